@@ -1,0 +1,240 @@
+"""Masks for a batch: 1 to 512 sequences under mixed schemas, one thread and two.
+
+    python benchmarks/batch.py --engines tokenform,llguidance --steps 60
+
+Purpose: what one decoding step pays for all masks of its batch.
+Invariant: every engine walks the same documents in the same slots; only filling the masks is timed, advancing
+is not; automata are compiled anew for each batch size ("cold"; what they share with others in the process
+stays), then used again ("warm").
+Rejected: batches of one schema (they hide what mixed requests cost).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from tokenform.bench.data import read_maskbench, sample
+from tokenform.bench.documents import write
+from tokenform.bench.engines import Engine, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform.bench.tables import number, save, text_table
+from tokenform.bench.vocabulary import BenchVocabulary, tekken
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+@dataclass
+class Slot:
+    """One sequence of the batch: the engine's own handle, the document and the place in it."""
+
+    handle: Any
+    tokens: list[int]
+    at: int = 0
+
+
+class TokenformBatch:
+    """Slots of one automaton lie side by side, so that a call fills all of theirs; threads split the
+    calls."""
+
+    def __init__(self, threads: int, words: int) -> None:
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.threads, self.words = threads, words
+
+    def start(self, compiled: Any) -> Any:
+        return [compiled.automaton, compiled.automaton.start]
+
+    def advance(self, slot: Slot, token: int) -> None:
+        slot.handle[1] = slot.handle[0].advance(slot.handle[1], token)
+
+    def filler(self, slots: Sequence[Slot]) -> Callable[[], Any]:
+        out = np.zeros((len(slots), self.words), np.uint32)
+        groups = []
+        for _, members in itertools.groupby(range(len(slots)), key=lambda i: id(slots[i].handle[0])):
+            rows = list(members)
+            groups.append((slots[rows[0]].handle[0].fill_masks, rows, out[rows[0] : rows[-1] + 1]))
+
+        def fill(part: Sequence[Any]) -> None:
+            for fill_masks, rows, target in part:
+                fill_masks([slots[i].handle[1] for i in rows], target)
+
+        pool = self.pool
+        if pool is None:
+            return lambda: fill(groups)
+        parts = [groups[i :: self.threads] for i in range(self.threads)]
+        return lambda: list(pool.map(fill, parts))
+
+
+class LLGuidanceBatch:
+    """`fill_next_token_bitmask_par` on an executor of so many threads."""
+
+    def __init__(self, threads: int, words: int) -> None:
+        from llguidance import LLExecutor
+
+        self.executor, self.words = LLExecutor(num_threads=threads), words
+
+    def start(self, compiled: Any) -> Any:
+        return compiled.matcher.deep_copy()
+
+    def advance(self, slot: Slot, token: int) -> None:
+        slot.handle.consume_token(token)
+
+    def filler(self, slots: Sequence[Slot]) -> Callable[[], Any]:
+        from llguidance.numpy import fill_next_token_bitmask_par
+
+        out = np.zeros((len(slots), self.words), np.int32)
+        return lambda: fill_next_token_bitmask_par(
+            self.executor, [(s.handle, i) for i, s in enumerate(slots)], out
+        )
+
+
+class XGrammarBatch:
+    """`BatchGrammarMatcher` of so many threads."""
+
+    def __init__(self, threads: int, words: int) -> None:
+        import xgrammar
+
+        self.matcher, self.words = xgrammar.BatchGrammarMatcher(max_threads=threads), words
+
+    def start(self, compiled: Any) -> Any:
+        import xgrammar
+
+        return xgrammar.GrammarMatcher(compiled.compiled)
+
+    def advance(self, slot: Slot, token: int) -> None:
+        slot.handle.accept_token(token)
+
+    def filler(self, slots: Sequence[Slot]) -> Callable[[], Any]:
+        import torch
+
+        out = torch.zeros((len(slots), self.words), dtype=torch.int32)
+        return lambda: self.matcher.batch_fill_next_token_bitmask([s.handle for s in slots], out)
+
+
+BATCHES: dict[str, Callable[[int, int], Any]] = {
+    "tokenform": TokenformBatch,
+    "llguidance": LLGuidanceBatch,
+    "xgrammar": XGrammarBatch,
+}
+
+
+def schemas_for_all(
+    engines: dict[str, Engine], vocabulary: BenchVocabulary, count: int, seed: int
+) -> list[tuple[Any, list[int]]]:
+    """So many (schema, valid document's tokens) that every engine compiles and accepts."""
+    chosen: list[tuple[Any, list[int]]] = []
+    for case in sample(read_maskbench(), count * 6, seed):
+        texts = [write(d.data) for d in case.documents if d.valid]
+        tokens = max((vocabulary.encode(text) for text in texts), key=len, default=[])
+        if not 20 <= len(tokens) <= 600:
+            continue
+        try:
+            compiled = {name: engine.json_schema(case.schema) for name, engine in engines.items()}
+        except EngineRefused:
+            continue
+        if all(_accepts(c.session(), tokens) for c in compiled.values()):
+            chosen.append((case.schema, tokens))
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _accepts(session: Any, tokens: list[int]) -> bool:
+    for token in tokens:
+        session.fill()
+        if not session.allows(token):
+            return False
+        session.advance(token)
+    return True
+
+
+def measure(batch: Any, mixed: list[tuple[Any, list[int]]], size: int, steps: int) -> list[int]:
+    """Nanoseconds to fill all masks of the batch, for each step; a sequence that ends begins its document
+    again.
+
+    `mixed` holds (compiled, tokens); slots of one schema lie side by side.
+    """
+    order = sorted(i % len(mixed) for i in range(size))
+    slots = [Slot(batch.start(mixed[i][0]), mixed[i][1]) for i in order]
+    for index, slot in enumerate(slots):  # slots of one schema stand at different places of its document
+        for _ in range(index % min(17, len(slot.tokens))):
+            batch.advance(slot, slot.tokens[slot.at])
+            slot.at += 1
+    times = []
+    fill = batch.filler(slots)
+    for _ in range(steps):
+        begun = perf_counter_ns()
+        fill()
+        times.append(perf_counter_ns() - begun)
+        for slot, i in zip(slots, order, strict=True):
+            if slot.at == len(slot.tokens):
+                slot.handle, slot.at = batch.start(mixed[i][0]), 0
+            batch.advance(slot, slot.tokens[slot.at])
+            slot.at += 1
+    return times
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--engines", default="tokenform,llguidance")
+    parser.add_argument("--schemas", type=int, default=32)
+    parser.add_argument("--batches", default="1,2,4,8,16,32,64,128,256,512")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    vocabulary = tekken()
+    engines: dict[str, Engine] = {}
+    for name in arguments.engines.split(","):
+        try:
+            engines[name] = load(name, vocabulary, EngineOptions())
+        except EngineMissing as error:
+            print(f"{name}: left out: {error}", file=sys.stderr)
+    mixed = schemas_for_all(engines, vocabulary, arguments.schemas, arguments.seed)
+    lengths = [len(tokens) for _, tokens in mixed]
+    print(f"{len(mixed)} schemas, documents of {min(lengths)} to {max(lengths)} tokens")
+    rows = []
+    for threads in map(int, arguments.threads.split(",")):
+        for name in engines:
+            batch = BATCHES[name](threads, vocabulary.words)
+            for size in map(int, arguments.batches.split(",")):
+                compiled = [(engines[name].json_schema(schema), tokens) for schema, tokens in mixed]
+                for phase in ("cold", "warm"):
+                    times = np.array(measure(batch, compiled, size, arguments.steps)) / 1e3
+                    row = {
+                        "engine": name,
+                        "threads": threads,
+                        "batch": size,
+                        "phase": phase,
+                        "step_mean_us": times.mean(),
+                    }
+                    rows.append(
+                        row | {"step_p99_us": np.quantile(times, 0.99), "mask_us": times.mean() / size}
+                    )
+    header = ["engine", "threads", "phase", "batch", "step µs", "step p99", "µs a mask"]
+    cells = [
+        [
+            r["engine"],
+            r["threads"],
+            r["phase"],
+            r["batch"],
+            *(number(r[k]) for k in ("step_mean_us", "step_p99_us", "mask_us")),
+        ]
+        for r in rows
+    ]
+    print(text_table(header, cells))
+    print(f"results: {save(arguments.results, 'batch', {'rows': rows, 'command': sys.argv})}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Peak memory of one process that compiles every development schema, walks its documents, and keeps all
+automata.
+
+    python benchmarks/memory.py --limit 1000 --engine tokenform
+
+Purpose: the bound of 1.5 GB for the 6,760 schemas, and memory per 1,000 compiled schemas.
+Invariant: nothing is released on the way: every compiled schema is held to the end. The process is this one,
+so that the peak that the kernel reports (VmHWM) is the engine's and the vocabulary's alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.documents import write
+from tokenform.bench.engines import EngineOptions, EngineRefused, load
+from tokenform.bench.maskcheck import add_data_arguments, select
+from tokenform.bench.measure import walk
+from tokenform.bench.tables import save
+from tokenform.bench.vocabulary import tekken
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def resident_mib() -> float:
+    """Resident size now, in MiB (Linux); the peak elsewhere."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    except OSError:
+        return peak_mib()
+
+
+def peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    add_data_arguments(parser)
+    parser.add_argument("--engine", default="tokenform")
+    parser.add_argument("--order", default="declared", choices=("declared", "any"))
+    parser.add_argument("--whitespace", default="any", choices=("any", "compact", "spaced", "indent"))
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    vocabulary = tekken()
+    cases = [
+        (c.id, c.schema, [vocabulary.encode(write(d.data)) for d in c.documents]) for c in select(arguments)
+    ]
+    before_engine = resident_mib()
+    engine = load(arguments.engine, vocabulary, EngineOptions(arguments.order, arguments.whitespace))
+    start = resident_mib()
+    print(f"{len(cases)} schemas in memory: {before_engine:.0f} MiB; with the engine: {start:.0f} MiB")
+    kept: list[Any] = []
+    points, tokens, begun = [], 0, time.perf_counter()
+    for index, (name, schema, texts) in enumerate(cases, 1):
+        try:
+            compiled = engine.json_schema(schema)
+            for text in texts:
+                tokens += len(walk(compiled.session(), text, vocabulary.eos).nanoseconds)
+            kept.append(compiled)
+        except EngineRefused:
+            pass
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}"[:200], file=sys.stderr)
+        if index % 250 == 0 or index == len(cases):
+            points.append(
+                {
+                    "schemas": index,
+                    "compiled": len(kept),
+                    "resident_mib": resident_mib(),
+                    "peak_mib": peak_mib(),
+                }
+            )
+            print(
+                f"{index:6d} schemas, {len(kept):6d} compiled: {points[-1]['resident_mib']:7.0f} MiB",
+                flush=True,
+            )
+    growth = (resident_mib() - start) / max(len(kept), 1) * 1000
+    seconds = time.perf_counter() - begun
+    print(
+        f"peak {peak_mib():.0f} MiB; {growth:.0f} MiB per 1,000 schemas; {tokens:,} tokens, {seconds:.0f} s"
+    )
+    payload = {"engine": engine.name, "points": points, "tokens": tokens, "command": sys.argv}
+    payload |= {
+        "before_engine_mib": before_engine,
+        "start_mib": start,
+        "peak_mib": peak_mib(),
+        "mib_per_1000": growth,
+    }
+    print(f"results: {save(arguments.results, 'memory', payload)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

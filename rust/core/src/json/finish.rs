@@ -1,0 +1,239 @@
+//! A short way from any position to the end of the document.
+//!
+//! The way is driven through the machine itself, so that it keeps every option (order, whitespace): at each
+//! position the cheapest branch is taken, where the cost of a branch is the length of a short value for it and
+//! of what its parents still need then.
+
+use rustc_hash::FxHashMap;
+
+use super::{Alternative, JsonMachine, Node, Place, FREE};
+use crate::lexical::{Lexicon, Step};
+use crate::mask::pattern::shortest_lexeme;
+use crate::mask::structure::step;
+use crate::mask::{CtxId, Pos, Structure};
+use crate::schema::live::Keys;
+use crate::schema::{ArrId, NameId};
+
+/// Bytes that a way out may have.
+const LONGEST: usize = 1 << 20;
+/// A cost beyond every real one.
+const NEVER: usize = usize::MAX / 4;
+
+struct Way {
+    pos: Pos,
+    text: Vec<u8>,
+    out: Vec<u8>,
+    costs: FxHashMap<(CtxId, u32), usize>,
+}
+
+impl JsonMachine {
+    pub(super) fn complete(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
+        let mut way = Way { pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };
+        while !self.accepting(way.pos, &way.text) {
+            let before = way.out.len();
+            self.advance_way(&mut way)?;
+            if way.out.len() == before || way.out.len() > LONGEST || self.error.is_some() {
+                return None;
+            }
+        }
+        Some(way.out)
+    }
+
+    fn advance_way(&mut self, way: &mut Way) -> Option<()> {
+        let node = self.node(way.pos.ctx);
+        match node.place {
+            Place::Scalar | Place::Key => self.finish_lexeme(way, node),
+            Place::Done => self.finish_white(way),
+            Place::Root | Place::Value | Place::Item => {
+                let goals = self.goals[node.frame as usize].clone();
+                self.best_value(way, &goals, node.up)
+            }
+            Place::Colon => self.push(way, b":"),
+            Place::ObjectStart | Place::ObjectAfter | Place::ObjectNext => self.best_property(way, node),
+            Place::ArrayStart | Place::ArrayAfter => self.best_item(way, node),
+            Place::ReturnRoot | Place::ReturnObject | Place::ReturnArray => None,
+        }
+    }
+
+    /// Writes bytes, with the whitespace that the options ask for before each.
+    fn push(&mut self, way: &mut Way, bytes: &[u8]) -> Option<()> {
+        for &byte in bytes {
+            for _ in 0..LONGEST {
+                let mut text = way.text.clone();
+                if let Some(next) = step(self, way.pos, &mut text, byte) {
+                    way.out.push(byte);
+                    (way.pos, way.text) = (next, text);
+                    break;
+                }
+                self.one_white(way)?;
+            }
+        }
+        Some(())
+    }
+
+    fn one_white(&mut self, way: &mut Way) -> Option<()> {
+        for &(byte, blank) in &[(b' ', true), (b'\n', true), (b'\t', true)] {
+            if let (Step::Stay(lex), true) = (self.lexicon().step(way.pos.lex, byte), blank) {
+                way.out.push(byte);
+                way.pos.lex = lex;
+                return Some(());
+            }
+        }
+        None
+    }
+
+    fn finish_white(&mut self, way: &mut Way) -> Option<()> {
+        let (bytes, lex) = shortest_lexeme(self.lexicon(), way.pos.lex)?;
+        way.out.extend(bytes);
+        way.pos.lex = lex;
+        Some(())
+    }
+
+    fn finish_lexeme(&mut self, way: &mut Way, node: Node) -> Option<()> {
+        let string = node.place == Place::Key || self.lexicon().is_string(way.pos.lex) || {
+            // in the middle of a code point or an escape: only strings have those
+            self.lexicon().term(way.pos.lex).is_none()
+        };
+        let (mut bytes, _) = shortest_lexeme(self.lexicon(), way.pos.lex)?;
+        if string {
+            bytes.push(b'"');
+            return self.push(way, &bytes);
+        }
+        self.push(way, &bytes)?;
+        let outcome = self.lexicon().outcome(way.pos.lex);
+        if outcome == Lexicon::NONE || self.accepting(way.pos, &way.text) {
+            return Some(());
+        }
+        // a number or a word ends with what follows it: go on from there
+        let held: Vec<u32> = {
+            let map = self.maps[node.frame as usize].clone();
+            let list = self.lexicon().outcome_list(outcome);
+            list.iter().map(|&i| map[i as usize]).collect()
+        };
+        let mut record = node.record;
+        if record != 0 {
+            record = self.record(record, &way.text.clone());
+        }
+        way.pos = self.resume(node.up, &held, record)?;
+        way.text.clear();
+        self.advance_way(way)
+    }
+
+    /// The cheapest value among several goals.
+    fn best_value(
+        &mut self,
+        way: &mut Way,
+        goals: &[crate::schema::ValId],
+        up: CtxId,
+    ) -> Option<()> {
+        let mut best: Option<(usize, std::sync::Arc<str>)> = None;
+        for (i, &v) in goals.iter().enumerate() {
+            let Some(text) = self.schema.witness(v) else { continue };
+            let cost = text.len().saturating_add(self.cost_above(way, up, i as u32));
+            if cost < NEVER && best.as_ref().map_or(true, |b| cost < b.0) {
+                best = Some((cost, text));
+            }
+        }
+        let text = best?.1;
+        match text.as_bytes()[0] {
+            open @ (b'{' | b'[') => self.push(way, &[open]),
+            _ => self.push(way, text.as_bytes()),
+        }
+    }
+
+    /// Length of what the frames above still need when the value here satisfies a goal.
+    fn cost_above(&mut self, way: &mut Way, up: CtxId, goal: u32) -> usize {
+        if let Some(&known) = way.costs.get(&(up, goal)) {
+            return known;
+        }
+        way.costs.insert((up, goal), NEVER);
+        let node = self.node(up);
+        let cost = match node.place {
+            Place::ReturnRoot => 0,
+            _ => {
+                let pending = self.pendings[node.frame as usize].clone();
+                let mut best = NEVER;
+                for (_, next) in pending.branches.iter().filter(|b| b.0 == goal) {
+                    let own = match node.place {
+                        Place::ReturnArray => self.array_cost(ArrId(next.formula.0)),
+                        _ => self.object_cost(next, &pending.used),
+                    };
+                    if own < best {
+                        let above = stacker::maybe_grow(64 << 10, 1 << 20, || {
+                            self.cost_above(way, node.up, next.goal)
+                        });
+                        best = best.min(own.saturating_add(above));
+                    }
+                }
+                best
+            }
+        };
+        way.costs.insert((up, goal), cost.min(NEVER));
+        cost.min(NEVER)
+    }
+
+    fn object_cost(&mut self, a: &Alternative, used: &[NameId]) -> usize {
+        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        self.schema.refill();
+        let text = self.schema.object_witness(a.formula, &Keys { used, order });
+        text.map_or(NEVER, |t| t.len() + 1)
+    }
+
+    fn array_cost(&mut self, formula: ArrId) -> usize {
+        self.schema.refill();
+        match self.schema.array_rest_witness(formula) {
+            Some(items) => items.iter().map(|i| i.len() + 1).sum::<usize>() + 1,
+            None => NEVER,
+        }
+    }
+
+    fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {
+        let frame = self.objects[node.frame as usize].clone();
+        let mut best: Option<(usize, Alternative)> = None;
+        for a in frame.alternatives.iter() {
+            let own = self.object_cost(a, &frame.used);
+            let cost = own.saturating_add(self.cost_above(way, node.up, a.goal));
+            if cost < NEVER && best.map_or(true, |b| cost < b.0) {
+                best = Some((cost, *a));
+            }
+        }
+        let a = best?.1;
+        if self.schema.may_end_object(a.formula) && node.place != Place::ObjectNext {
+            return self.push(way, b"}");
+        }
+        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        let keys = Keys { used: &frame.used, order };
+        self.schema.refill();
+        let mut key = self.schema.first_key(a.formula, &keys);
+        if key.is_none() {
+            // after a comma some key must come, needed or not
+            let term = self.key_term(node.frame);
+            let spelling = self.schema.string_spelling();
+            key = self.schema.shortest(spelling, term).map(|t| format!("\"{t}\""));
+        }
+        let mut bytes = if node.place == Place::ObjectAfter { vec![b','] } else { Vec::new() };
+        bytes.extend(key?.into_bytes());
+        self.push(way, &bytes)
+    }
+
+    fn best_item(&mut self, way: &mut Way, node: Node) -> Option<()> {
+        let frame = self.arrays[node.frame as usize].clone();
+        let mut best: Option<(usize, ArrId)> = None;
+        for &(goal, formula) in frame.iter() {
+            let own = self.array_cost(formula);
+            let cost = own.saturating_add(self.cost_above(way, node.up, goal));
+            if cost < NEVER && best.map_or(true, |b| cost < b.0) {
+                best = Some((cost, formula));
+            }
+        }
+        if self.schema.may_end_array(best?.1) {
+            return self.push(way, b"]");
+        }
+        if node.place == Place::ArrayAfter {
+            return self.push(way, b",");
+        }
+        let (goals, up) = self.item(node)?;
+        let goals = self.goals[goals as usize].clone();
+        self.best_value(way, &goals, up)
+    }
+}

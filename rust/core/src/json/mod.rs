@@ -1,0 +1,296 @@
+//! JSON documents of a schema as an automaton over bytes: a stack of frames, interned.
+//!
+//! JSON is a visibly pushdown language (Alur, Madhusudan 2004): brackets push and pop, so what a value means
+//! to its parent is decided when it ends.  A value is read under several formulas at once, its *goals*; at its
+//! end the parent learns which of them held (Bruyere, Perez, Staquet 2022).  Branches of a parent that no goal
+//! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
+//! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
+//!
+//! Reading order: this file (positions), [`object`] and [`array`] (frames), [`white`] (what stands between
+//! lexemes), [`step`] (bytes), [`finish`] (ways out), [`describe`] (words).
+
+mod array;
+mod describe;
+mod finish;
+mod object;
+mod step;
+mod white;
+
+pub(crate) use object::Simple;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::error::Result;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, TermId, Terms};
+use crate::mask::{CtxId, Pos};
+use crate::schema::{NameId, ObjId, Schema, ValId};
+use crate::Error;
+
+/// Where a context stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Before the document.
+    Root,
+    /// After it.
+    Done,
+    /// Before a value that must come (after a colon, or after a comma in an array).
+    Value,
+    Item,
+    /// Inside a string, a number or a word.
+    Scalar,
+    ObjectStart,
+    Key,
+    Colon,
+    ObjectNext,
+    ObjectAfter,
+    ArrayStart,
+    ArrayAfter,
+    /// Not positions: what a finished value returns to.
+    ReturnRoot,
+    ReturnObject,
+    ReturnArray,
+}
+
+/// One context. What `frame` numbers depends on the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    pub place: Place,
+    /// What the value here returns to.
+    pub up: CtxId,
+    pub frame: u32,
+    /// The text of the outermost remembered item so far; 0 where nothing is remembered.
+    pub record: u32,
+    pub depth: u32,
+}
+
+/// One way in which an object may satisfy a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Alternative {
+    pub goal: u32,
+    pub formula: ObjId,
+    /// Declared order, and the least rank that may follow.
+    pub order: u32,
+    pub from: u32,
+}
+
+/// An open object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectFrame {
+    pub alternatives: Box<[Alternative]>,
+    /// Keys that may not come again, sorted.
+    pub used: Box<[NameId]>,
+}
+
+/// What a finished property or item leads to: (goal of the value, alternative).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pending {
+    pub goals: Box<[ValId]>,
+    pub branches: Box<[(u32, Alternative)]>,
+    pub used: Box<[NameId]>,
+    /// Offset of the item's text in the record, plus one; 0 where the array remembers nothing.
+    pub start: u32,
+}
+
+/// Documents of one schema.
+pub struct JsonMachine {
+    pub schema: Schema,
+    root: ValId,
+    nodes: IndexSet<Node, FxBuildHasher>,
+    /// Lists of goals, and of positions of a tuple.
+    goals: IndexSet<Box<[ValId]>, FxBuildHasher>,
+    maps: IndexSet<Box<[u32]>, FxBuildHasher>,
+    objects: IndexSet<ObjectFrame, FxBuildHasher>,
+    arrays: IndexSet<Box<[(u32, crate::schema::ArrId)]>, FxBuildHasher>,
+    pendings: IndexSet<Pending, FxBuildHasher>,
+    orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
+    ranks: Vec<FxHashMap<NameId, u32>>,
+    records: IndexSet<Box<[u8]>, FxBuildHasher>,
+    /// Languages of the keys that a frame allows.
+    keys: FxHashMap<u32, TermId>,
+    pendings_of: FxHashMap<(u32, NameId), Option<u32>>,
+    scalars: FxHashMap<(u32, Kind), Option<(u32, LexId)>>,
+    starts: FxHashMap<u32, ByteSet>,
+    closes: FxHashMap<(CtxId, u32), Option<Pos>>,
+    opened: FxHashMap<(u32, bool), Option<u32>>,
+    white: FxHashMap<(Place, u32), LexId>,
+    pub(crate) error: Option<Error>,
+}
+
+/// The kinds of lexemes that a value may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    String,
+    /// Numbers, `true`, `false`, `null`.
+    Bare,
+}
+
+/// Nesting that a document may have.
+const MAX_DEPTH: u32 = 10_000;
+/// Alternatives that declared order may multiply out; beyond, the order of that object is free.
+const MAX_ORDERS: usize = 1_024;
+/// The order of a frame without one.
+const FREE: u32 = 0;
+
+impl JsonMachine {
+    pub fn new(mut schema: Schema) -> Result<Self> {
+        let root = schema.root()?;
+        let mut this = JsonMachine {
+            schema,
+            root,
+            nodes: IndexSet::default(),
+            goals: IndexSet::default(),
+            maps: IndexSet::default(),
+            objects: IndexSet::default(),
+            arrays: IndexSet::default(),
+            pendings: IndexSet::default(),
+            orders: IndexSet::default(),
+            ranks: Vec::new(),
+            records: IndexSet::default(),
+            keys: FxHashMap::default(),
+            pendings_of: FxHashMap::default(),
+            scalars: FxHashMap::default(),
+            starts: FxHashMap::default(),
+            closes: FxHashMap::default(),
+            opened: FxHashMap::default(),
+            white: FxHashMap::default(),
+            error: None,
+        };
+        this.orders.insert(Box::new([]));
+        this.ranks.push(FxHashMap::default());
+        this.records.insert(Box::new([]));
+        Ok(this)
+    }
+
+    pub(crate) fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.schema.lexicon
+    }
+
+    fn terms(&mut self) -> &mut Terms {
+        &mut self.schema.lexicon.terms
+    }
+
+    pub(crate) fn node(&self, ctx: CtxId) -> Node {
+        self.nodes[ctx.0 as usize]
+    }
+
+    fn ctx(&mut self, place: Place, up: CtxId, frame: u32, record: u32, depth: u32) -> CtxId {
+        if depth > MAX_DEPTH {
+            self.error.get_or_insert_with(|| {
+                Error::limit(format!("the document is nested more than {MAX_DEPTH} deep"))
+            });
+        }
+        CtxId(self.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
+    }
+
+    fn goal_list(&mut self, goals: &[ValId]) -> u32 {
+        match self.goals.get_index_of(goals) {
+            Some(i) => i as u32,
+            None => self.goals.insert_full(goals.into()).0 as u32,
+        }
+    }
+
+    /// The position at a context, before whatever may stand between lexemes.
+    fn pos(&mut self, ctx: CtxId) -> Pos {
+        let lex = self.white_at(ctx);
+        Pos { ctx, lex }
+    }
+
+    /// A value under several goals has ended; `held` says which hold.
+    fn resume(&mut self, up: CtxId, held: &[u32], record: u32) -> Option<Pos> {
+        let node = self.node(up);
+        match node.place {
+            Place::ReturnRoot => {
+                if held.is_empty() {
+                    return None;
+                }
+                let ctx = self.ctx(Place::Done, up, 0, 0, 0);
+                Some(self.pos(ctx))
+            }
+            Place::ReturnObject => self.resume_object(node, held, record),
+            Place::ReturnArray => self.resume_array(node, held, record),
+            _ => unreachable!("values return to frames"),
+        }
+    }
+
+    /// The lexeme of a value under its goals: tuple of languages and the goal of each position.
+    fn scalar(&mut self, goals: u32, kind: Kind) -> Option<(u32, LexId)> {
+        if let Some(&known) = self.scalars.get(&(goals, kind)) {
+            return known;
+        }
+        let list = self.goals[goals as usize].clone();
+        let mut map = Vec::new();
+        let mut languages = Vec::new();
+        for (i, &v) in list.iter().enumerate() {
+            let language = self.language(v, kind);
+            let language = self.terms().prune(language);
+            if language != Terms::EMPTY {
+                map.push(i as u32);
+                languages.push(language);
+            }
+        }
+        let answer = if map.is_empty() {
+            None
+        } else {
+            let term = match languages[..] {
+                [only] => only,
+                _ => self.terms().tuple(&languages),
+            };
+            let spelling = match kind {
+                Kind::String => self.schema.string_spelling(),
+                Kind::Bare => crate::lexical::Spelling::Raw,
+            };
+            let lex = self.lexicon().at(spelling, term);
+            let map = self.maps.insert_full(map.into()).0 as u32;
+            (lex != Lexicon::DEAD).then_some((map, lex))
+        };
+        self.scalars.insert((goals, kind), answer);
+        answer
+    }
+
+    fn language(&mut self, v: ValId, kind: Kind) -> TermId {
+        let value = self.schema.value(v).clone();
+        if kind == Kind::String {
+            return value.str;
+        }
+        use crate::schema::value::{FALSE, NULL, TRUE};
+        let words: Vec<Box<str>> = [(NULL, "null"), (TRUE, "true"), (FALSE, "false")]
+            .iter()
+            .filter(|(bit, _)| value.consts & bit != 0)
+            .map(|(_, word)| (*word).into())
+            .collect();
+        let words = self.terms().words(words);
+        let set = self.schema.numbers(&value);
+        let numbers = self.terms().numbers_in(set);
+        self.terms().or(&[words, numbers])
+    }
+
+    /// Bytes with which a value under these goals may begin.
+    fn value_bytes(&mut self, goals: u32) -> ByteSet {
+        if let Some(&known) = self.starts.get(&goals) {
+            return known;
+        }
+        let mut set = ByteSet::default();
+        if self.scalar(goals, Kind::String).is_some() {
+            set.insert(b'"');
+        }
+        if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
+            set.add(&self.lexicon().first_bytes(lex));
+        }
+        if self.open_object(goals).is_some() {
+            set.insert(b'{');
+        }
+        if self.open_array(goals).is_some() {
+            set.insert(b'[');
+        }
+        self.starts.insert(goals, set);
+        set
+    }
+
+    fn record(&mut self, before: u32, more: &[u8]) -> u32 {
+        let mut text = self.records[before as usize].to_vec();
+        text.extend_from_slice(more);
+        self.records.insert_full(text.into()).0 as u32
+    }
+}

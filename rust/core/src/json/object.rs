@@ -1,0 +1,411 @@
+//! Frames of objects: which keys may come, what their values must satisfy, when the brace may close.
+
+use rustc_hash::FxHashMap;
+
+use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
+use crate::lexical::{TermId, Terms};
+use crate::mask::{CtxId, Pos};
+use crate::schema::live::Keys;
+use crate::schema::object::{Key, Obj};
+use crate::schema::options::Order;
+use crate::schema::{NameId, ObjId, ShapeId, SubId, ValId};
+
+impl JsonMachine {
+    /// The frame of an object that begins under these goals.
+    pub(super) fn open_object(&mut self, goals: u32) -> Option<u32> {
+        if let Some(&known) = self.opened.get(&(goals, true)) {
+            return known;
+        }
+        let list = self.goals[goals as usize].clone();
+        let mut alternatives = Vec::new();
+        for (goal, &v) in list.iter().enumerate() {
+            let formula = self.schema.value(v).obj;
+            for (formula, order) in self.orderings(formula) {
+                let alternative = Alternative { goal: goal as u32, formula, order, from: 0 };
+                if self.alternative_is_live(&alternative, &[]) {
+                    alternatives.push(alternative);
+                }
+            }
+        }
+        let frame = self.object_frame(alternatives, Vec::new());
+        self.opened.insert((goals, true), frame);
+        frame
+    }
+
+    fn alternative_is_live(&mut self, a: &Alternative, used: &[NameId]) -> bool {
+        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        let keys = Keys { used, order };
+        self.schema.refill();
+        self.schema.object_is_live(a.formula, &keys)
+    }
+
+    /// The formula as alternatives with one declared order each, or as it is where order is free.
+    fn orderings(&mut self, formula: ObjId) -> Vec<(ObjId, u32)> {
+        if formula == ObjId::FALSE {
+            return Vec::new();
+        }
+        if self.schema.options.order == Order::Any {
+            return vec![(formula, FREE)];
+        }
+        match self.multiply_out(formula) {
+            Some(list) => list
+                .into_iter()
+                .map(|f| {
+                    let order = self.declared_order(f);
+                    (f, order)
+                })
+                .collect(),
+            None => {
+                self.schema.note(
+                    "not enforced: the declared order of an object whose anyOf/oneOf have too many combinations"
+                        .into(),
+                );
+                vec![(formula, FREE)]
+            }
+        }
+    }
+
+    /// Disjunctions that name keys, multiplied out; `None` when that gives too many.
+    fn multiply_out(&mut self, formula: ObjId) -> Option<Vec<ObjId>> {
+        if !self.schema.branches_name_keys(formula) {
+            return Some(vec![formula]);
+        }
+        match self.schema.object(formula).clone() {
+            Obj::Or(list) => {
+                let mut out = Vec::new();
+                for &part in list.iter() {
+                    out.extend(self.multiply_out(part)?);
+                    if out.len() > MAX_ORDERS {
+                        return None;
+                    }
+                }
+                Some(out)
+            }
+            Obj::And(list) => {
+                let mut out: Vec<Vec<ObjId>> = vec![Vec::new()];
+                for &part in list.iter() {
+                    let ways = self.multiply_out(part)?;
+                    if out.len() * ways.len() > MAX_ORDERS {
+                        return None;
+                    }
+                    out = out
+                        .iter()
+                        .flat_map(|left| {
+                            ways.iter().map(move |&way| {
+                                let mut longer = left.clone();
+                                longer.push(way);
+                                longer
+                            })
+                        })
+                        .collect();
+                }
+                let joined = out.iter().map(|parts| self.schema.and_objects(parts));
+                Some(joined.filter(|&f| f != ObjId::FALSE).collect())
+            }
+            _ => Some(vec![formula]),
+        }
+    }
+
+    /// Keys in the order in which the text first names them.
+    fn declared_order(&mut self, formula: ObjId) -> u32 {
+        let mut names = Vec::new();
+        self.schema.names_in_order(formula, &mut names);
+        crate::schema::value::dedup(&mut names);
+        let ranks: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
+        // an order of its own number even when it names nothing: undeclared keys are free in it
+        let names: Box<[NameId]> = names.into();
+        if names.is_empty() {
+            return FREE;
+        }
+        let (i, new) = self.orders.insert_full(names);
+        if new {
+            self.ranks.push(ranks);
+        }
+        i as u32
+    }
+
+    fn object_frame(&mut self, mut list: Vec<Alternative>, mut used: Vec<NameId>) -> Option<u32> {
+        if list.is_empty() {
+            return None;
+        }
+        list = self.merge_alternatives(list);
+        used.retain(|&name| list.iter().any(|a| self.could_come(a, name)));
+        used.sort_unstable();
+        used.dedup();
+        let frame = ObjectFrame { alternatives: list.into(), used: used.into() };
+        Some(self.objects.insert_full(frame).0 as u32)
+    }
+
+    /// Whether a used key would be possible again if it were not remembered.
+    fn could_come(&self, a: &Alternative, name: NameId) -> bool {
+        if a.order != FREE {
+            if let Some(&rank) = self.ranks[a.order as usize].get(&name) {
+                return rank >= a.from;
+            }
+        }
+        !self.schema.refuses_key(a.formula, name)
+    }
+
+    fn merge_alternatives(&mut self, list: Vec<Alternative>) -> Vec<Alternative> {
+        if list.len() < 2 {
+            return list;
+        }
+        let mut by_key: indexmap::IndexMap<(u32, u32, u32), Vec<ObjId>> = Default::default();
+        for a in list {
+            by_key.entry((a.goal, a.order, a.from)).or_default().push(a.formula);
+        }
+        by_key
+            .into_iter()
+            .map(|((goal, order, from), formulas)| Alternative {
+                goal,
+                formula: self.schema.or_objects(&formulas),
+                order,
+                from,
+            })
+            .collect()
+    }
+
+    /// The language of the keys that may come next.
+    pub(super) fn key_term(&mut self, frame: u32) -> TermId {
+        if let Some(&known) = self.keys.get(&frame) {
+            return known;
+        }
+        let object = self.objects[frame as usize].clone();
+        let mut parts = Vec::new();
+        for a in object.alternatives.iter() {
+            let term = self.alternative_keys(a, &object.used);
+            parts.push(term);
+        }
+        let term = self.terms().or(&parts);
+        let term = self.terms().prune(term);
+        self.keys.insert(frame, term);
+        term
+    }
+
+    fn alternative_keys(&mut self, a: &Alternative, used: &[NameId]) -> TermId {
+        let mut names = Vec::new();
+        self.schema.all_names(a.formula, &mut names);
+        crate::schema::value::dedup(&mut names);
+        let mut patterns = Vec::new();
+        self.schema.all_patterns(a.formula, &mut patterns);
+        patterns.sort_unstable();
+        patterns.dedup();
+        let mut allowed: Vec<NameId> = Vec::new();
+        let mut refused: Vec<NameId> = Vec::new();
+        let simple = self.schema.simple_parts(a.formula);
+        for &name in &names {
+            let possible = used.binary_search(&name).is_err()
+                && self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref());
+            if possible {
+                allowed.push(name);
+            } else {
+                refused.push(name);
+            }
+        }
+        refused.extend(used.iter().filter(|n| names.binary_search(n).is_err() && !names.contains(n)));
+        let mut cells = Vec::new();
+        for (cell, term) in self.schema.cells_of(&patterns) {
+            if self.key_possible(a, used, &Key::Cell(&cell), None, simple.as_ref()) {
+                cells.push(term);
+            }
+        }
+        let text = |this: &Self, list: &[NameId]| -> Vec<Box<str>> {
+            list.iter().map(|&n| this.schema.name_text(n).into()).collect()
+        };
+        let allowed_texts = text(self, &allowed);
+        let refused_texts = text(self, &refused);
+        let terms = self.terms();
+        let cells = terms.or(&cells);
+        let words = terms.words(allowed_texts);
+        if cells == Terms::EMPTY {
+            return words;
+        }
+        let no = terms.words(refused_texts);
+        let no = terms.not(no);
+        let others = terms.and(&[cells, no]);
+        if cells == Terms::ALL {
+            return others;
+        }
+        terms.or(&[words, others])
+    }
+
+    /// Whether the alternative lives on after this key.
+    fn key_possible(
+        &mut self,
+        a: &Alternative,
+        used: &[NameId],
+        key: &Key,
+        name: Option<NameId>,
+        simple: Option<&Simple>,
+    ) -> bool {
+        let Some(from) = self.rank_after(a, name) else { return false };
+        if let Some(simple) = simple {
+            return self.simple_key(a, simple, key, name, from);
+        }
+        let mut used: Vec<NameId> = used.to_vec();
+        if let Some(name) = name {
+            if let Err(at) = used.binary_search(&name) {
+                used.insert(at, name);
+            }
+        }
+        self.schema.refill();
+        self.schema.read_key(a.formula, key).into_iter().any(|(sub, rest)| {
+            let next = Alternative { formula: rest, from, ..*a };
+            self.schema.sub_is_live(sub) && self.alternative_is_live(&next, &used)
+        })
+    }
+
+    /// The least rank that may follow a key; `None` when the key comes too late.
+    fn rank_after(&self, a: &Alternative, name: Option<NameId>) -> Option<u32> {
+        if a.order == FREE {
+            return Some(0);
+        }
+        let ranks = &self.ranks[a.order as usize];
+        match name.and_then(|n| ranks.get(&n)) {
+            Some(&rank) if rank < a.from => None,
+            Some(&rank) => Some(rank + 1),
+            None => Some(ranks.len() as u32),
+        }
+    }
+
+    /// A conjunction of shapes, required and absent keys: each key stands for itself.
+    fn simple_key(
+        &mut self,
+        a: &Alternative,
+        simple: &Simple,
+        key: &Key,
+        name: Option<NameId>,
+        from: u32,
+    ) -> bool {
+        if name.is_some_and(|n| simple.absent.contains(&n)) {
+            return false;
+        }
+        let ranks = &self.ranks[a.order as usize];
+        let skipped = a.order != FREE
+            && simple.required.iter().any(|n| {
+                Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from)
+            });
+        let own = name.is_some_and(|n| simple.required.contains(&n)) as usize;
+        if skipped || simple.required.len() + 1 - own > simple.most as usize {
+            return false;
+        }
+        let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
+        let sub = self.schema.and_subs(&subs);
+        self.schema.refill();
+        self.schema.sub_is_live(sub)
+    }
+
+    /// What a property with this key leads to.
+    pub(super) fn pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
+        if let Some(&known) = self.pendings_of.get(&(frame, name)) {
+            return known;
+        }
+        let answer = self.find_pending(frame, name);
+        self.pendings_of.insert((frame, name), answer);
+        answer
+    }
+
+    fn find_pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
+        let object = self.objects[frame as usize].clone();
+        if object.used.binary_search(&name).is_ok() {
+            return None;
+        }
+        let mut used = object.used.to_vec();
+        used.push(name);
+        used.sort_unstable();
+        let mut goals: Vec<ValId> = Vec::new();
+        let mut branches = Vec::new();
+        for a in object.alternatives.iter() {
+            let Some(from) = self.rank_after(a, Some(name)) else { continue };
+            for (sub, rest) in self.schema.read_key(a.formula, &Key::Name(name)) {
+                let next = Alternative { formula: rest, from, ..*a };
+                self.schema.refill();
+                if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, &used) {
+                    continue;
+                }
+                let v = self.schema.compile_or_none(sub);
+                branches.push((place_of(&mut goals, v), next));
+            }
+        }
+        if branches.is_empty() {
+            return None;
+        }
+        let pending =
+            Pending { goals: goals.into(), branches: branches.into(), used: used.into(), start: 0 };
+        Some(self.pendings.insert_full(pending).0 as u32)
+    }
+
+    pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
+        let pending = self.pendings[node.frame as usize].clone();
+        let list: Vec<Alternative> = pending
+            .branches
+            .iter()
+            .filter(|(goal, _)| held.binary_search(goal).is_ok())
+            .map(|b| b.1)
+            .collect();
+        let frame = self.object_frame(list, pending.used.to_vec())?;
+        let ctx = self.ctx(Place::ObjectAfter, node.up, frame, record, node.depth);
+        Some(self.pos(ctx))
+    }
+
+    /// The goals that hold if the object ends here.
+    pub(super) fn object_goals(&self, frame: u32) -> Vec<u32> {
+        let object = &self.objects[frame as usize];
+        let ended = object.alternatives.iter().filter(|a| self.schema.may_end_object(a.formula));
+        let mut goals: Vec<u32> = ended.map(|a| a.goal).collect();
+        goals.sort_unstable();
+        goals.dedup();
+        goals
+    }
+
+    /// After the colon: the value of a property.
+    pub(super) fn property_value(&mut self, node: Node, pending: u32) -> Pos {
+        let goals = self.pendings[pending as usize].goals.clone();
+        let goals = self.goal_list(&goals);
+        let up = self.ctx(Place::ReturnObject, node.up, pending, 0, node.depth);
+        let ctx = self.ctx(Place::Value, up, goals, node.record, node.depth);
+        self.pos(ctx)
+    }
+
+    /// The context after a complete key.
+    pub(super) fn after_key(&mut self, ctx: CtxId, text: &[u8]) -> Option<Pos> {
+        let node = self.node(ctx);
+        let name = if text.iter().any(|&b| b == b'\\') {
+            let quoted = format!("\"{}\"", std::str::from_utf8(text).ok()?);
+            let text: String = serde_json::from_str(&quoted).ok()?;
+            self.schema.name(&text)
+        } else {
+            self.schema.name(std::str::from_utf8(text).ok()?)
+        };
+        let pending = self.pending(node.frame, name)?;
+        let record = match node.record {
+            0 => 0,
+            before => {
+                let mut more = text.to_vec();
+                more.push(b'"');
+                self.record(before, &more)
+            }
+        };
+        let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
+        Some(self.pos(next))
+    }
+}
+
+/// The number of a goal in the list, added where it is new.
+pub(super) fn place_of(goals: &mut Vec<ValId>, v: ValId) -> u32 {
+    match goals.iter().position(|&g| g == v) {
+        Some(i) => i as u32,
+        None => {
+            goals.push(v);
+            goals.len() as u32 - 1
+        }
+    }
+}
+
+/// The atoms of a formula whose keys do not depend on each other.
+pub(crate) struct Simple {
+    pub shapes: Vec<ShapeId>,
+    pub required: Vec<NameId>,
+    pub absent: Vec<NameId>,
+    pub most: u32,
+}

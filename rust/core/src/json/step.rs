@@ -1,0 +1,261 @@
+//! Bytes: how a context goes on.
+
+use super::{JsonMachine, Kind, Node, Place};
+use crate::error::Error;
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{Lexicon, Step};
+use crate::mask::structure::step;
+use crate::mask::{CtxId, Pos, Structure};
+
+impl JsonMachine {
+    /// A value begins with this byte.
+    fn begin_value(&mut self, goals: u32, up: CtxId, record: u32, depth: u32, byte: u8) -> Option<Pos> {
+        match byte {
+            b'"' => {
+                let (map, lex) = self.scalar(goals, Kind::String)?;
+                let record = self.add(record, b"\"");
+                let ctx = self.ctx(Place::Scalar, up, map, record, depth);
+                Some(Pos { ctx, lex })
+            }
+            b'{' => {
+                let frame = self.open_object(goals)?;
+                let record = self.add(record, b"{");
+                let ctx = self.ctx(Place::ObjectStart, up, frame, record, depth + 1);
+                Some(self.pos(ctx))
+            }
+            b'[' => {
+                let frame = self.open_array(goals)?;
+                let record = self.add(record, b"[");
+                let ctx = self.ctx(Place::ArrayStart, up, frame, record, depth + 1);
+                Some(self.pos(ctx))
+            }
+            _ => {
+                let (map, lex) = self.scalar(goals, Kind::Bare)?;
+                let Step::Stay(next) = self.lexicon().step(lex, byte) else { return None };
+                // the first byte goes into the record here, the others when the lexeme ends
+                let record = self.add(record, &[byte]);
+                let ctx = self.ctx(Place::Scalar, up, map, record, depth);
+                Some(Pos { ctx, lex: next })
+            }
+        }
+    }
+
+    /// Adds to a record where one is kept.
+    fn add(&mut self, record: u32, more: &[u8]) -> u32 {
+        if record == 0 {
+            0
+        } else {
+            self.record(record, more)
+        }
+    }
+
+    /// The value of a scalar context has ended under this outcome.
+    fn end_scalar(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], quote: bool) -> Option<Pos> {
+        let node = self.node(ctx);
+        let plain = node.record == 0;
+        if plain {
+            if let Some(&known) = self.closes.get(&(ctx, outcome.0)) {
+                return known;
+            }
+        }
+        let held: Vec<u32> = {
+            let map = &self.maps[node.frame as usize];
+            self.schema.lexicon.outcome_list(outcome).iter().map(|&i| map[i as usize]).collect()
+        };
+        let mut record = node.record;
+        if record != 0 {
+            let mut more = text.to_vec();
+            if quote {
+                more.push(b'"');
+            }
+            record = self.record(record, &more);
+        }
+        let next = self.resume(node.up, &held, record);
+        if plain {
+            self.closes.insert((ctx, outcome.0), next);
+        }
+        next
+    }
+
+    fn close_object(&mut self, node: Node) -> Option<Pos> {
+        let goals = self.object_goals(node.frame);
+        let record = self.add(node.record, b"}");
+        if goals.is_empty() {
+            return None;
+        }
+        self.resume(node.up, &goals, record)
+    }
+
+    fn close_array(&mut self, node: Node) -> Option<Pos> {
+        let goals = self.array_goals(node.frame);
+        let record = self.add(node.record, b"]");
+        if goals.is_empty() {
+            return None;
+        }
+        self.resume(node.up, &goals, record)
+    }
+
+    /// An item begins. A remembered item starts a record where none is kept.
+    fn begin_item(&mut self, node: Node, byte: u8) -> Option<Pos> {
+        let (goals, up) = self.item(node)?;
+        let record = self.item_record(node);
+        self.begin_value(goals, up, record, node.depth, byte)
+    }
+
+    /// Records begin with a byte that is never part of a value, so that 0 stays "none".
+    fn item_record(&mut self, node: Node) -> u32 {
+        if node.record != 0 {
+            return node.record;
+        }
+        let frame = self.arrays[node.frame as usize].clone();
+        if frame.iter().any(|w| self.schema.remembers(w.1)) {
+            self.records.insert_full(Box::new([b' '])).0 as u32
+        } else {
+            0
+        }
+    }
+
+    fn begin_key(&mut self, node: Node) -> Option<Pos> {
+        let term = self.key_term(node.frame);
+        let spelling = self.schema.string_spelling();
+        let lex = self.lexicon().at(spelling, term);
+        if lex == Lexicon::DEAD {
+            return None;
+        }
+        let record = self.add(node.record, b"\"");
+        let ctx = self.ctx(Place::Key, node.up, node.frame, record, node.depth);
+        Some(Pos { ctx, lex })
+    }
+
+    fn has_key(&mut self, node: Node) -> bool {
+        self.key_term(node.frame) != crate::lexical::Terms::EMPTY
+    }
+
+    /// Position of the next property or item after a comma.
+    fn after_comma(&mut self, node: Node) -> Option<Pos> {
+        let record = self.add(node.record, b",");
+        let node = Node { record, ..node };
+        let ctx = match node.place {
+            Place::ObjectAfter => {
+                if !self.has_key(node) {
+                    return None;
+                }
+                self.ctx(Place::ObjectNext, node.up, node.frame, record, node.depth)
+            }
+            _ => {
+                let (goals, up) = self.item(node)?;
+                let record = self.item_record(node);
+                self.ctx(Place::Item, up, goals, record, node.depth)
+            }
+        };
+        Some(self.pos(ctx))
+    }
+}
+
+impl Structure for JsonMachine {
+    fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.schema.lexicon
+    }
+
+    fn start(&mut self) -> Option<Pos> {
+        let up = self.ctx(Place::ReturnRoot, CtxId(0), 0, 0, 0);
+        let root = self.root;
+        let goals = self.goal_list(&[root]);
+        let ctx = self.ctx(Place::Root, up, goals, 0, 0);
+        Some(self.pos(ctx))
+    }
+
+    #[inline]
+    fn records(&self, ctx: CtxId) -> bool {
+        let node = &self.nodes[ctx.0 as usize];
+        match node.place {
+            Place::Key => true,
+            Place::Scalar => node.record != 0,
+            _ => false,
+        }
+    }
+
+    fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
+        match self.nodes[ctx.0 as usize].place {
+            Place::Key => self.after_key(ctx, text),
+            _ => self.end_scalar(ctx, outcome, text, true),
+        }
+    }
+
+    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {
+        let node = self.node(ctx);
+        let held = self.schema.lexicon.outcome_list(outcome);
+        let (go, close) = self.white_choice(node.place, held);
+        match (node.place, byte) {
+            (Place::Scalar, _) => {
+                let next = self.end_scalar(ctx, outcome, text, false)?;
+                step(self, next, &mut Vec::new(), byte)
+            }
+            (Place::Root | Place::Value | Place::Item, _) => {
+                self.begin_value(node.frame, node.up, node.record, node.depth, byte)
+            }
+            (Place::ObjectStart | Place::ObjectNext, b'"') if go => self.begin_key(node),
+            (Place::ObjectStart, b'}') if close => self.close_object(node),
+            (Place::Colon, b':') => {
+                let record = self.add(node.record, b":");
+                Some(self.property_value(Node { record, ..node }, node.frame))
+            }
+            (Place::ObjectAfter, b'}') if close => self.close_object(node),
+            (Place::ObjectAfter | Place::ArrayAfter, b',') if go => self.after_comma(node),
+            (Place::ArrayStart | Place::ArrayAfter, b']') if close => self.close_array(node),
+            (Place::ArrayStart, _) if go => self.begin_item(node, byte),
+            _ => None,
+        }
+    }
+
+    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+        let node = self.node(ctx);
+        match node.place {
+            Place::Scalar => ByteSet::of(b" \t\r\n,]}"),
+            Place::Root | Place::Value | Place::Item => self.value_bytes(node.frame),
+            Place::ObjectStart => ByteSet::of(b"\"}"),
+            Place::ObjectNext => ByteSet::of(b"\""),
+            Place::Colon => ByteSet::of(b":"),
+            Place::ObjectAfter => ByteSet::of(b",}"),
+            Place::ArrayAfter => ByteSet::of(b",]"),
+            Place::ArrayStart => {
+                let mut set = match self.item(node) {
+                    Some((goals, _)) => self.value_bytes(goals),
+                    None => ByteSet::default(),
+                };
+                set.insert(b']');
+                set
+            }
+            _ => {
+                let _ = outcome;
+                ByteSet::default()
+            }
+        }
+    }
+
+    fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool {
+        let outcome = self.lexicon().outcome(pos.lex);
+        if outcome == Lexicon::NONE || self.lexicon().is_string(pos.lex) {
+            return false;
+        }
+        match self.node(pos.ctx).place {
+            Place::Done => true,
+            Place::Scalar => self
+                .end_scalar(pos.ctx, outcome, text, false)
+                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
+            _ => false,
+        }
+    }
+
+    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
+        self.complete(pos, text)
+    }
+
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        self.in_words(pos)
+    }
+
+    fn take_error(&mut self) -> Option<Error> {
+        self.error.take().or_else(|| self.schema.check_limits().err())
+    }
+}

@@ -1,0 +1,83 @@
+//! What may stand between two lexemes.
+//!
+//! Runs are bounded, so that a model can't loop in them: any mixture of up to [`RUN`] characters, or a line
+//! break and an indentation of up to eight columns a level (what `json.dumps(indent=0..8)` writes).
+
+use super::{JsonMachine, Place};
+use crate::lexical::{LexId, Spelling, TermId, Terms};
+use crate::mask::CtxId;
+use crate::schema::options::Whitespace;
+
+/// Whitespace characters in a row that need no reason.
+const RUN: u32 = 16;
+/// Columns of indentation a level.
+const COLUMNS: u32 = 8;
+
+impl JsonMachine {
+    /// The lexical state at the beginning of the whitespace of a context.
+    pub(super) fn white_at(&mut self, ctx: CtxId) -> LexId {
+        let node = self.node(ctx);
+        let key = (node.place, node.depth);
+        if let Some(&known) = self.white.get(&key) {
+            return known;
+        }
+        let term = self.white_term(node.place, node.depth);
+        let lex = self.lexicon().at(Spelling::Raw, term);
+        self.white.insert(key, lex);
+        lex
+    }
+
+    fn white_term(&mut self, place: Place, depth: u32) -> TermId {
+        let style = self.schema.options.whitespace;
+        match (style, place) {
+            (Whitespace::Any, _) => self.any_white(depth),
+            (Whitespace::Spaced, Place::Value | Place::Item | Place::ObjectNext)
+            | (Whitespace::Indent, Place::Value) => self.terms().literal(" "),
+            (Whitespace::Indent, Place::Item | Place::ObjectNext) => self.line(depth),
+            (Whitespace::Indent, Place::ObjectStart | Place::ArrayStart) => {
+                let line = self.line(depth);
+                self.terms().tuple(&[line, Terms::EPS])
+            }
+            (Whitespace::Indent, Place::ObjectAfter | Place::ArrayAfter) => {
+                let line = self.line(depth - 1);
+                self.terms().tuple(&[Terms::EPS, line])
+            }
+            _ => Terms::EPS,
+        }
+    }
+
+    fn line(&mut self, depth: u32) -> TermId {
+        let text = format!("\n{}", "  ".repeat(depth as usize));
+        self.terms().literal(&text)
+    }
+
+    fn any_white(&mut self, depth: u32) -> TermId {
+        let terms = self.terms();
+        let blank = terms.class(&[(9, 10), (13, 13), (32, 32)]);
+        let run = terms.repeat(blank, 0, RUN);
+        let wide = COLUMNS * (depth + 1);
+        if wide <= RUN {
+            return run;
+        }
+        let (crlf, lf) = (terms.literal("\r\n"), terms.literal("\n"));
+        let line = terms.or(&[crlf, lf]);
+        let inside = terms.class(&[(9, 9), (32, 32)]);
+        let indent = terms.repeat(inside, 0, wide);
+        let indented = terms.concat(line, indent);
+        terms.or(&[run, indented])
+    }
+
+    /// Which of "go on" and "close" the whitespace that was read allows.
+    pub(super) fn white_choice(&self, place: Place, held: &[u32]) -> (bool, bool) {
+        let split = self.schema.options.whitespace == Whitespace::Indent
+            && matches!(
+                place,
+                Place::ObjectStart | Place::ArrayStart | Place::ObjectAfter | Place::ArrayAfter
+            );
+        if split {
+            (held.contains(&0), held.contains(&1))
+        } else {
+            (!held.is_empty(), !held.is_empty())
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Derivatives, for every code point at once.
+//!
+//! `delta(t)` is a list of runs: code points up to `end` lead to `to` (Owens, Reppy, Turon 2009, with the
+//! classes computed together with the derivative instead of before it).  Two forms are memoised: `raw`, as the
+//! rules give it, and pruned, where a target that accepts nothing is `Empty`; only terms with `And` or `Not`
+//! differ.  Rejected: a representative per class, which derives the same term once a class.
+
+use super::term::{Term, TermId, Terms, INF, MAX_CP};
+
+/// Code points up to and including `end` (from the one after the run before) lead to `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    pub end: u32,
+    pub to: TermId,
+}
+
+pub type Runs = std::sync::Arc<[Run]>;
+
+impl Terms {
+    /// The derivative by one code point, dead targets included.
+    pub fn derive_raw(&mut self, t: TermId, cp: u32) -> TermId {
+        let runs = self.delta_raw(t);
+        runs[runs.partition_point(|r| r.end < cp)].to
+    }
+
+    /// The derivative by one code point; `Empty` exactly when nothing can follow.
+    pub fn derive(&mut self, t: TermId, cp: u32) -> TermId {
+        let runs = self.delta(t);
+        runs[runs.partition_point(|r| r.end < cp)].to
+    }
+
+    /// All derivatives; targets that accept nothing are `Empty`.
+    pub fn delta(&mut self, t: TermId) -> Runs {
+        if let Some(runs) = &self.pruned[t.0 as usize] {
+            return runs.clone();
+        }
+        let raw = self.delta_raw(t);
+        let runs = if self.is_boolean(t) {
+            let mut list = raw.to_vec();
+            let mut last = None;
+            for run in list.iter_mut() {
+                run.to = match last {
+                    Some((from, to)) if from == run.to => to,
+                    _ => {
+                        let to = self.prune(run.to);
+                        last = Some((run.to, to));
+                        to
+                    }
+                };
+            }
+            join(list)
+        } else {
+            raw
+        };
+        if !self.overflow {
+            self.pruned[t.0 as usize] = Some(runs.clone());
+        }
+        runs
+    }
+
+    /// The term itself, or `Empty` when it accepts nothing; of a tuple, each member for itself.
+    pub fn prune(&mut self, t: TermId) -> TermId {
+        if let Term::Tuple(xs) = self.get(t) {
+            let xs: Vec<TermId> = xs.to_vec();
+            let kept: Vec<TermId> = xs.into_iter().map(|x| self.prune(x)).collect();
+            return self.tuple(&kept);
+        }
+        if self.live(t) {
+            t
+        } else {
+            Self::EMPTY
+        }
+    }
+
+    pub(super) fn delta_raw(&mut self, t: TermId) -> Runs {
+        if let Some(runs) = &self.raw[t.0 as usize] {
+            return runs.clone();
+        }
+        let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
+        if !self.overflow {
+            self.raw[t.0 as usize] = Some(runs.clone());
+        }
+        runs
+    }
+
+    fn compute(&mut self, t: TermId) -> Runs {
+        let term = self.get(t).clone();
+        match term {
+            Term::Empty | Term::Eps => one(Self::EMPTY),
+            Term::All => {
+                // surrogates are not scalar values: no text holds them
+                [
+                    Run { end: 0xD7FF, to: Self::ALL },
+                    Run { end: 0xDFFF, to: Self::EMPTY },
+                    Run { end: MAX_CP, to: Self::ALL },
+                ]
+                .into()
+            }
+            Term::Class(s) => {
+                let mut runs = Vec::new();
+                let mut next = 0;
+                for &(lo, hi) in self.set(s) {
+                    if lo > next {
+                        runs.push(Run { end: lo - 1, to: Self::EMPTY });
+                    }
+                    runs.push(Run { end: hi, to: Self::EPS });
+                    next = hi + 1;
+                }
+                if next <= MAX_CP {
+                    runs.push(Run { end: MAX_CP, to: Self::EMPTY });
+                }
+                runs.into()
+            }
+            Term::Words(w) => self.words_runs(w).into(),
+            Term::Concat(x, y) => {
+                let head = self.delta_raw(x);
+                let head = self.map(&head, |s, a| s.concat(a, y));
+                if !self.nullable(x) {
+                    return head;
+                }
+                let tail = self.delta_raw(y);
+                self.zip(&[head, tail], |s, ab| s.or(ab))
+            }
+            Term::Or(xs) => {
+                let parts: Vec<Runs> = xs.iter().map(|&x| self.delta_raw(x)).collect();
+                self.zip(&parts, |s, ab| s.or(ab))
+            }
+            Term::And(xs) => {
+                let parts: Vec<Runs> = xs.iter().map(|&x| self.delta_raw(x)).collect();
+                self.zip(&parts, |s, ab| s.and(ab))
+            }
+            Term::Tuple(xs) => {
+                let parts: Vec<Runs> = xs.iter().map(|&x| self.delta_raw(x)).collect();
+                self.zip(&parts, |s, ab| s.tuple(ab))
+            }
+            Term::Not(x) => {
+                let inner = self.delta_raw(x);
+                let all = self.delta_raw(Self::ALL);
+                self.zip(&[inner, all], |s, ab| {
+                    if ab[1] == Self::EMPTY {
+                        Self::EMPTY
+                    } else {
+                        s.not(ab[0])
+                    }
+                })
+            }
+            Term::Repeat(x, lo, hi) => {
+                let rest_hi = if hi == INF { INF } else { hi - 1 };
+                let rest = self.repeat(x, lo.saturating_sub(1), rest_hi);
+                let head = self.delta_raw(x);
+                self.map(&head, |s, a| s.concat(a, rest))
+            }
+            Term::Num(set, text) => self.number_runs(set, text).into(),
+        }
+    }
+
+    fn map(&mut self, runs: &Runs, mut f: impl FnMut(&mut Self, TermId) -> TermId) -> Runs {
+        let mut out: Vec<Run> = Vec::with_capacity(runs.len());
+        let mut last: Option<(TermId, TermId)> = None;
+        for run in runs.iter() {
+            let to = match last {
+                Some((from, to)) if from == run.to => to,
+                _ => f(self, run.to),
+            };
+            last = Some((run.to, to));
+            out.push(Run { end: run.end, to });
+        }
+        join(out)
+    }
+
+    /// Merges several lists of runs; `f` sees one target of each.
+    fn zip(&mut self, parts: &[Runs], mut f: impl FnMut(&mut Self, &[TermId]) -> TermId) -> Runs {
+        let mut at = vec![0usize; parts.len()];
+        let mut targets: Vec<TermId> = parts.iter().map(|p| p[0].to).collect();
+        let mut last: Option<(Vec<TermId>, TermId)> = None;
+        let mut out: Vec<Run> = Vec::new();
+        loop {
+            let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
+            let to = match &last {
+                Some((key, to)) if *key == targets => *to,
+                _ => {
+                    let to = f(self, &targets);
+                    last = Some((targets.clone(), to));
+                    to
+                }
+            };
+            match out.last_mut() {
+                Some(run) if run.to == to => run.end = end,
+                _ => out.push(Run { end, to }),
+            }
+            if end >= MAX_CP {
+                return out.into();
+            }
+            for (k, part) in parts.iter().enumerate() {
+                if part[at[k]].end == end {
+                    at[k] += 1;
+                    targets[k] = part[at[k]].to;
+                }
+            }
+        }
+    }
+}
+
+fn one(to: TermId) -> Runs {
+    [Run { end: MAX_CP, to }].into()
+}
+
+/// Joins neighbours with the same target.
+fn join(list: Vec<Run>) -> Runs {
+    let mut out: Vec<Run> = Vec::with_capacity(list.len());
+    for run in list {
+        match out.last_mut() {
+            Some(last) if last.to == run.to => last.end = run.end,
+            _ => out.push(run),
+        }
+    }
+    out.into()
+}

@@ -1,0 +1,16 @@
+//! The lexical layer: regular languages over code points, their derivatives, and how they are spelled in bytes.
+//!
+//! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
+//! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
+//! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over bytes.
+
+pub mod content;
+pub mod delta;
+pub mod live;
+pub mod lower;
+pub mod spell;
+pub mod term;
+pub mod words;
+
+pub use spell::{LexId, Lexicon, Spelling, Step};
+pub use term::{TermId, Terms};

@@ -1,0 +1,473 @@
+//! Lexical states over bytes: a term, and how far the spelling of the next code point has come.
+//!
+//! Languages live on code points, spellings on bytes.  One small automaton decodes the spelling (UTF-8, JSON
+//! escapes, surrogate pairs) and derives the term when a code point is complete, so a pattern has one
+//! definition for values, keys and every spelling.  In the middle of a code point the state is not "which
+//! bytes were read" but "what each way to finish leads to": all lead bytes of a free string share one state.
+//! Rejected: rewriting each regex into its escaped form, which triples patterns and can't intersect them.
+//!
+//! Invariant: every state but `DEAD` can still reach an accepted end.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::term::{Term, TermId, Terms};
+
+/// The number of a lexical state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexId(pub u32);
+
+/// Which languages of a tuple accept: sorted positions, interned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OutcomeId(pub u32);
+
+/// How code points are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// UTF-8, ended by whatever byte can't follow.
+    Raw,
+    /// Inside a JSON string, ended by a quote; only escapes that JSON demands, in their short form.
+    Json,
+    /// Inside a JSON string, every escape that JSON knows.
+    JsonAny,
+}
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
+
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut set = ByteSet::default();
+        for &b in bytes {
+            set.insert(b);
+        }
+        set
+    }
+
+    pub fn insert(&mut self, b: u8) {
+        self.0[b as usize >> 6] |= 1 << (b & 63);
+    }
+
+    pub fn add(&mut self, other: &ByteSet) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a |= b;
+        }
+    }
+
+    #[inline]
+    pub fn has(&self, b: u8) -> bool {
+        self.0[b as usize >> 6] >> (b & 63) & 1 == 1
+    }
+}
+
+/// Where a byte leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Stay(LexId),
+    /// The closing quote of a string: the lexeme is complete and the byte belongs to it.
+    Close,
+    Dead,
+}
+
+type Row = Arc<[(u32, LexId)]>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Lex {
+    Dead,
+    At { spelling: Spelling, term: TermId },
+    /// `depth` more digits of `bits` bits each; the number that they form selects the target.
+    Block { bits: u8, depth: u8, runs: Row },
+    /// After a backslash.
+    Escape { any: bool, term: TermId },
+    /// After a high surrogate: a backslash, then `u`, then the low one.
+    LowBackslash { runs: Row },
+    LowU { runs: Row },
+}
+
+/// Terms and the lexical states over them.
+pub struct Lexicon {
+    pub terms: Terms,
+    states: IndexSet<Lex, FxBuildHasher>,
+    rows: Vec<Option<Row>>,
+    steps: FxHashMap<(LexId, u8), LexId>,
+    outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
+}
+
+impl Default for Lexicon {
+    fn default() -> Self {
+        Lexicon::new(Terms::default())
+    }
+}
+
+impl Lexicon {
+    pub const DEAD: LexId = LexId(0);
+    /// Nothing accepts.
+    pub const NONE: OutcomeId = OutcomeId(0);
+    /// The first (and only) language accepts.
+    pub const FIRST: OutcomeId = OutcomeId(1);
+
+    pub fn new(terms: Terms) -> Self {
+        let mut this = Lexicon {
+            terms,
+            states: IndexSet::default(),
+            rows: Vec::new(),
+            steps: FxHashMap::default(),
+            outcomes: IndexSet::default(),
+        };
+        this.intern(Lex::Dead);
+        this.outcomes.insert(Box::new([]));
+        this.outcomes.insert(Box::new([0]));
+        this
+    }
+
+    fn intern(&mut self, lex: Lex) -> LexId {
+        let (i, new) = self.states.insert_full(lex);
+        if new {
+            self.rows.push(None);
+        }
+        LexId(i as u32)
+    }
+
+    pub fn state_count(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The state at the beginning of a term; `DEAD` when it accepts nothing.
+    pub fn at(&mut self, spelling: Spelling, term: TermId) -> LexId {
+        let term = self.terms.prune(term);
+        self.at_live(spelling, term)
+    }
+
+    fn at_live(&mut self, spelling: Spelling, term: TermId) -> LexId {
+        if term == Terms::EMPTY {
+            return Self::DEAD;
+        }
+        self.intern(Lex::At { spelling, term })
+    }
+
+    /// Term and spelling of a state at a code point's border.
+    pub fn term(&self, lex: LexId) -> Option<(Spelling, TermId)> {
+        match &self.states[lex.0 as usize] {
+            Lex::At { spelling, term } => Some((*spelling, *term)),
+            _ => None,
+        }
+    }
+
+    /// Inside a JSON string only the quote ends the lexeme.
+    #[inline]
+    pub fn is_string(&self, lex: LexId) -> bool {
+        matches!(self.states[lex.0 as usize], Lex::At { spelling, .. } if spelling != Spelling::Raw)
+    }
+
+    /// Which languages accept here.
+    pub fn outcome(&mut self, lex: LexId) -> OutcomeId {
+        let Lex::At { term, .. } = self.states[lex.0 as usize] else { return Self::NONE };
+        match self.terms.get(term) {
+            Term::Tuple(xs) => {
+                let held: Box<[u32]> = (0u32..)
+                    .zip(xs.iter())
+                    .filter(|(_, &x)| self.terms.nullable(x))
+                    .map(|(i, _)| i)
+                    .collect();
+                OutcomeId(self.outcomes.insert_full(held).0 as u32)
+            }
+            _ if self.terms.nullable(term) => Self::FIRST,
+            _ => Self::NONE,
+        }
+    }
+
+    pub fn outcome_list(&self, id: OutcomeId) -> &[u32] {
+        &self.outcomes[id.0 as usize]
+    }
+
+    pub fn intern_outcome(&mut self, held: &[u32]) -> OutcomeId {
+        OutcomeId(self.outcomes.insert_full(held.into()).0 as u32)
+    }
+
+    /// Whether nothing more can be read, so that the lexeme is over.
+    pub fn is_complete(&mut self, lex: LexId) -> bool {
+        match self.states[lex.0 as usize] {
+            Lex::At { spelling: Spelling::Raw, term } => {
+                term == Terms::EPS || {
+                    let runs = self.terms.delta(term);
+                    runs.iter().all(|r| r.to == Terms::EMPTY)
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Bytes that may come next inside the lexeme; a superset where code points of several bytes may.
+    pub fn first_bytes(&mut self, lex: LexId) -> ByteSet {
+        if !matches!(self.states[lex.0 as usize], Lex::At { spelling: Spelling::Raw, .. }) {
+            return ByteSet::ALL;
+        }
+        let row = self.row(lex);
+        let mut set = ByteSet::default();
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            if to != Self::DEAD {
+                (from..=end.min(0x7F)).for_each(|b| set.insert(b as u8));
+                if end >= 0x80 {
+                    (0xC2..=0xF4).for_each(|b| set.insert(b));
+                }
+            }
+            from = end.saturating_add(1);
+        }
+        set
+    }
+
+    /// One byte for each way to go on inside the lexeme, escapes left out.
+    pub fn representatives(&mut self, lex: LexId) -> Vec<(char, LexId)> {
+        let row = self.row(lex);
+        let mut out: Vec<(char, LexId)> = Vec::new();
+        let mut from = 0u32;
+        for &(end, to) in row.iter() {
+            if to != Self::DEAD && !out.iter().any(|o| o.1 == to) {
+                // a letter where there is one: completions are read by people
+                let letter = ('a' as u32).max(from);
+                let cp = if letter <= end.min('z' as u32) { letter } else { from.max(0x20).min(end) };
+                if let Some(c) = (cp..=end).chain(from..=end).take(0x900).find_map(plain_char) {
+                    out.push((c, to));
+                } else if let Some(c) = char::from_u32(from) {
+                    out.push((c, to));
+                }
+            }
+            from = end.saturating_add(1);
+        }
+        out
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn step(&mut self, lex: LexId, byte: u8) -> Step {
+        if byte < 0x80 {
+            if let Lex::At { spelling, .. } = self.states[lex.0 as usize] {
+                if spelling != Spelling::Raw {
+                    if byte == b'"' {
+                        return match self.outcome(lex) {
+                            Self::NONE => Step::Dead,
+                            _ => Step::Close,
+                        };
+                    }
+                    if byte == b'\\' {
+                        return self.slow(lex, byte);
+                    }
+                    if byte < 0x20 {
+                        return Step::Dead;
+                    }
+                }
+                let row = self.row(lex);
+                return stay(row[row.partition_point(|r| r.0 < byte as u32)].1);
+            }
+        }
+        self.slow(lex, byte)
+    }
+
+    fn slow(&mut self, lex: LexId, byte: u8) -> Step {
+        if let Some(&to) = self.steps.get(&(lex, byte)) {
+            return stay(to);
+        }
+        let to = match self.states[lex.0 as usize].clone() {
+            Lex::Dead => Self::DEAD,
+            Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
+            Lex::At { .. } => self.lead(lex, byte),
+            Lex::Block { bits, depth, runs } => self.digit(bits, depth, &runs, byte),
+            Lex::Escape { any, term } => self.escape(any, term, byte),
+            Lex::LowBackslash { runs } if byte == b'\\' => self.intern(Lex::LowU { runs }),
+            Lex::LowU { runs } if byte == b'u' => self.block(4, 4, runs),
+            Lex::LowBackslash { .. } | Lex::LowU { .. } => Self::DEAD,
+        };
+        if !self.terms.overflow {
+            self.steps.insert((lex, byte), to);
+        }
+        stay(to)
+    }
+
+    /// Code points up to each end lead to a state.
+    fn row(&mut self, lex: LexId) -> Row {
+        if let Some(row) = &self.rows[lex.0 as usize] {
+            return row.clone();
+        }
+        let Lex::At { spelling, term } = self.states[lex.0 as usize] else {
+            return [(u32::MAX, Self::DEAD)].into();
+        };
+        let runs = self.terms.delta(term);
+        let row: Row = runs.iter().map(|r| (r.end, self.at_live(spelling, r.to))).collect();
+        if !self.terms.overflow {
+            self.rows[lex.0 as usize] = Some(row.clone());
+        }
+        row
+    }
+
+    /// The first byte of a sequence of two to four (Unicode 15, table 3-7: no overlong form, no surrogate).
+    fn lead(&mut self, lex: LexId, byte: u8) -> LexId {
+        let (depth, bits, least) = match byte {
+            0xC2..=0xDF => (1, byte as u32 & 0x1F, 0x80),
+            0xE0..=0xEF => (2, byte as u32 & 0x0F, 0x800),
+            0xF0..=0xF4 => (3, byte as u32 & 0x07, 0x10000),
+            _ => return Self::DEAD,
+        };
+        let size = 1u32 << (6 * depth);
+        let base = bits * size;
+        let row = self.row(lex);
+        let part = slice(&row, base, size, |cp| cp >= least && !(0xD800..0xE000).contains(&cp));
+        self.block(6, depth as u8, part)
+    }
+
+    fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
+        if runs.iter().all(|r| r.1 == Self::DEAD) {
+            return Self::DEAD;
+        }
+        if depth == 0 {
+            return runs[0].1;
+        }
+        self.intern(Lex::Block { bits, depth, runs })
+    }
+
+    fn digit(&mut self, bits: u8, depth: u8, runs: &Row, byte: u8) -> LexId {
+        let value = match (bits, byte) {
+            (6, 0x80..=0xBF) => byte as u32 & 0x3F,
+            (4, b'0'..=b'9') => (byte - b'0') as u32,
+            (4, b'a'..=b'f') => (byte - b'a') as u32 + 10,
+            // canonical blocks hold no capital: they are cut out when the block is made
+            (4, b'A'..=b'F') => (byte - b'A') as u32 + 10,
+            (5, b'0'..=b'9') => (byte - b'0') as u32,
+            (5, b'a'..=b'f') => (byte - b'a') as u32 + 10,
+            _ => return Self::DEAD,
+        };
+        let width = if bits == 5 { 4 } else { bits };
+        let size = 1u32 << (width as u32 * (depth as u32 - 1));
+        let part = slice(runs, value * size, size, |_| true);
+        self.block(bits, depth - 1, part)
+    }
+
+    fn open_escape(&mut self, spelling: Spelling, term: TermId) -> LexId {
+        let any = match spelling {
+            Spelling::Raw => return Self::DEAD,
+            Spelling::Json => false,
+            Spelling::JsonAny => true,
+        };
+        let esc = Lex::Escape { any, term };
+        let live = b"\"\\/bfnrtu".iter().any(|&b| self.escape(any, term, b) != Self::DEAD);
+        if live {
+            self.intern(esc)
+        } else {
+            Self::DEAD
+        }
+    }
+
+    fn escape(&mut self, any: bool, term: TermId, byte: u8) -> LexId {
+        let cp = match byte {
+            b'"' | b'\\' => byte,
+            b'/' if any => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => return self.unicode_escape(any, term),
+            _ => return Self::DEAD,
+        };
+        let spelling = if any { Spelling::JsonAny } else { Spelling::Json };
+        let to = self.terms.derive(term, cp as u32);
+        self.at_live(spelling, to)
+    }
+
+    /// After `\u`: four hexadecimal digits.  Canonical: lower case, control characters without a short form.
+    fn unicode_escape(&mut self, any: bool, term: TermId) -> LexId {
+        let spelling = if any { Spelling::JsonAny } else { Spelling::Json };
+        let at = self.at_live(spelling, term);
+        let row = self.row(at);
+        if !any {
+            let needs = |cp: u32| cp < 0x20 && ![8, 9, 10, 12, 13].contains(&cp);
+            let runs = slice(&row, 0, 0x10000, needs);
+            return self.block(5, 4, runs);
+        }
+        let mut runs: Vec<(u32, LexId)> = slice(&row, 0, 0xD800, |_| true).to_vec();
+        let astral = slice(&row, 0x10000, 0x100000, |_| true);
+        let step = if astral.len() == 1 { 0x400 } else { 1 };
+        for high in (0..0x400u32).step_by(step) {
+            let low = slice(&row, 0x10000 + (high << 10), 0x400, |_| true);
+            runs.push((0xD7FF + high + step as u32, self.low_surrogate(&low)));
+        }
+        runs.push((0xDFFF, Self::DEAD));
+        runs.extend(slice(&row, 0xE000, 0x2000, |_| true).iter().map(|r| (0xE000 + r.0, r.1)));
+        self.block(4, 4, join(runs))
+    }
+
+    fn low_surrogate(&mut self, low: &Row) -> LexId {
+        if low.iter().all(|r| r.1 == Self::DEAD) {
+            return Self::DEAD;
+        }
+        let mut runs = vec![(0xDBFF, Self::DEAD)];
+        runs.extend(low.iter().map(|&(end, to)| (0xDC00 + end, to)));
+        runs.push((0xFFFF, Self::DEAD));
+        let runs = join(runs);
+        self.intern(Lex::LowBackslash { runs })
+    }
+}
+
+/// A character that needs no escape in a JSON string.
+fn plain_char(cp: u32) -> Option<char> {
+    char::from_u32(cp).filter(|c| *c >= ' ' && *c != '"' && *c != '\\')
+}
+
+fn stay(to: LexId) -> Step {
+    if to == Lexicon::DEAD {
+        Step::Dead
+    } else {
+        Step::Stay(to)
+    }
+}
+
+/// The runs of `base..base+size`, renumbered from 0; numbers that are not kept lead nowhere.
+fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> Row {
+    let mut out: Vec<(u32, LexId)> = Vec::new();
+    let mut push = |end: u32, to: LexId| match out.last_mut() {
+        Some(last) if last.1 == to => last.0 = end,
+        _ => out.push((end, to)),
+    };
+    let mut at = base;
+    let last = base + size - 1;
+    let mut i = runs.partition_point(|r| r.0 < base);
+    while at <= last {
+        let (end, to) = match runs.get(i) {
+            Some(&(end, to)) => (end.min(last), to),
+            None => (last, Lexicon::DEAD),
+        };
+        // the filters change their answer at few places; find each border by bisection-free probing of
+        // the borders that exist: surrogates, the least value of a UTF-8 length, the control characters
+        let mut from = at;
+        for border in BORDERS.iter().copied().chain([end + 1]) {
+            if border <= from || border > end + 1 {
+                continue;
+            }
+            push(border - 1 - base, if keep(from) { to } else { Lexicon::DEAD });
+            from = border;
+        }
+        at = end + 1;
+        i += 1;
+    }
+    out.into()
+}
+
+/// Where the filters of [`slice`] may change their answer, in ascending order.
+const BORDERS: [u32; 13] =
+    [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
+
+fn join(runs: Vec<(u32, LexId)>) -> Row {
+    let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());
+    for (end, to) in runs {
+        match out.last_mut() {
+            Some(last) if last.1 == to => last.0 = end,
+            _ => out.push((end, to)),
+        }
+    }
+    out.into()
+}

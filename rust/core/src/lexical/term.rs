@@ -1,0 +1,479 @@
+//! Hash-consed terms: boolean regular expressions over code points.
+//!
+//! Invariant: equal languages that the simplifier can see through have equal numbers, so that derivatives
+//! reach finitely many terms (Brzozowski 1964; Owens, Reppy, Turon 2009: similarity suffices).  Every rule
+//! here keeps the language.  Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose
+//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`]).
+//! Rejected: one automaton state a count, and unions of thousands of literals.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::delta::Runs;
+use super::words::{WordSet, Words};
+use crate::number::set::NumSetId;
+use crate::number::NumberTerms;
+
+/// The greatest code point.
+pub const MAX_CP: u32 = 0x10FFFF;
+/// No upper bound of a repeat.
+pub const INF: u32 = u32::MAX;
+
+/// The number of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TermId(pub u32);
+
+/// The number of an interned set of code points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SetId(pub u32);
+
+/// A term. Operands of `Or`, `And` are sorted, flat and distinct; `Concat` leans to the right.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Term {
+    Empty,
+    Eps,
+    All,
+    Class(SetId),
+    Words(Words),
+    Concat(TermId, TermId),
+    Or(Box<[TermId]>),
+    And(Box<[TermId]>),
+    Not(TermId),
+    Repeat(TermId, u32, u32),
+    /// Several languages walked together; which of them accept is the outcome.
+    Tuple(Box<[TermId]>),
+    /// The rest of a number whose value must lie in a set; the text so far is part of the state.
+    Num(NumSetId, u32),
+}
+
+/// What is known of each term.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub nullable: bool,
+    /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
+    pub boolean: bool,
+}
+
+/// The arena of terms of one automaton.
+pub struct Terms {
+    pub(super) terms: IndexSet<Term, FxBuildHasher>,
+    pub(super) facts: Vec<Facts>,
+    pub(super) sets: IndexSet<Box<[(u32, u32)]>, FxBuildHasher>,
+    pub(super) word_sets: Vec<WordSet>,
+    pub(super) raw: Vec<Option<Runs>>,
+    pub(super) pruned: Vec<Option<Runs>>,
+    pub(super) live: FxHashMap<TermId, bool>,
+    pub(super) least: FxHashMap<TermId, Option<u32>>,
+    pub numbers: NumberTerms,
+    /// Set when a bound was reached: results since then are not to be kept or used.
+    pub overflow: bool,
+    /// Liveness questions that ran out of budget and were answered "live".
+    pub unproven: u32,
+    pub max_terms: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms::new(2_000_000)
+    }
+}
+
+impl Terms {
+    pub const EMPTY: TermId = TermId(0);
+    pub const EPS: TermId = TermId(1);
+    pub const ALL: TermId = TermId(2);
+
+    pub fn new(max_terms: usize) -> Self {
+        let mut this = Terms {
+            terms: IndexSet::default(),
+            facts: Vec::new(),
+            sets: IndexSet::default(),
+            word_sets: Vec::new(),
+            raw: Vec::new(),
+            pruned: Vec::new(),
+            live: FxHashMap::default(),
+            least: FxHashMap::default(),
+            numbers: NumberTerms::default(),
+            overflow: false,
+            unproven: 0,
+            max_terms,
+        };
+        this.intern(Term::Empty);
+        this.intern(Term::Eps);
+        this.intern(Term::All);
+        this
+    }
+
+    pub fn get(&self, t: TermId) -> &Term {
+        &self.terms[t.0 as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    pub fn nullable(&self, t: TermId) -> bool {
+        self.facts[t.0 as usize].nullable
+    }
+
+    pub(super) fn is_boolean(&self, t: TermId) -> bool {
+        self.facts[t.0 as usize].boolean
+    }
+
+    pub fn set(&self, s: SetId) -> &[(u32, u32)] {
+        &self.sets[s.0 as usize]
+    }
+
+    fn intern(&mut self, term: Term) -> TermId {
+        if let Some(i) = self.terms.get_index_of(&term) {
+            return TermId(i as u32);
+        }
+        if self.terms.len() >= self.max_terms {
+            self.overflow = true;
+            return Self::EMPTY;
+        }
+        let facts = self.facts_of(&term);
+        let (i, _) = self.terms.insert_full(term);
+        self.facts.push(facts);
+        self.raw.push(None);
+        self.pruned.push(None);
+        TermId(i as u32)
+    }
+
+    fn facts_of(&self, term: &Term) -> Facts {
+        let n = |t: TermId| self.nullable(t);
+        let b = |t: TermId| self.is_boolean(t);
+        let (nullable, boolean) = match term {
+            Term::Empty | Term::Class(_) => (false, false),
+            Term::Eps | Term::All => (true, false),
+            Term::Words(w) => (self.words_nullable(*w), false),
+            Term::Concat(x, y) => (n(*x) && n(*y), b(*x) || b(*y)),
+            Term::Or(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
+            Term::And(xs) => (xs.iter().all(|&x| n(x)), true),
+            Term::Not(x) => (!n(*x), true),
+            Term::Repeat(x, lo, _) => (*lo == 0 || n(*x), b(*x)),
+            Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
+            Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
+        };
+        Facts { nullable, boolean }
+    }
+
+    /// A class of code points; ranges are sorted, disjoint and inclusive.
+    pub fn class(&mut self, ranges: &[(u32, u32)]) -> TermId {
+        if ranges.is_empty() {
+            return Self::EMPTY;
+        }
+        let (i, _) = self.sets.insert_full(ranges.into());
+        self.intern(Term::Class(SetId(i as u32)))
+    }
+
+    /// Any one code point.
+    pub fn any(&mut self) -> TermId {
+        self.class(&[(0, 0xD7FF), (0xE000, MAX_CP)])
+    }
+
+    pub(super) fn words_term(&mut self, words: Words) -> TermId {
+        self.intern(Term::Words(words))
+    }
+
+    pub fn number(&mut self, set: NumSetId, text: u32) -> TermId {
+        self.intern(Term::Num(set, text))
+    }
+
+    pub fn concat(&mut self, x: TermId, y: TermId) -> TermId {
+        if x == Self::EMPTY || y == Self::EMPTY {
+            return Self::EMPTY;
+        }
+        if x == Self::EPS {
+            return y;
+        }
+        if y == Self::EPS {
+            return x;
+        }
+        if x == Self::ALL && y == Self::ALL {
+            return Self::ALL;
+        }
+        match *self.get(x) {
+            Term::Concat(a, b) => {
+                let rest = self.concat(b, y);
+                self.concat(a, rest)
+            }
+            _ => {
+                if let Term::Concat(head, _) = *self.get(y) {
+                    if x == Self::ALL && head == Self::ALL {
+                        return y;
+                    }
+                }
+                self.intern(Term::Concat(x, y))
+            }
+        }
+    }
+
+    pub fn concat_all(&mut self, xs: &[TermId]) -> TermId {
+        xs.iter().rev().fold(Self::EPS, |rest, &x| self.concat(x, rest))
+    }
+
+    /// `x{lo,hi}`; `hi` may be [`INF`].
+    pub fn repeat(&mut self, x: TermId, lo: u32, hi: u32) -> TermId {
+        if lo > hi {
+            return Self::EMPTY;
+        }
+        if hi == 0 || x == Self::EPS {
+            return Self::EPS;
+        }
+        if x == Self::EMPTY {
+            return if lo == 0 { Self::EPS } else { Self::EMPTY };
+        }
+        if lo == 1 && hi == 1 {
+            return x;
+        }
+        if x == Self::ALL {
+            return Self::ALL;
+        }
+        let lo = if self.nullable(x) { 0 } else { lo };
+        if lo == 0 && hi == INF {
+            if let Term::Class(s) = *self.get(x) {
+                if self.set(s) == [(0, 0xD7FF), (0xE000, MAX_CP)] {
+                    return Self::ALL;
+                }
+            }
+            if let Term::Repeat(_, 0, INF) = self.get(x) {
+                return x;
+            }
+        }
+        self.intern(Term::Repeat(x, lo, hi))
+    }
+
+    pub fn star(&mut self, x: TermId) -> TermId {
+        self.repeat(x, 0, INF)
+    }
+
+    pub fn optional(&mut self, x: TermId) -> TermId {
+        self.or(&[x, Self::EPS])
+    }
+
+    pub fn not(&mut self, x: TermId) -> TermId {
+        match *self.get(x) {
+            Term::Empty => Self::ALL,
+            Term::All => Self::EMPTY,
+            Term::Not(y) => y,
+            _ => self.intern(Term::Not(x)),
+        }
+    }
+
+    pub fn or(&mut self, xs: &[TermId]) -> TermId {
+        let mut flat = Vec::with_capacity(xs.len() + 2);
+        for &x in xs {
+            match self.get(x) {
+                Term::Or(ys) => flat.extend_from_slice(ys),
+                Term::Empty => {}
+                Term::All => return Self::ALL,
+                _ => flat.push(x),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.len() > 1 {
+            self.merge_classes(&mut flat, true);
+            self.merge_words(&mut flat);
+            self.merge_counts(&mut flat);
+            if flat.contains(&Self::EPS)
+                && flat.iter().any(|&x| x != Self::EPS && self.nullable(x))
+            {
+                flat.retain(|&x| x != Self::EPS);
+            }
+            flat.sort_unstable();
+            flat.dedup();
+        }
+        for &x in &flat {
+            if x == Self::ALL {
+                return Self::ALL;
+            }
+            if let Term::Not(y) = self.get(x) {
+                if flat.binary_search(y).is_ok() {
+                    return Self::ALL;
+                }
+            }
+        }
+        match flat.len() {
+            0 => Self::EMPTY,
+            1 => flat[0],
+            _ => self.intern(Term::Or(flat.into())),
+        }
+    }
+
+    pub fn and(&mut self, xs: &[TermId]) -> TermId {
+        let mut flat = Vec::with_capacity(xs.len() + 2);
+        for &x in xs {
+            match self.get(x) {
+                Term::And(ys) => flat.extend_from_slice(ys),
+                Term::All => {}
+                Term::Empty => return Self::EMPTY,
+                _ => flat.push(x),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.len() > 1 {
+            self.merge_classes(&mut flat, false);
+            self.cut_counts(&mut flat);
+            self.merge_excluded(&mut flat);
+            if flat.contains(&Self::EMPTY) {
+                return Self::EMPTY;
+            }
+            if let Some(words) = self.filter_words(&flat) {
+                return words;
+            }
+            flat.sort_unstable();
+            flat.dedup();
+        }
+        if flat.contains(&Self::EPS) {
+            let all = flat.iter().all(|&x| self.nullable(x));
+            return if all { Self::EPS } else { Self::EMPTY };
+        }
+        for &x in &flat {
+            if let Term::Not(y) = self.get(x) {
+                if flat.binary_search(y).is_ok() {
+                    return Self::EMPTY;
+                }
+            }
+        }
+        match flat.len() {
+            0 => Self::ALL,
+            1 => flat[0],
+            _ => self.intern(Term::And(flat.into())),
+        }
+    }
+
+    /// Languages walked side by side; empty when all are.
+    pub fn tuple(&mut self, xs: &[TermId]) -> TermId {
+        if xs.iter().all(|&x| x == Self::EMPTY) {
+            return Self::EMPTY;
+        }
+        self.intern(Term::Tuple(xs.into()))
+    }
+
+    /// Union (or intersection) of the classes among the operands, as one class.
+    fn merge_classes(&mut self, flat: &mut Vec<TermId>, union: bool) {
+        let classes: Vec<TermId> =
+            flat.iter().copied().filter(|&x| matches!(self.get(x), Term::Class(_))).collect();
+        if classes.len() < 2 {
+            return;
+        }
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for (i, &c) in classes.iter().enumerate() {
+            let Term::Class(s) = *self.get(c) else { unreachable!() };
+            let own = self.set(s).to_vec();
+            ranges = match (i, union) {
+                (0, _) => own,
+                (_, true) => union_ranges(&ranges, &own),
+                (_, false) => intersect_ranges(&ranges, &own),
+            };
+        }
+        let merged = self.class(&ranges);
+        flat.retain(|x| !classes.contains(x));
+        flat.push(merged);
+    }
+
+    fn as_count(&self, x: TermId) -> Option<(TermId, u32, u32)> {
+        match *self.get(x) {
+            Term::Repeat(c, lo, hi) if matches!(self.get(c), Term::Class(_)) => Some((c, lo, hi)),
+            Term::Class(_) => Some((x, 1, 1)),
+            _ => None,
+        }
+    }
+
+    /// `c{a,b} | c{d,e}` is one count where the ranges touch.
+    fn merge_counts(&mut self, flat: &mut Vec<TermId>) {
+        let mut counts: Vec<(TermId, u32, u32, TermId)> = flat
+            .iter()
+            .filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x)))
+            .collect();
+        if counts.len() < 2 {
+            return;
+        }
+        counts.sort_unstable();
+        let mut i = 0;
+        while i < counts.len() {
+            let (class, lo, mut hi, _) = counts[i];
+            let mut j = i + 1;
+            while j < counts.len() && counts[j].0 == class && counts[j].1 <= hi.saturating_add(1) {
+                hi = hi.max(counts[j].2);
+                j += 1;
+            }
+            if j > i + 1 {
+                let gone: Vec<TermId> = counts[i..j].iter().map(|c| c.3).collect();
+                flat.retain(|x| !gone.contains(x));
+                let merged = self.repeat(class, lo, hi);
+                flat.push(merged);
+            }
+            i = j;
+        }
+    }
+
+    /// `c{a,b} & d{e,f}` is `(c&d){max,min}`.
+    fn cut_counts(&mut self, flat: &mut Vec<TermId>) {
+        let counts: Vec<(TermId, u32, u32, TermId)> = flat
+            .iter()
+            .filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x)))
+            .collect();
+        if counts.len() < 2 {
+            return;
+        }
+        let (mut lo, mut hi, mut class) = (0, INF, None);
+        for &(c, a, b, _) in &counts {
+            lo = lo.max(a);
+            hi = hi.min(b);
+            class = Some(match class {
+                None => c,
+                Some(prev) if prev == c => c,
+                Some(prev) => {
+                    let (Term::Class(s), Term::Class(t)) = (self.get(prev), self.get(c)) else {
+                        // the intersection so far is already empty: only the empty string is left
+                        continue;
+                    };
+                    let both = intersect_ranges(self.set(*s), self.set(*t));
+                    self.class(&both)
+                }
+            });
+        }
+        let merged = self.repeat(class.unwrap_or(Self::EMPTY), lo, hi);
+        flat.retain(|x| !counts.iter().any(|c| c.3 == *x));
+        flat.push(merged);
+    }
+}
+
+/// Union of two sorted lists of inclusive ranges.
+pub fn union_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, u32)> = a.iter().chain(b).copied().collect();
+    all.sort_unstable();
+    let mut out: Vec<(u32, u32)> = Vec::with_capacity(all.len());
+    for (lo, hi) in all {
+        match out.last_mut() {
+            Some(last) if lo <= last.1.saturating_add(1) => last.1 = last.1.max(hi),
+            _ => out.push((lo, hi)),
+        }
+    }
+    out
+}
+
+/// Intersection of two sorted lists of inclusive ranges.
+pub fn intersect_ranges(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let (mut i, mut j, mut out) = (0, 0, Vec::new());
+    while i < a.len() && j < b.len() {
+        let (lo, hi) = (a[i].0.max(b[j].0), a[i].1.min(b[j].1));
+        if lo <= hi {
+            out.push((lo, hi));
+        }
+        if a[i].1 < b[j].1 {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    out
+}

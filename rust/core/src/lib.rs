@@ -1,0 +1,18 @@
+//! The engine: constraints as lazily built deterministic automata over tokens.
+//!
+//! Reading order, one folder a stage of the pipeline:
+//! [`regex`] patterns to languages over code points; [`lexical`] terms, derivatives and byte states;
+//! [`number`] exact decimals and sets of them; [`schema`] JSON Schema as formulas over values;
+//! [`json`] the pushdown part: frames of objects and arrays; [`vocab`] the vocabulary and its trie;
+//! [`mask`] the token automaton. Nothing here knows Python.
+
+pub mod error;
+pub mod json;
+pub mod lexical;
+pub mod mask;
+pub mod number;
+pub mod regex;
+pub mod schema;
+pub mod vocab;
+
+pub use error::{Error, Kind, Result};

@@ -1,0 +1,304 @@
+//! The face of the engine: states as numbers, safe to share between threads.
+//!
+//! Finished masks and edges are read under a shared lock that is held for the time of a lookup; building is
+//! done by one thread at a time per automaton.  Masks are reference counted, so one that is evicted while a
+//! reader copies it stays whole.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+
+use super::core::{fewest_tokens, Core, Engine, StateId};
+use super::row::Mask;
+use super::structure::Structure;
+use crate::error::{Error, Kind, Result};
+use crate::vocab::{TokenId, Vocabulary};
+
+/// Bytes of masks that one automaton keeps.
+const MASK_BYTES: usize = 256 << 20;
+
+/// Distance of a state for which no end is known.
+pub const FAR: u32 = u32::MAX;
+
+#[derive(Default)]
+struct Tables {
+    masks: Vec<Option<Arc<Mask>>>,
+    mask_bytes: usize,
+    /// Where the sweep that evicts goes on.
+    hand: usize,
+}
+
+/// A constraint over the tokens of a vocabulary.
+pub struct TokenAutomaton {
+    vocab: Arc<Vocabulary>,
+    start: StateId,
+    core: Mutex<Box<dyn Engine>>,
+    tables: RwLock<Tables>,
+    edges: RwLock<FxHashMap<(u32, u32), StateId>>,
+    distances: Mutex<FxHashMap<u32, u32>>,
+}
+
+/// The state after an end-of-text token.
+pub const FINISHED: StateId = StateId(u32::MAX - 1);
+
+impl TokenAutomaton {
+    pub fn new<S: Structure + 'static>(structure: S, vocab: Arc<Vocabulary>) -> Result<Self> {
+        let mut core: Box<dyn Engine> = Box::new(Core::new(structure, vocab.clone()));
+        let start = core.start()?;
+        Ok(TokenAutomaton {
+            vocab,
+            start,
+            core: Mutex::new(core),
+            tables: RwLock::default(),
+            edges: RwLock::default(),
+            distances: Mutex::default(),
+        })
+    }
+
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocab
+    }
+
+    pub fn start(&self) -> StateId {
+        self.start
+    }
+
+    /// The state that a number names.
+    pub fn state(&self, number: u32) -> Result<StateId> {
+        let known = number == FINISHED.0
+            || self.tables.read().masks.len() > number as usize
+            || (number as usize) < self.core.lock().state_count();
+        if known {
+            Ok(StateId(number))
+        } else {
+            Err(Error::new(
+                Kind::InvalidState,
+                format!("{number} is not a state of this automaton; states come from start and advance"),
+            ))
+        }
+    }
+
+    /// The mask of a state.
+    pub fn mask(&self, s: StateId) -> Result<Arc<Mask>> {
+        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
+            return Ok(mask.clone());
+        }
+        if s == FINISHED {
+            return Ok(Arc::new(Mask::Sparse(Box::new([]))));
+        }
+        let mut core = self.core.lock();
+        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
+            return Ok(mask.clone());
+        }
+        let mask = Arc::new(core.mask(s)?);
+        let states = core.state_count();
+        drop(core);
+        self.keep(s, mask.clone(), states);
+        Ok(mask)
+    }
+
+    fn keep(&self, s: StateId, mask: Arc<Mask>, states: usize) {
+        let mut tables = self.tables.write();
+        if tables.masks.len() < states {
+            tables.masks.resize(states, None);
+        }
+        tables.mask_bytes += mask.bytes();
+        tables.masks[s.0 as usize] = Some(mask);
+        let mut steps = 0;
+        while tables.mask_bytes > MASK_BYTES && steps < states {
+            let hand = tables.hand % states;
+            tables.hand = hand + 1;
+            steps += 1;
+            if hand != s.0 as usize {
+                if let Some(old) = tables.masks[hand].take() {
+                    tables.mask_bytes -= old.bytes();
+                }
+            }
+        }
+    }
+
+    /// Whether a token is allowed, without the whole mask.
+    pub fn allows(&self, s: StateId, token: TokenId) -> Result<bool> {
+        if token.0 as usize >= self.vocab.size() || s == FINISHED {
+            return Ok(false);
+        }
+        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
+            return Ok(mask.has(token.0));
+        }
+        Ok(self.step(s, token)?.is_some())
+    }
+
+    /// The state after a token.
+    pub fn advance(&self, s: StateId, token: TokenId) -> Result<StateId> {
+        if let Some(&to) = self.edges.read().get(&(s.0, token.0)) {
+            return Ok(to);
+        }
+        match self.step(s, token)? {
+            Some(to) => Ok(to),
+            None => Err(self.rejection(s, token)),
+        }
+    }
+
+    fn step(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if token.0 as usize >= self.vocab.size() || s == FINISHED {
+            return Ok(None);
+        }
+        if self.vocab.is_eos(token) {
+            return Ok(self.accepting(s)?.then_some(FINISHED));
+        }
+        let bytes = self.vocab.token(token);
+        if bytes.is_empty() || self.vocab.is_special(token) {
+            return Ok(None);
+        }
+        let next = self.core.lock().advance_bytes(s, bytes)?;
+        if let Some(to) = next {
+            self.edges.write().insert((s.0, token.0), to);
+        }
+        Ok(next)
+    }
+
+    fn rejection(&self, s: StateId, token: TokenId) -> Error {
+        if s == FINISHED {
+            return Error::new(Kind::TokenRejected, "the text has ended: no token may follow");
+        }
+        let shown = match self.vocab.tokens().get(token.0 as usize) {
+            Some(bytes) => format!("token {} ({:?})", token.0, String::from_utf8_lossy(bytes)),
+            None => format!("token {}, which the vocabulary does not have,", token.0),
+        };
+        let (expected, pointer) = self.core.lock().describe(s);
+        let mut error = Error::new(
+            Kind::TokenRejected,
+            format!("{shown} is not allowed here; expected {}", expected.join(" or ")),
+        );
+        error.pointer = pointer;
+        error
+    }
+
+    /// Whether the text may end here.
+    pub fn accepting(&self, s: StateId) -> Result<bool> {
+        if s == FINISHED {
+            return Ok(true);
+        }
+        self.core.lock().accepting(s)
+    }
+
+    /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
+    ///
+    /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
+    /// number falls by at least one a token for whoever follows it.
+    pub fn distance(&self, s: StateId) -> Result<u32> {
+        Ok(self.way_out(s)?.0)
+    }
+
+    /// Distance, and the first token of the way.
+    fn way_out(&self, s: StateId) -> Result<(u32, Option<TokenId>)> {
+        if s == FINISHED || self.accepting(s)? {
+            return Ok((0, None));
+        }
+        if let Some(&known) = self.distances.lock().get(&s.0) {
+            return Ok((known, None));
+        }
+        let mut core = self.core.lock();
+        let Some(text) = core.completion(s) else {
+            self.distances.lock().insert(s.0, FAR);
+            return Ok((FAR, None));
+        };
+        let Some(tokens) = fewest_tokens(&self.vocab, &text) else {
+            return Err(Error::new(
+                Kind::VocabularyError,
+                format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
+            ));
+        };
+        let total = tokens.len() as u32;
+        let mut at = s;
+        let mut known = self.distances.lock();
+        for (i, &token) in tokens.iter().enumerate() {
+            let left = total - i as u32;
+            known.entry(at.0).and_modify(|d| *d = left.min(*d)).or_insert(left);
+            match core.advance_bytes(at, self.vocab.token(token))? {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        Ok((known[&s.0], tokens.first().copied()))
+    }
+
+    /// The tokens after which an accepted end is known within `budget` tokens in all.
+    ///
+    /// Each allowed token is tried, so this is for the last tokens of a budget, not for every step.
+    pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
+        let words = self.vocab.mask_words();
+        let mut row = vec![0u32; words];
+        for id in self.mask(s)?.ids(words) {
+            let token = TokenId(id);
+            let fits = self.vocab.is_eos(token)
+                || match self.step(s, token)? {
+                    Some(next) => budget > 0 && self.distance(next)? < budget,
+                    None => false,
+                };
+            if fits {
+                row[id as usize >> 5] |= 1 << (id & 31);
+            }
+        }
+        // the known way out always fits: the rest of the mask may be estimated from farther away
+        if let (left, Some(first)) = self.way_out(s)? {
+            if left <= budget {
+                row[first.0 as usize >> 5] |= 1 << (first.0 & 31);
+            }
+        }
+        Ok(row)
+    }
+
+    /// The bytes that every accepted continuation shares.
+    pub fn forced_bytes(&self, s: StateId) -> Vec<u8> {
+        if s == FINISHED {
+            return Vec::new();
+        }
+        self.core.lock().forced(s, 4096)
+    }
+
+    /// The state after bytes that need not be whole tokens.
+    pub fn step_bytes(&self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
+        if s == FINISHED {
+            return Ok(bytes.is_empty().then_some(s));
+        }
+        self.core.lock().advance_bytes(s, bytes)
+    }
+
+    /// Offset of the first byte that is refused, what was expected there, and where the schema says so;
+    /// `None` when the text is accepted. At the end of the text the offset is its length.
+    pub fn check(&self, text: &[u8]) -> Result<Option<(usize, Vec<String>, Option<String>)>> {
+        let mut core = self.core.lock();
+        let (read, s) = core.walk(self.start, text)?;
+        if read == text.len() && core.accepting(s)? {
+            return Ok(None);
+        }
+        let (expected, pointer) = core.describe(s);
+        Ok(Some((read, expected, pointer)))
+    }
+
+    /// What may come next, in words, and where that is said.
+    pub fn describe(&self, s: StateId) -> (Vec<String>, Option<String>) {
+        if s == FINISHED {
+            return (vec!["nothing: the text has ended".into()], None);
+        }
+        self.core.lock().describe(s)
+    }
+
+    pub fn state_count(&self) -> usize {
+        self.core.lock().state_count()
+    }
+
+    /// The mask by the slow way, for tests.
+    pub fn oracle(&self, s: StateId) -> Result<Vec<u32>> {
+        super::oracle::mask(self, s)
+    }
+
+    pub fn stand_text(&self, s: StateId) -> String {
+        if s == FINISHED {
+            return "finished".into();
+        }
+        self.core.lock().stand_text(s)
+    }
+}

@@ -1,0 +1,411 @@
+//! States, masks and edges of one automaton; everything here builds, nothing here is shared.
+//!
+//! A state is (context, lexical state, text of the lexeme where it matters), interned: a number.  A mask is
+//! the lexical part (shared, [`super::lexmask`]) and the exits, walked through the structure layer and
+//! remembered by the position that follows them, so that every value of a kind pays once.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::lexmask::{LexMask, Within};
+use super::row::Mask;
+use super::store::{Key, Store};
+use super::structure::{step, CtxId, Pos, Structure};
+use crate::error::{Error, Kind, Result};
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon};
+use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+
+/// The number of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub u32);
+
+/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
+const DIRECT: usize = 48;
+
+/// States that one automaton may have.
+const MAX_STATES: usize = 8_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stand {
+    pub pos: Pos,
+    pub text: u32,
+}
+
+/// What [`super::TokenAutomaton`] asks of a core, whatever the structure.
+pub trait Engine: Send {
+    fn start(&mut self) -> Result<StateId>;
+    fn mask(&mut self, s: StateId) -> Result<Mask>;
+    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
+    fn accepting(&mut self, s: StateId) -> Result<bool>;
+    fn completion(&mut self, s: StateId) -> Option<Vec<u8>>;
+    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
+    fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
+    /// Offset of the first byte that can't be, and the state before it; `None` when all can.
+    fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
+    fn state_count(&self) -> usize;
+    fn stand_text(&self, s: StateId) -> String;
+}
+
+pub struct Core<S> {
+    pub structure: S,
+    vocab: Arc<Vocabulary>,
+    stands: IndexSet<Stand, FxBuildHasher>,
+    texts: IndexSet<Box<[u8]>, FxBuildHasher>,
+    lexmasks: FxHashMap<(NodeId, LexId), Arc<LexMask>>,
+    /// Tokens that leave a lexeme, by the position that follows and the set of exits.
+    after: FxHashMap<(Pos, u64), Arc<[u32]>>,
+    left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
+}
+
+impl<S: Structure> Core<S> {
+    pub fn new(structure: S, vocab: Arc<Vocabulary>) -> Self {
+        let mut texts: IndexSet<Box<[u8]>, FxBuildHasher> = IndexSet::default();
+        texts.insert(Box::new([]));
+        Core {
+            structure,
+            vocab,
+            stands: IndexSet::default(),
+            texts,
+            lexmasks: FxHashMap::default(),
+            after: FxHashMap::default(),
+            left: FxHashMap::default(),
+        }
+    }
+
+    fn intern(&mut self, pos: Pos, text: &[u8]) -> Result<StateId> {
+        let text = match self.texts.get_index_of(text) {
+            Some(i) => i,
+            None => self.texts.insert_full(text.into()).0,
+        };
+        if self.stands.len() >= MAX_STATES {
+            return Err(Error::limit(format!("the automaton has {MAX_STATES} states; start a new one")));
+        }
+        let (i, _) = self.stands.insert_full(Stand { pos, text: text as u32 });
+        Ok(StateId(i as u32))
+    }
+
+    fn stand(&self, s: StateId) -> Stand {
+        self.stands[s.0 as usize]
+    }
+
+    fn text(&self, stand: Stand) -> Vec<u8> {
+        self.texts[stand.text as usize].to_vec()
+    }
+
+    fn check<T>(&mut self, value: T) -> Result<T> {
+        if let Some(error) = self.structure.take_error() {
+            return Err(error);
+        }
+        if self.structure.lexicon().terms.overflow {
+            return Err(Error::limit(
+                "the constraint's patterns need more states than the limit; simplify or bound them",
+            ));
+        }
+        Ok(value)
+    }
+
+    fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
+        if let Some(found) = self.lexmasks.get(&(node, lex)) {
+            return found.clone();
+        }
+        let longest = self.vocab.longest() as u32;
+        let lexicon = self.structure.lexicon();
+        let key = lexicon.content(lex, longest).map(|content| Key {
+            vocabulary: self.vocab.key(),
+            node: node.0,
+            content,
+        });
+        let found = key.as_ref().and_then(|k| Store::global().get(k));
+        let mask = found.unwrap_or_else(|| {
+            let mask = Arc::new(LexMask::build(lexicon, &self.vocab, node, lex));
+            if let (Some(key), false) = (key, lexicon.terms.overflow) {
+                Store::global().put(key, mask.clone());
+            }
+            mask
+        });
+        self.lexmasks.insert((node, lex), mask.clone());
+        mask
+    }
+
+    /// Collects the tokens below `node` that a position allows. At the root the shared part of the mask is
+    /// returned instead of being copied.
+    fn collect(
+        &mut self,
+        node: NodeId,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> Option<Arc<LexMask>> {
+        let vocab = self.vocab.clone();
+        if vocab.trie().subtree_size(node) <= DIRECT {
+            self.walk_trie(vocab.trie(), node, pos, text, out);
+            return None;
+        }
+        let mask = self.lexmask(node, pos.lex);
+        if !self.structure.records(pos.ctx) {
+            self.collect_exits(&mask, pos, out);
+        } else {
+            let held = text.len();
+            for exit in &mask.exits {
+                text.truncate(held);
+                text.extend_from_slice(&exit.path);
+                self.collect_exit(exit, pos.ctx, text, out);
+            }
+            text.truncate(held);
+        }
+        match &mask.within {
+            Within::Few(ids) => out.extend_from_slice(ids),
+            Within::Many(..) if node == Trie::ROOT => return Some(mask),
+            Within::Many(words, _) => {
+                let ids = Mask::Dense(words.to_vec().into()).ids(words.len());
+                out.extend(ids);
+            }
+        }
+        None
+    }
+
+    /// The exits of a lexeme whose text does not matter: remembered.
+    fn collect_exits(&mut self, mask: &Arc<LexMask>, pos: Pos, out: &mut Vec<u32>) {
+        if mask.exits.is_empty() {
+            return;
+        }
+        if let Some(remainders) = &mask.remainders {
+            let outcome = self.structure.lexicon().intern_outcome(&remainders.outcome);
+            let Some(next) = self.structure.close(pos.ctx, outcome, &[]) else { return };
+            if let Some(ids) = self.after.get(&(next, mask.id)) {
+                return out.extend_from_slice(ids);
+            }
+            let mut ids: Vec<u32> =
+                remainders.trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
+            self.walk_trie(&remainders.trie, Trie::ROOT, next, &mut Vec::new(), &mut ids);
+            out.extend_from_slice(&ids);
+            self.after.insert((next, mask.id), ids.into());
+            return;
+        }
+        if let Some(ids) = self.left.get(&(pos.ctx, mask.id)) {
+            return out.extend_from_slice(ids);
+        }
+        let mut ids = Vec::new();
+        for exit in &mask.exits {
+            self.collect_exit(exit, pos.ctx, &mut Vec::new(), &mut ids);
+        }
+        out.extend_from_slice(&ids);
+        self.left.insert((pos.ctx, mask.id), ids.into());
+    }
+
+    fn collect_exit(
+        &mut self,
+        exit: &super::lexmask::Exit,
+        ctx: CtxId,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) {
+        let vocab = self.vocab.clone();
+        let outcome = self.structure.lexicon().intern_outcome(&exit.outcome);
+        if exit.closed {
+            if let Some(next) = self.structure.close(ctx, outcome, text) {
+                out.extend(vocab.trie().tokens(exit.node).iter().map(|t| t.0));
+                self.collect_below(exit.node, next, out);
+            }
+            return;
+        }
+        let allowed = self.structure.leave_bytes(ctx, outcome);
+        let (bytes, nodes) = vocab.trie().children(exit.node);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if !allowed.has(byte) {
+                continue;
+            }
+            if let Some(next) = self.structure.leave(ctx, outcome, text, byte) {
+                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                self.collect_below(child, next, out);
+            }
+        }
+    }
+
+    fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+        if let Some(mask) = self.collect(node, pos, &mut Vec::new(), out) {
+            if let Within::Many(words, _) = &mask.within {
+                out.extend(Mask::Dense(words.to_vec().into()).ids(words.len()));
+            }
+        }
+    }
+
+    /// The plain walk, byte by byte.
+    fn walk_trie(
+        &mut self,
+        trie: &Trie,
+        node: NodeId,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) {
+        let (bytes, nodes) = trie.children(node);
+        let allowed = if nodes.len() > 8 { self.next_bytes(pos) } else { ByteSet::ALL };
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if !allowed.has(byte) {
+                continue;
+            }
+            let mut own = text.clone();
+            if let Some(next) = step(&mut self.structure, pos, &mut own, byte) {
+                out.extend(trie.tokens(child).iter().map(|t| t.0));
+                self.walk_trie(trie, child, next, &mut own, out);
+            }
+        }
+    }
+
+    /// A superset of the bytes that a position allows.
+    fn next_bytes(&mut self, pos: Pos) -> ByteSet {
+        let lexicon = self.structure.lexicon();
+        if lexicon.is_string(pos.lex) {
+            return ByteSet::ALL;
+        }
+        let outcome = lexicon.outcome(pos.lex);
+        let mut set = lexicon.first_bytes(pos.lex);
+        if outcome != Lexicon::NONE {
+            set.add(&self.structure.leave_bytes(pos.ctx, outcome));
+        }
+        set
+    }
+
+    fn run(&mut self, s: StateId, bytes: &[u8]) -> (usize, Pos, Vec<u8>) {
+        let stand = self.stand(s);
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        for (i, &byte) in bytes.iter().enumerate() {
+            let before = text.clone();
+            match step(&mut self.structure, pos, &mut text, byte) {
+                Some(next) => pos = next,
+                None => return (i, pos, before),
+            }
+        }
+        (bytes.len(), pos, text)
+    }
+}
+
+impl<S: Structure> Engine for Core<S> {
+    fn start(&mut self) -> Result<StateId> {
+        let start = self.structure.start();
+        match self.check(start)? {
+            Some(pos) => self.intern(pos, &[]),
+            None => Err(Error::new(Kind::UnsatisfiableGrammar, "the constraint accepts no text at all")),
+        }
+    }
+
+    fn mask(&mut self, s: StateId) -> Result<Mask> {
+        let stand = self.stand(s);
+        let mut text = self.text(stand);
+        let mut ids = Vec::new();
+        if self.structure.accepting(stand.pos, &text) {
+            ids.extend(self.vocab.eos().iter().map(|t| t.0));
+        }
+        let base = self.collect(Trie::ROOT, stand.pos, &mut text, &mut ids);
+        self.check(())?;
+        Ok(match base.as_deref() {
+            Some(LexMask { within: Within::Many(words, _), .. }) => Mask::based(words.clone(), ids),
+            _ => Mask::from_ids(ids, self.vocab.size()),
+        })
+    }
+
+    fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
+        let (read, pos, text) = self.run(s, bytes);
+        self.check(())?;
+        if read < bytes.len() {
+            return Ok(None);
+        }
+        self.intern(pos, &text).map(Some)
+    }
+
+    fn accepting(&mut self, s: StateId) -> Result<bool> {
+        let stand = self.stand(s);
+        let text = self.text(stand);
+        let accepts = self.structure.accepting(stand.pos, &text);
+        self.check(accepts)
+    }
+
+    fn completion(&mut self, s: StateId) -> Option<Vec<u8>> {
+        let stand = self.stand(s);
+        let text = self.text(stand);
+        self.structure.completion(stand.pos, &text)
+    }
+
+    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
+        let stand = self.stand(s);
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        let mut out = Vec::new();
+        while out.len() < limit && !self.structure.accepting(pos, &text) {
+            let likely = self.next_bytes(pos);
+            let mut only = None;
+            let mut several = false;
+            for byte in (0..=255u8).filter(|&b| likely.has(b)) {
+                let mut own = text.clone();
+                if let Some(next) = step(&mut self.structure, pos, &mut own, byte) {
+                    several = only.is_some();
+                    if several {
+                        break;
+                    }
+                    only = Some((byte, next, own));
+                }
+            }
+            match only {
+                Some((byte, next, own)) if !several => {
+                    out.push(byte);
+                    (pos, text) = (next, own);
+                }
+                _ => break,
+            }
+        }
+        out
+    }
+
+    fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>) {
+        let stand = self.stand(s);
+        self.structure.describe(stand.pos)
+    }
+
+    fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
+        let (read, pos, text) = self.run(s, bytes);
+        self.check(())?;
+        Ok((read, self.intern(pos, &text)?))
+    }
+
+    fn state_count(&self) -> usize {
+        self.stands.len()
+    }
+
+    fn stand_text(&self, s: StateId) -> String {
+        let stand = self.stand(s);
+        let text = String::from_utf8_lossy(&self.texts[stand.text as usize]).into_owned();
+        format!("context {}, lexical state {}, text {text:?}", stand.pos.ctx.0, stand.pos.lex.0)
+    }
+}
+
+/// Tokens of a text with the fewest pieces, by dynamic programming over the trie.
+pub fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
+    let n = text.len();
+    let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; n + 1];
+    best[n] = Some((0, TokenId(0), n));
+    for i in (0..n).rev() {
+        let mut node = Trie::ROOT;
+        for j in i..n {
+            match vocab.trie().child(node, text[j]) {
+                Some(next) => node = next,
+                None => break,
+            }
+            if let (Some(&id), Some((rest, _, _))) = (vocab.trie().tokens(node).first(), best[j + 1]) {
+                if best[i].map_or(true, |b| rest + 1 < b.0) {
+                    best[i] = Some((rest + 1, id, j + 1));
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    let mut i = 0;
+    while i < n {
+        let (_, id, next) = best[i]?;
+        out.push(id);
+        i = next;
+    }
+    Some(out)
+}

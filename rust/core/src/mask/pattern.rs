@@ -1,0 +1,128 @@
+//! A constraint that is one regular language: a single lexeme, spelled as it is.
+
+use super::structure::{CtxId, Pos, Structure};
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{LexId, Lexicon, Spelling, TermId};
+
+/// One term over the whole text.
+pub struct Pattern {
+    lexicon: Lexicon,
+    term: TermId,
+    /// What the user wrote, for messages.
+    name: String,
+}
+
+/// States that the search for a short completion may visit.
+const SEARCH: usize = 200_000;
+
+impl Pattern {
+    pub fn new(lexicon: Lexicon, term: TermId, name: String) -> Self {
+        Pattern { lexicon, term, name }
+    }
+}
+
+impl Structure for Pattern {
+    fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.lexicon
+    }
+
+    fn start(&mut self) -> Option<Pos> {
+        let lex = self.lexicon.at(Spelling::Raw, self.term);
+        (lex != Lexicon::DEAD).then_some(Pos { ctx: CtxId(0), lex })
+    }
+
+    fn records(&self, _: CtxId) -> bool {
+        false
+    }
+
+    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
+        None
+    }
+
+    fn leave(&mut self, _: CtxId, _: OutcomeId, _: &[u8], _: u8) -> Option<Pos> {
+        None
+    }
+
+    fn leave_bytes(&mut self, _: CtxId, _: OutcomeId) -> ByteSet {
+        ByteSet::default()
+    }
+
+    fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
+        self.lexicon.outcome(pos.lex) != Lexicon::NONE
+    }
+
+    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
+        shortest_lexeme(&mut self.lexicon, pos.lex).map(|(bytes, _)| bytes)
+    }
+
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        let next = self.lexicon.representatives(pos.lex);
+        let mut shown: Vec<String> = next.iter().take(8).map(|(c, _)| format!("{c:?}")).collect();
+        if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
+            shown.push("the end of the text".into());
+        }
+        if next.len() > 8 {
+            shown.push(format!("{} other kinds of characters", next.len() - 8));
+        }
+        (shown, Some(self.name.clone()))
+    }
+
+    fn take_error(&mut self) -> Option<crate::Error> {
+        None
+    }
+}
+
+/// A shortest way (in characters) from a lexical state to one that accepts, and that state.
+pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, LexId)> {
+    use std::collections::VecDeque;
+    let mut prefix = Vec::new();
+    let mut at = from;
+    // finish a code point or an escape that was begun: any byte that goes on will do
+    while lexicon.term(at).is_none() {
+        let (byte, next) = (0..=255u8).find_map(|b| match lexicon.step(at, b) {
+            crate::lexical::Step::Stay(next) => Some((b, next)),
+            _ => None,
+        })?;
+        prefix.push(byte);
+        at = next;
+    }
+    let mut parent: rustc_hash::FxHashMap<LexId, (LexId, char)> = Default::default();
+    let mut queue = VecDeque::from([at]);
+    let mut seen = rustc_hash::FxHashSet::from_iter([at]);
+    while let Some(lex) = queue.pop_front() {
+        if lexicon.outcome(lex) != Lexicon::NONE {
+            let mut chars = Vec::new();
+            let mut back = lex;
+            while let Some(&(before, c)) = parent.get(&back) {
+                chars.push(c);
+                back = before;
+            }
+            let json = lexicon.is_string(lex);
+            for c in chars.into_iter().rev() {
+                spell(c, json, &mut prefix);
+            }
+            return Some((prefix, lex));
+        }
+        if seen.len() > SEARCH || lexicon.terms.overflow {
+            return None;
+        }
+        for (c, next) in lexicon.representatives(lex) {
+            if seen.insert(next) {
+                parent.insert(next, (lex, c));
+                queue.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+/// A character as UTF-8, escaped where a JSON string demands it.
+fn spell(c: char, json: bool, out: &mut Vec<u8>) {
+    if json && (c < ' ' || c == '"' || c == '\\') {
+        let quoted = serde_json::to_string(&c.to_string()).expect("a string");
+        out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+    } else {
+        let mut buf = [0; 4];
+        out.extend_from_slice(c.encode_utf8(&mut buf).as_bytes());
+    }
+}

@@ -1,0 +1,93 @@
+//! A finished mask, in the smallest of three forms.
+//!
+//! A dense mask of 131,072 tokens is 16 KB; most states allow fewer than a hundred tokens, and most others
+//! differ from a shared mask by a few.  Writing a row is a fill and a few bits, or one copy and a few bits.
+
+use std::sync::Arc;
+
+/// Bit `t % 32` of word `t / 32` says whether token `t` is allowed.
+pub enum Mask {
+    /// Sorted ids.
+    Sparse(Box<[u32]>),
+    /// A shared mask and the ids that it lacks.
+    Based(Arc<[u32]>, Box<[u32]>),
+    Dense(Box<[u32]>),
+}
+
+/// Lists longer than this share of the vocabulary are kept dense (a list of n ids takes 4n bytes, a dense
+/// mask of V tokens V/8).
+const DENSE_SHARE: usize = 32;
+
+impl Mask {
+    pub fn from_ids(mut ids: Vec<u32>, size: usize) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.len() > size / DENSE_SHARE {
+            let mut words = vec![0u32; size.div_ceil(32)];
+            for id in ids {
+                words[id as usize >> 5] |= 1 << (id & 31);
+            }
+            return Mask::Dense(words.into());
+        }
+        Mask::Sparse(ids.into())
+    }
+
+    pub fn based(base: Arc<[u32]>, mut ids: Vec<u32>) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        Mask::Based(base, ids.into())
+    }
+
+    /// Writes the row.
+    pub fn write(&self, out: &mut [u32]) {
+        let ids = match self {
+            Mask::Dense(words) => return out.copy_from_slice(words),
+            Mask::Sparse(ids) => {
+                out.fill(0);
+                ids
+            }
+            Mask::Based(base, ids) => {
+                out.copy_from_slice(base);
+                ids
+            }
+        };
+        for &id in ids.iter() {
+            out[id as usize >> 5] |= 1 << (id & 31);
+        }
+    }
+
+    pub fn has(&self, id: u32) -> bool {
+        let bit = |words: &[u32]| words[id as usize >> 5] >> (id & 31) & 1 == 1;
+        match self {
+            Mask::Dense(words) => bit(words),
+            Mask::Sparse(ids) => ids.binary_search(&id).is_ok(),
+            Mask::Based(base, ids) => bit(base) || ids.binary_search(&id).is_ok(),
+        }
+    }
+
+    /// Sorted ids of the allowed tokens.
+    pub fn ids(&self, words: usize) -> Vec<u32> {
+        if let Mask::Sparse(ids) = self {
+            return ids.to_vec();
+        }
+        let mut row = vec![0u32; words];
+        self.write(&mut row);
+        let mut out = Vec::new();
+        for (w, &word) in row.iter().enumerate() {
+            let mut bits = word;
+            while bits != 0 {
+                out.push((w as u32) << 5 | bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        out
+    }
+
+    /// Bytes that the mask takes by itself.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Mask::Dense(words) => words.len() * 4,
+            Mask::Sparse(ids) | Mask::Based(_, ids) => ids.len() * 4,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where lexical masks are kept: one table for the process, bounded in bytes.
+//!
+//! The key is the vocabulary, the node of its trie and the *content* of the lexical state, so that "inside a
+//! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
+//! An arena shared by all automata was rejected: its lock would be one for all, and it could never be freed.
+//! Entries are reference counted; what is evicted lives on while an automaton holds it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use super::lexmask::LexMask;
+
+/// Vocabulary, node, and the state's content.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub vocabulary: u64,
+    pub node: u32,
+    pub content: Box<[u8]>,
+}
+
+struct Entry {
+    mask: Arc<LexMask>,
+    used: AtomicU64,
+}
+
+/// The table; see [`Store::global`].
+pub struct Store {
+    table: RwLock<FxHashMap<Key, Entry>>,
+    bytes: AtomicUsize,
+    clock: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    limit: usize,
+}
+
+/// What the table holds and how often it served.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    pub entries: usize,
+    pub bytes: usize,
+    pub hits: u64,
+    pub misses: u64,
+}
+
+impl Store {
+    /// Bytes of masks that the process keeps: enough for some ten thousand lexical states.
+    pub const LIMIT: usize = 192 << 20;
+
+    pub fn new(limit: usize) -> Self {
+        Store {
+            table: RwLock::default(),
+            bytes: AtomicUsize::new(0),
+            clock: AtomicU64::new(0),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            limit,
+        }
+    }
+
+    pub fn global() -> &'static Store {
+        static STORE: OnceLock<Store> = OnceLock::new();
+        STORE.get_or_init(|| Store::new(Self::LIMIT))
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Arc<LexMask>> {
+        let table = self.table.read();
+        match table.get(key) {
+            Some(entry) => {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                Some(entry.mask.clone())
+            }
+            None => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    pub fn put(&self, key: Key, mask: Arc<LexMask>) {
+        let size = mask.bytes() + key.content.len();
+        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > self.limit {
+            self.evict();
+        }
+        let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
+        self.table.write().insert(key, Entry { mask, used });
+    }
+
+    /// Drops the half that was not used for longest: linear, and rare.
+    fn evict(&self) {
+        let mut table = self.table.write();
+        let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
+        if ages.is_empty() {
+            return;
+        }
+        let middle = ages.len() / 2;
+        let (_, &mut median, _) = ages.select_nth_unstable(middle);
+        table.retain(|_, e| e.used.load(Ordering::Relaxed) > median);
+        let left = table.iter().map(|(k, e)| e.mask.bytes() + k.content.len()).sum();
+        self.bytes.store(left, Ordering::Relaxed);
+    }
+
+    pub fn figures(&self) -> Figures {
+        Figures {
+            entries: self.table.read().len(),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
+    }
+}

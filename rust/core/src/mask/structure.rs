@@ -1,0 +1,79 @@
+//! What the token layer needs of a constraint: an automaton over bytes whose states are pairs of numbers.
+
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{LexId, Lexicon, Step};
+
+/// The number of a context: everything outside the lexeme that is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CtxId(pub u32);
+
+/// A state over bytes, but for the text of the lexeme where the context remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pos {
+    pub ctx: CtxId,
+    pub lex: LexId,
+}
+
+/// The structure layer of one constraint.
+///
+/// Contract (the laws that every frontend is tested by): from every position that a step leads to, some bytes
+/// lead to an accepted end; contexts are interned, so the same history class has the same number; no call
+/// changes what a number means.
+pub trait Structure: Send {
+    fn lexicon(&mut self) -> &mut Lexicon;
+
+    /// The position before the first byte; `None` when nothing is accepted.
+    fn start(&mut self) -> Option<Pos>;
+
+    /// Whether the text of the lexeme matters to what follows it.
+    fn records(&self, ctx: CtxId) -> bool;
+
+    /// The lexeme was closed by the byte that belongs to it; `text` is what the lexeme held before it.
+    fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
+
+    /// The lexeme ends before `byte`, which is read by what follows.
+    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos>;
+
+    /// Bytes for which [`Structure::leave`] may find a way; a superset is allowed.
+    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet;
+
+    /// Whether the whole text may end here.
+    fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool;
+
+    /// A short way to an accepted end, in bytes; `None` where none was found within the budget.
+    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>>;
+
+    /// What is expected here, in words, and where in the schema that is said.
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>);
+
+    /// A limit that was reached by a call since the last time this was asked.
+    fn take_error(&mut self) -> Option<crate::Error>;
+}
+
+/// One byte. `text` is that of the lexeme and is kept up to date where the context records it.
+#[inline]
+pub fn step<S: Structure + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, byte: u8) -> Option<Pos> {
+    match s.lexicon().step(pos.lex, byte) {
+        Step::Stay(lex) => {
+            if s.records(pos.ctx) {
+                text.push(byte);
+            }
+            Some(Pos { ctx: pos.ctx, lex })
+        }
+        Step::Close => {
+            let outcome = s.lexicon().outcome(pos.lex);
+            let next = s.close(pos.ctx, outcome, text);
+            text.clear();
+            next
+        }
+        Step::Dead => {
+            let outcome = s.lexicon().outcome(pos.lex);
+            if outcome == Lexicon::NONE || s.lexicon().is_string(pos.lex) {
+                return None;
+            }
+            let next = s.leave(pos.ctx, outcome, text, byte);
+            text.clear();
+            next
+        }
+    }
+}

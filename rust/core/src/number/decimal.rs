@@ -1,0 +1,179 @@
+//! Exact decimals: `mantissa * 10^exponent`, as JSON writes them.
+//!
+//! Invariant: the mantissa has no trailing zero (zero has exponent 0), so equal values are equal structs.
+//! JSON Schema compares numbers by value, whatever their spelling; doubles would make `0.1` a multiple of
+//! nothing.  Exponents are bounded by [`MAX_EXPONENT`], since exact arithmetic costs their size.
+
+use std::cmp::Ordering;
+
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
+use num_traits::{One, Signed, Zero};
+
+/// Greatest power of ten, up or down, that a number of a schema may have.
+pub const MAX_EXPONENT: i64 = 4_000;
+
+/// An exact decimal number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    mantissa: BigInt,
+    exponent: i64,
+}
+
+impl Decimal {
+    pub fn new(mantissa: BigInt, exponent: i64) -> Self {
+        let mut d = Decimal { mantissa, exponent };
+        if d.mantissa.is_zero() {
+            d.exponent = 0;
+            return d;
+        }
+        let ten = BigInt::from(10);
+        loop {
+            let (q, r) = d.mantissa.div_rem(&ten);
+            if !r.is_zero() {
+                return d;
+            }
+            d.mantissa = q;
+            d.exponent += 1;
+        }
+    }
+
+    pub fn zero() -> Self {
+        Decimal { mantissa: BigInt::zero(), exponent: 0 }
+    }
+
+    pub fn one() -> Self {
+        Decimal { mantissa: BigInt::one(), exponent: 0 }
+    }
+
+    /// Reads a JSON number; `None` when it is none or its exponent is out of bounds.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (body, exp) = match text.find(['e', 'E']) {
+            Some(i) => (&text[..i], text[i + 1..].parse::<i64>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, frac) = body.split_once('.').unwrap_or((body, ""));
+        if exp.abs() > MAX_EXPONENT || text.len() > 2 * MAX_EXPONENT as usize {
+            return None;
+        }
+        let digits = format!("{whole}{frac}");
+        Some(Decimal::new(digits.parse().ok()?, exp - frac.len() as i64))
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.mantissa.is_zero()
+    }
+
+    pub fn is_positive(&self) -> bool {
+        self.mantissa.is_positive()
+    }
+
+    pub fn neg(&self) -> Self {
+        Decimal { mantissa: -&self.mantissa, exponent: self.exponent }
+    }
+
+    /// This number times `10^k`.
+    pub fn scale(&self, k: i64) -> Self {
+        if self.is_zero() {
+            return self.clone();
+        }
+        Decimal { mantissa: self.mantissa.clone(), exponent: self.exponent + k }
+    }
+
+    /// The integer `self / 10^exponent`, for an exponent not above this number's.
+    fn units(&self, exponent: i64) -> BigInt {
+        &self.mantissa * num_traits::pow(BigInt::from(10), (self.exponent - exponent) as usize)
+    }
+
+    /// Power of ten of the leading digit (of a number that is not zero).
+    pub fn magnitude(&self) -> i64 {
+        self.mantissa.magnitude().to_string().len() as i64 - 1 + self.exponent
+    }
+
+    pub fn add(&self, other: &Self) -> Self {
+        let e = self.exponent.min(other.exponent);
+        Decimal::new(self.units(e) + other.units(e), e)
+    }
+
+    pub fn mul_int(&self, k: &BigInt) -> Self {
+        Decimal::new(&self.mantissa * k, self.exponent)
+    }
+
+    /// `ceil(self / unit)` for a positive unit.
+    pub fn ceil_div(&self, unit: &Self) -> BigInt {
+        let e = self.exponent.min(unit.exponent);
+        Integer::div_ceil(&self.units(e), &unit.units(e))
+    }
+
+    /// `floor(self / unit)` for a positive unit.
+    pub fn floor_div(&self, unit: &Self) -> BigInt {
+        let e = self.exponent.min(unit.exponent);
+        Integer::div_floor(&self.units(e), &unit.units(e))
+    }
+
+    pub fn is_multiple_of(&self, unit: &Self) -> bool {
+        let e = self.exponent.min(unit.exponent);
+        (self.units(e) % unit.units(e)).is_zero()
+    }
+
+    /// Least common multiple of two positive decimals.
+    pub fn lcm(&self, other: &Self) -> Self {
+        let e = self.exponent.min(other.exponent);
+        Decimal::new(self.units(e).lcm(&other.units(e)), e)
+    }
+
+    /// The value as a small count: a whole number from 0 on.
+    pub fn to_count(&self) -> Option<u32> {
+        if self.mantissa.sign() == Sign::Minus || self.exponent < 0 {
+            return None;
+        }
+        if self.exponent > 12 {
+            return Some(u32::MAX - 1);
+        }
+        Some(u32::try_from(self.units(0)).unwrap_or(u32::MAX - 1).min(u32::MAX - 1))
+    }
+
+    /// A notation that equal values share; an exponent where plain notation would be long.
+    pub fn short(&self) -> String {
+        if (-20..=20).contains(&self.exponent) {
+            return self.plain();
+        }
+        format!("{}e{}", self.mantissa, self.exponent)
+    }
+
+    /// Plain notation without an exponent, for messages and literals.
+    pub fn plain(&self) -> String {
+        let digits = self.mantissa.magnitude().to_string();
+        let sign = if self.mantissa.is_negative() { "-" } else { "" };
+        if self.exponent >= 0 {
+            return format!("{sign}{digits}{}", "0".repeat(self.exponent as usize));
+        }
+        let places = (-self.exponent) as usize;
+        let padded = format!("{digits:0>width$}", width = places + 1);
+        let (whole, frac) = padded.split_at(padded.len() - places);
+        format!("{sign}{whole}.{frac}")
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let e = self.exponent.min(other.exponent);
+        if (self.exponent - other.exponent).abs() > 40
+            && self.mantissa.sign() == other.mantissa.sign()
+            && !self.is_zero()
+        {
+            let by_size = self.magnitude().cmp(&other.magnitude());
+            if by_size != Ordering::Equal {
+                let negative = self.mantissa.is_negative();
+                return if negative { by_size.reverse() } else { by_size };
+            }
+        }
+        self.units(e).cmp(&other.units(e))
+    }
+}

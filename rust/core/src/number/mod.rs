@@ -1,0 +1,8 @@
+//! Numbers: exact decimals, sets of them, and the texts that spell a number of a set.
+
+pub mod decimal;
+pub mod set;
+pub mod text;
+
+pub use decimal::Decimal;
+pub use text::NumberTerms;

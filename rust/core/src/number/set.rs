@@ -1,0 +1,334 @@
+//! Sets of numbers: finite unions of pieces "an interval, multiples of a unit, not multiples of others".
+//!
+//! Closed under union, intersection and complement (Attouche et al., VLDB 2022, the number atoms), decided
+//! exactly.  A piece is kept only if it holds a number, so the empty set has no pieces.
+
+use indexmap::IndexSet;
+use num_bigint::BigInt;
+use num_traits::One;
+use rustc_hash::FxBuildHasher;
+
+use super::decimal::Decimal;
+
+/// The number of an interned set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NumSetId(pub u32);
+
+/// One end of an interval; `None` is unbounded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    pub at: Decimal,
+    pub open: bool,
+}
+
+/// The numbers of an interval that are multiples of `unit` and of none of `not_units`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    pub lo: Option<Bound>,
+    pub hi: Option<Bound>,
+    pub unit: Option<Decimal>,
+    pub not_units: Vec<Decimal>,
+}
+
+/// A union of pieces.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct NumSet {
+    pub pieces: Vec<Piece>,
+}
+
+/// Pieces that a set may have before an operation is refused.
+pub const MAX_PIECES: usize = 50_000;
+
+impl Piece {
+    pub fn all() -> Self {
+        Piece { lo: None, hi: None, unit: None, not_units: Vec::new() }
+    }
+
+    pub fn point(at: Decimal) -> Self {
+        let bound = Some(Bound { at, open: false });
+        Piece { lo: bound.clone(), hi: bound, unit: None, not_units: Vec::new() }
+    }
+
+    pub fn as_point(&self) -> Option<&Decimal> {
+        match (&self.lo, &self.hi) {
+            (Some(a), Some(b)) if !a.open && !b.open && a.at == b.at => Some(&a.at),
+            _ => None,
+        }
+    }
+
+    pub fn contains(&self, x: &Decimal) -> bool {
+        self.above(x)
+            && self.below(x)
+            && self.unit.as_ref().map_or(true, |u| x.is_multiple_of(u))
+            && !self.not_units.iter().any(|u| x.is_multiple_of(u))
+    }
+
+    fn above(&self, x: &Decimal) -> bool {
+        self.lo.as_ref().map_or(true, |b| if b.open { *x > b.at } else { *x >= b.at })
+    }
+
+    fn below(&self, x: &Decimal) -> bool {
+        self.hi.as_ref().map_or(true, |b| if b.open { *x < b.at } else { *x <= b.at })
+    }
+
+    fn intersect(&self, other: &Piece) -> Piece {
+        let unit = match (&self.unit, &other.unit) {
+            (Some(a), Some(b)) => Some(a.lcm(b)),
+            (a, b) => a.clone().or_else(|| b.clone()),
+        };
+        let mut not_units = self.not_units.clone();
+        not_units.extend(other.not_units.iter().filter(|u| !self.not_units.contains(u)).cloned());
+        not_units.sort();
+        Piece {
+            lo: tighter(&self.lo, &other.lo, true),
+            hi: tighter(&self.hi, &other.hi, false),
+            unit,
+            not_units,
+        }
+    }
+
+    /// Whether the piece holds no number.
+    pub fn is_empty(&self) -> bool {
+        if let (Some(lo), Some(hi)) = (&self.lo, &self.hi) {
+            if lo.at > hi.at || (lo.at == hi.at && (lo.open || hi.open)) {
+                return true;
+            }
+            if lo.at == hi.at {
+                return !self.contains(&lo.at);
+            }
+        }
+        let Some(unit) = &self.unit else {
+            // an interval of positive length holds numbers that are multiples of none of the units
+            return false;
+        };
+        if self.not_units.iter().any(|n| unit.is_multiple_of(n)) {
+            return true;
+        }
+        self.first_multiple(unit).is_none()
+    }
+
+    /// A multiple of the unit inside that is a multiple of none of `not_units`.
+    ///
+    /// With d_i = the least k for which k*unit is a multiple of the i-th forbidden unit (d_i >= 2), the k that
+    /// are allowed avoid the residues 0 mod d_i; among any `2^(n+1)` consecutive k one is allowed for the few
+    /// units that schemas have, and the scan is bounded well above that.
+    fn first_multiple(&self, unit: &Decimal) -> Option<Decimal> {
+        let one = BigInt::one();
+        let (mut k, step) = match (&self.lo, &self.hi) {
+            (Some(lo), _) => {
+                let mut k = lo.at.ceil_div(unit);
+                if lo.open && unit.mul_int(&k) == lo.at {
+                    k += &one;
+                }
+                (k, one)
+            }
+            (None, Some(hi)) => {
+                let mut k = hi.at.floor_div(unit);
+                if hi.open && unit.mul_int(&k) == hi.at {
+                    k -= &one;
+                }
+                (k, -one)
+            }
+            (None, None) => (one.clone(), one),
+        };
+        for _ in 0..4096 {
+            let x = unit.mul_int(&k);
+            if !self.above(&x) || !self.below(&x) {
+                return None;
+            }
+            if !self.not_units.iter().any(|n| x.is_multiple_of(n)) {
+                return Some(x);
+            }
+            k += &step;
+        }
+        None
+    }
+
+    /// The complement, as pieces.
+    fn complement(&self) -> Vec<Piece> {
+        let mut out = Vec::new();
+        if let Some(lo) = &self.lo {
+            let hi = Some(Bound { at: lo.at.clone(), open: !lo.open });
+            out.push(Piece { hi, ..Piece::all() });
+        }
+        if let Some(hi) = &self.hi {
+            let lo = Some(Bound { at: hi.at.clone(), open: !hi.open });
+            out.push(Piece { lo, ..Piece::all() });
+        }
+        let inside = Piece { lo: self.lo.clone(), hi: self.hi.clone(), ..Piece::all() };
+        if let Some(unit) = &self.unit {
+            out.push(Piece { not_units: vec![unit.clone()], ..inside.clone() });
+        }
+        for unit in &self.not_units {
+            out.push(Piece { unit: Some(unit.clone()), ..inside.clone() });
+        }
+        out
+    }
+}
+
+fn tighter(a: &Option<Bound>, b: &Option<Bound>, lower: bool) -> Option<Bound> {
+    match (a, b) {
+        (Some(x), Some(y)) => {
+            let first = match x.at.cmp(&y.at) {
+                std::cmp::Ordering::Equal => x.open,
+                std::cmp::Ordering::Greater => lower,
+                std::cmp::Ordering::Less => !lower,
+            };
+            Some(if first { x.clone() } else { y.clone() })
+        }
+        (x, y) => x.clone().or_else(|| y.clone()),
+    }
+}
+
+impl NumSet {
+    pub fn all() -> Self {
+        NumSet { pieces: vec![Piece::all()] }
+    }
+
+    pub fn empty() -> Self {
+        NumSet::default()
+    }
+
+    pub fn of(piece: Piece) -> Self {
+        NumSet { pieces: if piece.is_empty() { Vec::new() } else { vec![piece] } }
+    }
+
+    /// The multiples of a positive unit; `None` means every number.
+    pub fn multiples(unit: Decimal) -> Self {
+        NumSet::of(Piece { unit: Some(unit), ..Piece::all() })
+    }
+
+    /// A finite set of numbers.
+    pub fn points(mut at: Vec<Decimal>) -> Self {
+        at.sort();
+        at.dedup();
+        NumSet { pieces: at.into_iter().map(Piece::point).collect() }
+    }
+
+    pub fn contains(&self, x: &Decimal) -> bool {
+        self.pieces.iter().any(|p| p.contains(x))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub fn is_all(&self) -> bool {
+        self.pieces.iter().any(|p| *p == Piece::all())
+    }
+
+    pub fn union(&self, other: &Self) -> Self {
+        if self.is_all() || other.is_all() {
+            return NumSet::all();
+        }
+        let mut pieces = self.pieces.clone();
+        for p in &other.pieces {
+            let known = match p.as_point() {
+                Some(x) => self.contains(x),
+                None => self.pieces.contains(p),
+            };
+            if !known {
+                pieces.push(p.clone());
+            }
+        }
+        NumSet { pieces }
+    }
+
+    /// `None` when the result would have too many pieces.
+    pub fn intersect(&self, other: &Self) -> Option<Self> {
+        for (a, b) in [(self, other), (other, self)] {
+            if a.is_all() {
+                return Some(b.clone());
+            }
+            if a.pieces.iter().all(|p| p.as_point().is_some()) {
+                let keep = |p: &&Piece| p.as_point().is_some_and(|x| b.contains(x));
+                return Some(NumSet { pieces: a.pieces.iter().filter(keep).cloned().collect() });
+            }
+        }
+        if self.pieces.len().saturating_mul(other.pieces.len()) > MAX_PIECES {
+            return None;
+        }
+        let mut pieces = Vec::new();
+        for a in &self.pieces {
+            for b in &other.pieces {
+                let both = a.intersect(b);
+                if !both.is_empty() && !pieces.contains(&both) {
+                    pieces.push(both);
+                }
+            }
+        }
+        Some(NumSet { pieces })
+    }
+
+    pub fn complement(&self) -> Option<Self> {
+        if self.pieces.len() > 16 && self.pieces.iter().all(|p| p.as_point().is_some()) {
+            return Some(self.gaps());
+        }
+        let mut out = NumSet::all();
+        for p in &self.pieces {
+            let pieces = p.complement().into_iter().filter(|q| !q.is_empty()).collect();
+            out = out.intersect(&NumSet { pieces })?;
+        }
+        Some(out)
+    }
+
+    /// The complement of a set of points: the open intervals between them.
+    fn gaps(&self) -> Self {
+        let mut at: Vec<Decimal> =
+            self.pieces.iter().filter_map(|p| p.as_point().cloned()).collect();
+        at.sort();
+        at.dedup();
+        let mut pieces = Vec::with_capacity(at.len() + 1);
+        let mut lo: Option<Bound> = None;
+        for x in at {
+            let hi = Some(Bound { at: x.clone(), open: true });
+            pieces.push(Piece { lo: lo.take(), hi, ..Piece::all() });
+            lo = Some(Bound { at: x, open: true });
+        }
+        pieces.push(Piece { lo, ..Piece::all() });
+        NumSet { pieces }
+    }
+
+    /// The numbers of the set where it is finite and has at most `limit` of them.
+    pub fn finite(&self, limit: usize) -> Option<Vec<Decimal>> {
+        let mut out: Vec<Decimal> = Vec::new();
+        for p in &self.pieces {
+            if let Some(x) = p.as_point() {
+                out.push(x.clone());
+                continue;
+            }
+            let (Some(lo), Some(hi), Some(unit)) = (&p.lo, &p.hi, &p.unit) else { return None };
+            let (from, to) = (lo.at.ceil_div(unit), hi.at.floor_div(unit));
+            if &to - &from > BigInt::from(limit) {
+                return None;
+            }
+            let mut k = from;
+            while k <= to {
+                let x = unit.mul_int(&k);
+                if p.contains(&x) {
+                    out.push(x);
+                }
+                k += 1;
+            }
+        }
+        out.sort();
+        out.dedup();
+        (out.len() <= limit).then_some(out)
+    }
+}
+
+/// Interned sets.
+#[derive(Default)]
+pub struct NumSets {
+    sets: IndexSet<NumSet, FxBuildHasher>,
+}
+
+impl NumSets {
+    pub fn intern(&mut self, set: NumSet) -> NumSetId {
+        NumSetId(self.sets.insert_full(set).0 as u32)
+    }
+
+    pub fn get(&self, id: NumSetId) -> &NumSet {
+        &self.sets[id.0 as usize]
+    }
+}

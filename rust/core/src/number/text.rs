@@ -1,0 +1,434 @@
+//! Texts that spell a number of a set: the state of a number is its text so far.
+//!
+//! Syntax and value are kept apart.  Syntax is an ordinary term; the value question is "does some completion of
+//! this text lie in the set", answered by exact arithmetic: the completions of `12` are the intervals
+//! `[12*10^k, 13*10^k)`, shifted by the exponents that may follow.  As soon as every completion is in the set,
+//! the state becomes the plain syntax term, so states recur.  Rejected: digit automata per bound and residue;
+//! with exponents, which scale what was read before them, their product is neither small nor simple.
+//!
+//! Limits of `numbers="any"`: exponents have at most [`EXP_DIGITS`] digits.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::decimal::Decimal;
+use super::set::{Bound, NumSet, NumSetId, NumSets, Piece};
+use crate::lexical::delta::Run;
+use crate::lexical::term::{TermId, Terms, INF, MAX_CP};
+
+/// Digits of an exponent under `numbers="any"`.
+pub const EXP_DIGITS: u32 = 3;
+const MAX_EXP: i64 = 999;
+
+/// Sets of numbers and the texts that were read of them.
+#[derive(Default)]
+pub struct NumberTerms {
+    pub sets: NumSets,
+    texts: IndexSet<Box<str>, FxBuildHasher>,
+    /// Every spelling that JSON knows, or the canonical one.
+    pub any_spelling: bool,
+    syntax: FxHashMap<bool, TermId>,
+}
+
+/// A text so far, taken apart.
+struct Partial<'a> {
+    negative: bool,
+    /// Digits of the mantissa without the point.
+    digits: String,
+    fraction: usize,
+    has_point: bool,
+    exponent: Option<&'a str>,
+}
+
+impl<'a> Partial<'a> {
+    fn of(text: &'a str) -> Self {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (body, exponent) = match rest.find(['e', 'E']) {
+            Some(i) => (&rest[..i], Some(&rest[i + 1..])),
+            None => (rest, None),
+        };
+        let (whole, frac) = body.split_once('.').unwrap_or((body, ""));
+        Partial {
+            negative,
+            digits: format!("{whole}{frac}"),
+            fraction: frac.len(),
+            has_point: body.contains('.'),
+            exponent,
+        }
+    }
+
+    fn mantissa(&self) -> Decimal {
+        let digits = if self.digits.is_empty() { "0" } else { &self.digits };
+        let value = Decimal::new(digits.parse().expect("digits"), -(self.fraction as i64));
+        if self.negative {
+            value.neg()
+        } else {
+            value
+        }
+    }
+}
+
+impl NumberTerms {
+    /// Whether the text is a number of the set (its syntax is checked elsewhere).
+    pub fn accepts(&self, set: NumSetId, text: u32) -> bool {
+        let text = &self.texts[text as usize];
+        if !text.ends_with(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
+        Decimal::parse(text).is_some_and(|x| self.sets.get(set).contains(&x))
+    }
+}
+
+impl Terms {
+    /// The texts of the numbers of a set.
+    pub fn numbers_in(&mut self, set: NumSet) -> TermId {
+        if set.is_empty() {
+            return Self::EMPTY;
+        }
+        let integral = only_integers(&set);
+        if set.is_all() || (integral && set.pieces.iter().any(is_all_integers)) {
+            return self.number_syntax(integral);
+        }
+        let id = self.numbers.sets.intern(set);
+        let (text, _) = self.numbers.texts.insert_full("".into());
+        let start = self.number(id, text as u32);
+        let runs = self.delta(start);
+        if runs.iter().all(|r| r.to == Self::EMPTY) {
+            return Self::EMPTY;
+        }
+        start
+    }
+
+    /// Every spelling of a number; `integral`: of an integer.
+    pub fn number_syntax(&mut self, integral: bool) -> TermId {
+        if let Some(&t) = self.numbers.syntax.get(&integral) {
+            return t;
+        }
+        let t = match (self.numbers.any_spelling, integral) {
+            (true, false) => self.any_syntax(),
+            (true, true) => {
+                let id = self.numbers.sets.intern(NumSet::multiples(Decimal::one()));
+                let (text, _) = self.numbers.texts.insert_full("".into());
+                self.number(id, text as u32)
+            }
+            (false, false) => self.canonical_syntax(),
+            (false, true) => self.integer_syntax(),
+        };
+        self.numbers.syntax.insert(integral, t);
+        t
+    }
+
+    fn digit(&mut self, from: char, to: char) -> TermId {
+        self.class(&[(from as u32, to as u32)])
+    }
+
+    fn chars(&mut self, chars: &str) -> TermId {
+        let mut ranges: Vec<(u32, u32)> = chars.chars().map(|c| (c as u32, c as u32)).collect();
+        ranges.sort_unstable();
+        self.class(&ranges)
+    }
+
+    /// `0|[1-9][0-9]*`
+    fn whole(&mut self) -> TermId {
+        let (zero, lead, digit) =
+            (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
+        let rest = self.star(digit);
+        let long = self.concat(lead, rest);
+        self.or(&[zero, long])
+    }
+
+    fn any_syntax(&mut self) -> TermId {
+        let (minus, point, digit) = (self.chars("-"), self.chars("."), self.digit('0', '9'));
+        let sign = self.optional(minus);
+        let whole = self.whole();
+        let digits = self.repeat(digit, 1, INF);
+        let frac = self.concat(point, digits);
+        let frac = self.optional(frac);
+        let (e, plus_minus) = (self.chars("eE"), self.chars("+-"));
+        let exp_sign = self.optional(plus_minus);
+        let exp_digits = self.repeat(digit, 1, EXP_DIGITS);
+        let exp = self.concat_all(&[e, exp_sign, exp_digits]);
+        let exp = self.optional(exp);
+        self.concat_all(&[sign, whole, frac, exp])
+    }
+
+    fn integer_syntax(&mut self) -> TermId {
+        let (minus, zero) = (self.chars("-"), self.digit('0', '0'));
+        let (lead, digit) = (self.digit('1', '9'), self.digit('0', '9'));
+        let sign = self.optional(minus);
+        let rest = self.star(digit);
+        let long = self.concat_all(&[sign, lead, rest]);
+        self.or(&[zero, long])
+    }
+
+    /// What `json.dumps` and `JSON.stringify` write, exponents included.
+    fn canonical_syntax(&mut self) -> TermId {
+        let (minus, point) = (self.chars("-"), self.chars("."));
+        let (zero, lead, digit) =
+            (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
+        let sign = self.optional(minus);
+        let digits = self.star(digit);
+        let ends = self.concat(digits, lead);
+        let frac_tail = self.or(&[ends, zero]);
+        let frac = self.concat(point, frac_tail);
+        let whole = self.whole();
+        let decimal = self.concat_all(&[sign, whole, frac]);
+        let integer = self.integer_syntax();
+        let short = self.concat(point, ends);
+        let short = self.optional(short);
+        let e = self.chars("e");
+        let exp = self.canonical_exponent();
+        let scientific = self.concat_all(&[sign, lead, short, e, exp]);
+        self.or(&[integer, decimal, scientific])
+    }
+
+    /// `-05..-09` (Python), `-7..-9` (JavaScript), `-10..-324`, `+16..+308`
+    fn canonical_exponent(&mut self) -> TermId {
+        let mut forms: Vec<Box<str>> = (5..10).map(|k| format!("-0{k}").into()).collect();
+        forms.extend((7..325).map(|k| format!("-{k}").into()));
+        forms.extend((16..309).map(|k| format!("+{k}").into()));
+        self.words(forms)
+    }
+
+    pub(crate) fn number_runs(&mut self, set: NumSetId, text: u32) -> Vec<Run> {
+        let text = self.numbers.texts[text as usize].to_string();
+        let values = self.numbers.sets.get(set).clone();
+        let integral = only_integers(&values) && !self.numbers.any_spelling;
+        let mut syntax = match self.numbers.any_spelling {
+            true => self.any_syntax_once(),
+            false => self.number_syntax(integral),
+        };
+        for c in text.chars() {
+            syntax = self.derive(syntax, c as u32);
+        }
+        let mut runs: Vec<Run> = Vec::new();
+        let mut next = 0;
+        for c in "+-.0123456789Ee".chars() {
+            let rest = self.derive(syntax, c as u32);
+            if rest == Self::EMPTY {
+                continue;
+            }
+            let longer = format!("{text}{c}");
+            let part = Partial::of(&longer);
+            if !feasible(&values, &part, self.numbers.any_spelling) {
+                continue;
+            }
+            let to = if includes_all(&values, &part, integral, self.numbers.any_spelling) {
+                rest
+            } else {
+                let (id, _) = self.numbers.texts.insert_full(longer.into());
+                self.number(set, id as u32)
+            };
+            let cp = c as u32;
+            if cp > next {
+                runs.push(Run { end: cp - 1, to: Self::EMPTY });
+            }
+            runs.push(Run { end: cp, to });
+            next = cp + 1;
+        }
+        runs.push(Run { end: MAX_CP, to: Self::EMPTY });
+        runs
+    }
+
+    fn any_syntax_once(&mut self) -> TermId {
+        self.number_syntax(false)
+    }
+}
+
+fn is_all_integers(p: &Piece) -> bool {
+    p.lo.is_none() && p.hi.is_none() && p.not_units.is_empty() && p.unit == Some(Decimal::one())
+}
+
+/// Whether every number of the set is an integer.
+pub fn only_integers(set: &NumSet) -> bool {
+    set.pieces.iter().all(|p| match p.as_point() {
+        Some(x) => x.is_multiple_of(&Decimal::one()),
+        None => p.unit.as_ref().is_some_and(|u| u.is_multiple_of(&Decimal::one())),
+    })
+}
+
+/// The numbers `mantissa..mantissa+ulp` scaled by `10^shift`, on the side of zero that the sign tells.
+fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
+    let digits = if part.digits.is_empty() { "0" } else { &part.digits };
+    let near = Decimal::new(digits.parse().expect("digits"), 0);
+    let far = near.add(&Decimal::one());
+    let (near, far) = (near.scale(shift), far.scale(shift));
+    let near = Some(Bound { at: if part.negative { near.neg() } else { near }, open: open_start });
+    let far = Some(Bound { at: if part.negative { far.neg() } else { far }, open: true });
+    let (lo, hi) = if part.negative { (far, near) } else { (near, far) };
+    Piece { lo, hi, ..Piece::all() }
+}
+
+fn meets(set: &NumSet, range: &Piece) -> bool {
+    let one = NumSet { pieces: vec![range.clone()] };
+    !range.is_empty() && set.intersect(&one).map_or(true, |s| !s.is_empty())
+}
+
+/// The side of zero that a bare sign leaves open.
+fn half_line(part: &Partial) -> Piece {
+    let zero = Some(Bound { at: Decimal::zero(), open: false });
+    if part.negative {
+        Piece { hi: zero, ..Piece::all() }
+    } else {
+        Piece { lo: zero, ..Piece::all() }
+    }
+}
+
+/// Whether some completion of the text is in the set.
+fn feasible(set: &NumSet, part: &Partial, any: bool) -> bool {
+    if let Some(exp) = part.exponent {
+        return exponents(exp, any).any(|e| set.contains(&part.mantissa().scale(e)));
+    }
+    if part.digits.is_empty() {
+        return meets(set, &half_line(part));
+    }
+    if any {
+        return feasible_any(set, part);
+    }
+    let plain = if part.has_point {
+        // the text may end here only as ".0"; another trailing zero needs a digit after it
+        let open = part.fraction > 1 && part.digits.ends_with('0');
+        meets(set, &interval(part, -(part.fraction as i64), open))
+    } else if part.digits == "0" {
+        meets(set, &interval(part, 0, false))
+    } else {
+        whole_completions(set, part)
+    };
+    plain || (one_lead_digit(part) && scientific(set, part))
+}
+
+fn one_lead_digit(part: &Partial) -> bool {
+    part.digits.len() - part.fraction == 1 && !part.digits.starts_with('0')
+}
+
+/// Canonical `d.ddde±XX` that begins with the text.
+fn scientific(set: &NumSet, part: &Partial) -> bool {
+    let open = part.has_point && (part.fraction == 0 || part.digits.ends_with('0'));
+    exponents("", false).any(|e| meets(set, &interval(part, e - part.fraction as i64, open)))
+}
+
+/// `[D*10^k, (D+1)*10^k)` for k from 0 on.
+fn whole_completions(set: &NumSet, part: &Partial) -> bool {
+    let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0);
+    let own = part.digits.len() as i64 - 1;
+    (0..=(top - own + 1).max(0)).any(|k| meets(set, &interval(part, k, false)))
+}
+
+/// A power of ten beyond which scaling a number up changes nothing about meeting the piece.
+fn reach(p: &Piece, negative: bool) -> i64 {
+    let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
+    let units = p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2;
+    let (near, far) = if negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
+    match far {
+        Some(b) => size(&b.at) + 1,
+        None => near.as_ref().map_or(0, |b| size(&b.at)).max(0) + units,
+    }
+}
+
+/// With exponents: some power of ten moves an extension of the mantissa into the set.
+fn feasible_any(set: &NumSet, part: &Partial) -> bool {
+    let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
+    let zero = part.digits.bytes().all(|b| b == b'0');
+    if zero {
+        let up = if part.has_point { MAX_EXP - part.fraction as i64 } else { 0 };
+        // a fraction may still get digits; a bare 0 may become one
+        return meets(set, &interval(part, up, false));
+    }
+    let own = part.digits.trim_start_matches('0').len() as i64 - 1;
+    set.pieces.iter().any(|p| {
+        let one = NumSet { pieces: vec![p.clone()] };
+        let (near, far) = if part.negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
+        let near_size = match near {
+            Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => Some(size(&b.at)),
+            _ => None,
+        };
+        let top = far.as_ref().map_or_else(|| reach(p, part.negative), |b| size(&b.at)) - own + 1;
+        let bottom = match (near_size, &p.unit) {
+            (Some(n), _) => n - own - 1,
+            (None, Some(u)) => size(u) - own - 1,
+            (None, None) => top.min(0) - 400,
+        };
+        let floor = -(MAX_EXP + part.fraction as i64);
+        (bottom.max(floor)..=top).rev().any(|shift| {
+            let reachable = part.has_point as i64 * (MAX_EXP - part.fraction as i64);
+            (!part.has_point || shift <= reachable) && meets(&one, &interval(part, shift, false))
+        })
+    })
+}
+
+/// The exponents that begin with the text (sign and digits so far).
+fn exponents(text: &str, any: bool) -> Box<dyn Iterator<Item = i64> + '_> {
+    if any {
+        let (sign, digits) = match text.as_bytes().first() {
+            Some(b'-') => (-1, &text[1..]),
+            Some(b'+') => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let free_sign = text.is_empty();
+        let rest = EXP_DIGITS as usize - digits.len();
+        let start: i64 = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(0) };
+        let range = (0..=rest as u32)
+            .filter(move |&k| k > 0 || !digits.is_empty())
+            .flat_map(move |k| {
+                let scale = 10i64.pow(k);
+                start * scale..(start + 1) * scale
+            });
+        return Box::new(range.flat_map(move |e| {
+            let minus = free_sign.then_some(-e);
+            std::iter::once(sign * e).chain(minus)
+        }));
+    }
+    Box::new(
+        (5..10)
+            .map(|k| (format!("-0{k}"), -k))
+            .chain((7..325).map(|k| (format!("-{k}"), -k)))
+            .chain((16..309).map(|k| (format!("+{k}"), k)))
+            .filter(move |(form, _)| form.starts_with(text))
+            .map(|(_, e)| e),
+    )
+}
+
+/// Whether every completion is in the set, so that only the syntax is left to watch.
+fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
+    if part.exponent.is_some() || part.digits.is_empty() {
+        return false;
+    }
+    let hull = if any {
+        half_line(part)
+    } else if part.has_point && !one_lead_digit(part) {
+        interval(part, -(part.fraction as i64), false)
+    } else if part.has_point || one_lead_digit(part) && !integral {
+        half_line(part)
+    } else if part.digits == "0" {
+        interval(part, 0, false)
+    } else {
+        let start = interval(part, 0, false);
+        match part.negative {
+            true => Piece { lo: None, ..start },
+            false => Piece { hi: None, ..start },
+        }
+    };
+    set.pieces.iter().any(|p| {
+        let units = p.not_units.is_empty()
+            && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
+        units && covers(p, &hull)
+    })
+}
+
+/// Whether the interval of `outer` holds that of `inner`.
+fn covers(outer: &Piece, inner: &Piece) -> bool {
+    let low = match (&outer.lo, &inner.lo) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(a), Some(b)) => a.at < b.at || (a.at == b.at && (!a.open || b.open)),
+    };
+    let high = match (&outer.hi, &inner.hi) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(a), Some(b)) => a.at > b.at || (a.at == b.at && (!a.open || b.open)),
+    };
+    low && high
+}

@@ -1,0 +1,43 @@
+//! What can be wrong with a pattern, and where.
+
+/// Why a pattern was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegexErrorKind {
+    /// Not a pattern of its dialect.
+    Invalid,
+    /// A pattern of its dialect whose language is not regular, or that is not covered.
+    Unsupported,
+    /// Over a limit on length, nesting, counts or size.
+    Limit,
+}
+
+/// A refused pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegexError {
+    pub kind: RegexErrorKind,
+    pub message: String,
+    /// Where in the pattern, in characters from 1.
+    pub column: usize,
+}
+
+impl RegexError {
+    pub fn invalid(column: usize, message: impl Into<String>) -> Self {
+        Self { kind: RegexErrorKind::Invalid, message: message.into(), column }
+    }
+
+    pub fn unsupported(column: usize, message: impl Into<String>) -> Self {
+        Self { kind: RegexErrorKind::Unsupported, message: message.into(), column }
+    }
+
+    pub fn limit(column: usize, message: impl Into<String>) -> Self {
+        Self { kind: RegexErrorKind::Limit, message: message.into(), column }
+    }
+}
+
+impl std::fmt::Display for RegexError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (column {} of the pattern)", self.message, self.column)
+    }
+}
+
+impl std::error::Error for RegexError {}

@@ -1,0 +1,65 @@
+//! The formats of JSON Schema as languages, written from the grammars of their RFCs.
+//!
+//! One family a file; [`abnf`] has the few words they are written in. A format is exact unless its file says
+//! where the RFC asks for more than a regular language of moderate size can hold; there the language is
+//! a subset, so that whatever is generated is valid.
+
+mod abnf;
+mod datetime;
+mod idn;
+mod internet;
+mod misc;
+mod pattern;
+mod pointer;
+mod uri;
+
+use super::lang::Lang;
+
+/// Every format that [`format`] knows.
+pub const NAMES: [&str; 19] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// The strings of a format of JSON Schema; `None` for a name that is none.
+pub fn format(name: &str) -> Option<Lang> {
+    Some(match name {
+        "date" => datetime::date(),
+        "time" => datetime::time(),
+        "date-time" => datetime::date_time(),
+        "duration" => misc::duration(),
+        "email" => internet::email(),
+        "idn-email" => internet::idn_email(),
+        "hostname" => internet::hostname(),
+        "idn-hostname" => idn::hostname(),
+        "ipv4" => internet::ipv4(),
+        "ipv6" => internet::ipv6(),
+        "uri" => uri::uri(),
+        "uri-reference" => uri::uri_reference(),
+        "iri" => uri::iri(),
+        "iri-reference" => uri::iri_reference(),
+        "uri-template" => uri::template(),
+        "json-pointer" => pointer::absolute(),
+        "relative-json-pointer" => pointer::relative(),
+        "regex" => pattern::regex(),
+        "uuid" => misc::uuid(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,452 @@
+//! The general way: an explicit automaton of the pattern with all its assertions, and back to a tree.
+//!
+//! A state is a boolean formula over *rests* (what is still to match: lists of nodes) and, for each lookbehind
+//! X, the formula of `any X` since the start. Derivatives of such formulas as for alternating automata
+//! (Brzozowski & Leiss 1980): a lookahead conjoins its own rest, a choice disjoins, so the states are
+//! finitely many. Where a lookbehind is asked, its formula is closed ([`Step::Close`]): rests of X must be able to
+//! end here; what lookaheads inside of X still demand of the text to come stays as a formula. The automaton is made small by partition refinement (Moore 1956)
+//! and turned into a language by eliminating states (Brzozowski & McCluskey 1963).
+//! Exact, but exponential in the worst case: bounded by [`MAX_STATES`] and [`MAX_TREE`], over which the
+//! pattern is refused. Rejected: this for every pattern; it would write out counts and large choices.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::charset::CharSet;
+use super::super::error::RegexError;
+use super::super::lang::Lang;
+use super::super::syntax::Node;
+
+const MAX_STATES: usize = 300;
+const MAX_LETTERS: usize = 200;
+const MAX_FORMULAS: usize = 60_000;
+const MAX_WORK: usize = 1_000_000;
+const MAX_TREE: usize = 20_000;
+
+type NodeId = usize;
+type FormulaId = usize;
+const FALSE: FormulaId = 0;
+const TRUE: FormulaId = 1;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Item {
+    Set(CharSet),
+    Sequence(Vec<NodeId>),
+    Choice(Vec<NodeId>),
+    Repeat(NodeId, u32, Option<u32>),
+    Ahead(NodeId, bool),
+    /// The bottom of a lookbehind's rests: it has matched up to here.
+    Matched,
+    /// The number of the lookbehind, and whether it is negative.
+    Behind(usize, bool),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Formula {
+    False,
+    True,
+    /// The items still to match, the next one last.
+    Rest(Vec<NodeId>),
+    And(Vec<FormulaId>),
+    Or(Vec<FormulaId>),
+    Not(FormulaId),
+}
+
+struct Builder {
+    items: Vec<Item>,
+    item_ids: HashMap<Item, NodeId>,
+    formulas: Vec<Formula>,
+    formula_ids: HashMap<Formula, FormulaId>,
+    /// For each lookbehind, the formula at the start of the string; inner ones come first.
+    behinds: Vec<FormulaId>,
+    column: usize,
+    work: usize,
+}
+
+/// What happens at a position.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    Read(u32),
+    /// The string ends: formulas become TRUE or FALSE.
+    End,
+    /// A lookbehind is asked: its rests become TRUE or FALSE, other rests stay.
+    Close,
+}
+
+/// What one derivation sees: the closed formulas of the lookbehinds, the step, and the rests being derived at
+/// this position (a rest that comes back to itself has read nothing: it adds nothing).
+struct Here<'a> {
+    holds: &'a [FormulaId],
+    step: Step,
+    open: HashSet<Vec<NodeId>>,
+}
+
+/// The language of a pattern whose assertions cross (one of them at `column`).
+pub(super) fn language(node: &Node, column: usize) -> Result<Lang, RegexError> {
+    let mut builder = Builder {
+        items: Vec::new(),
+        item_ids: HashMap::new(),
+        formulas: vec![Formula::False, Formula::True],
+        formula_ids: HashMap::from([(Formula::False, FALSE), (Formula::True, TRUE)]),
+        behinds: Vec::new(),
+        column,
+        work: 0,
+    };
+    let root = builder.item(node)?;
+    let start = builder.rest(vec![root])?;
+    let letters = builder.letters()?;
+    let table = builder.explore(start, &letters)?;
+    let sets: Vec<CharSet> = letters.into_iter().map(|(set, _)| set).collect();
+    eliminate(minimal(table), &sets).ok_or_else(|| too_intricate(column))
+}
+
+fn too_intricate(column: usize) -> RegexError {
+    RegexError::unsupported(
+        column,
+        "this assertion crosses a repetition or another assertion in a way that is too intricate; simplify it",
+    )
+}
+
+impl Builder {
+    fn spend(&mut self) -> Result<(), RegexError> {
+        self.work += 1;
+        if self.work > MAX_WORK || self.formulas.len() > MAX_FORMULAS {
+            return Err(too_intricate(self.column));
+        }
+        Ok(())
+    }
+
+    fn intern(&mut self, item: Item) -> NodeId {
+        if let Some(&id) = self.item_ids.get(&item) {
+            return id;
+        }
+        self.items.push(item.clone());
+        self.item_ids.insert(item, self.items.len() - 1);
+        self.items.len() - 1
+    }
+
+    fn item(&mut self, node: &Node) -> Result<NodeId, RegexError> {
+        self.spend()?;
+        let item = match node {
+            Node::Set(set) => Item::Set(set.clone()),
+            Node::Text(text) => {
+                Item::Sequence(text.chars().map(|c| self.intern(Item::Set(CharSet::single(c as u32)))).collect())
+            }
+            Node::Concat(parts) => Item::Sequence(parts.iter().map(|part| self.item(part)).collect::<Result<_, _>>()?),
+            Node::Alt(parts) => Item::Choice(parts.iter().map(|part| self.item(part)).collect::<Result<_, _>>()?),
+            Node::Repeat(inner, low, high) => Item::Repeat(self.item(inner)?, *low, *high),
+            Node::Look(look) if look.behind => {
+                let body = self.item(&look.body)?;
+                let any = self.item(&Node::any())?;
+                let matched = self.intern(Item::Matched);
+                let formula = self.rest(vec![matched, body, any])?;
+                let known = self.behinds.iter().position(|other| *other == formula);
+                let number = known.unwrap_or_else(|| {
+                    self.behinds.push(formula);
+                    self.behinds.len() - 1
+                });
+                Item::Behind(number, look.negative)
+            }
+            Node::Look(look) => Item::Ahead(self.item(&look.body)?, look.negative),
+        };
+        Ok(self.intern(item))
+    }
+
+    fn formula(&mut self, formula: Formula) -> Result<FormulaId, RegexError> {
+        self.spend()?;
+        if let Some(&id) = self.formula_ids.get(&formula) {
+            return Ok(id);
+        }
+        self.formulas.push(formula.clone());
+        self.formula_ids.insert(formula, self.formulas.len() - 1);
+        Ok(self.formulas.len() - 1)
+    }
+
+    fn is_any(&self, item: NodeId) -> bool {
+        matches!(self.items[item], Item::Repeat(inner, 0, None) if matches!(&self.items[inner], Item::Set(s) if s.is_full()))
+    }
+
+    fn rest(&mut self, items: Vec<NodeId>) -> Result<FormulaId, RegexError> {
+        if items.len() == 1 && self.is_any(items[0]) {
+            return Ok(TRUE);
+        }
+        self.formula(Formula::Rest(items))
+    }
+
+    /// The conjunction (`and`) or disjunction, with the laws of units, absorption and excluded middle.
+    fn join(&mut self, and: bool, parts: &[FormulaId]) -> Result<FormulaId, RegexError> {
+        let (unit, zero) = if and { (TRUE, FALSE) } else { (FALSE, TRUE) };
+        let mut flat: Vec<FormulaId> = Vec::new();
+        for &part in parts {
+            match &self.formulas[part] {
+                Formula::And(inner) if and => flat.extend(inner),
+                Formula::Or(inner) if !and => flat.extend(inner),
+                _ => flat.push(part),
+            }
+        }
+        flat.retain(|part| *part != unit);
+        flat.sort_unstable();
+        flat.dedup();
+        let mut keep = flat.clone();
+        for &part in &flat {
+            match &self.formulas[part] {
+                Formula::Not(inner) if flat.contains(inner) => return Ok(zero),
+                Formula::And(inner) | Formula::Or(inner) if inner.iter().any(|i| flat.contains(i)) => {
+                    keep.retain(|kept| *kept != part);
+                }
+                _ => {}
+            }
+        }
+        match keep.len() {
+            _ if keep.contains(&zero) => Ok(zero),
+            0 => Ok(unit),
+            1 => Ok(keep[0]),
+            _ => self.formula(if and { Formula::And(keep) } else { Formula::Or(keep) }),
+        }
+    }
+
+    fn negation(&mut self, formula: FormulaId) -> Result<FormulaId, RegexError> {
+        match self.formulas[formula] {
+            Formula::False => Ok(TRUE),
+            Formula::True => Ok(FALSE),
+            Formula::Not(inner) => Ok(inner),
+            _ => self.formula(Formula::Not(formula)),
+        }
+    }
+
+    /// What must hold after the step.
+    fn derive(&mut self, formula: FormulaId, here: &mut Here) -> Result<FormulaId, RegexError> {
+        match self.formulas[formula].clone() {
+            Formula::False | Formula::True => Ok(formula),
+            Formula::Rest(items) if here.step == Step::Close && self.items[items[0]] != Item::Matched => Ok(formula),
+            Formula::Rest(items) => self.derive_rest(items, here),
+            Formula::Not(inner) => {
+                let inner = self.derive(inner, here)?;
+                self.negation(inner)
+            }
+            Formula::And(parts) | Formula::Or(parts) => {
+                let and = matches!(self.formulas[formula], Formula::And(_));
+                let parts = parts.into_iter().map(|part| self.derive(part, here)).collect::<Result<Vec<_>, _>>()?;
+                self.join(and, &parts)
+            }
+        }
+    }
+
+    fn derive_rest(&mut self, items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
+        self.spend()?;
+        if here.open.len() > 2_000 {
+            return Err(too_intricate(self.column));
+        }
+        if !here.open.insert(items.clone()) {
+            return Ok(FALSE);
+        }
+        let result = self.derive_first(items.clone(), here);
+        here.open.remove(&items);
+        result
+    }
+
+    fn derive_first(&mut self, mut items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
+        let Some(first) = items.pop() else {
+            return Ok(if here.step == Step::End { TRUE } else { FALSE });
+        };
+        match self.items[first].clone() {
+            Item::Set(set) => match here.step {
+                Step::Read(letter) if set.contains(letter) => self.rest(items),
+                _ => Ok(FALSE),
+            },
+            Item::Matched => Ok(if here.step == Step::Close { TRUE } else { FALSE }),
+            Item::Sequence(parts) => {
+                items.extend(parts.into_iter().rev());
+                self.derive_rest(items, here)
+            }
+            Item::Choice(parts) => {
+                let mut branches = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let branch = [&items[..], &[part]].concat();
+                    branches.push(self.derive_rest(branch, here)?);
+                }
+                self.join(false, &branches)
+            }
+            Item::Repeat(inner, low, high) => {
+                let skip = if low == 0 { self.derive_rest(items.clone(), here)? } else { FALSE };
+                if high == Some(0) {
+                    return Ok(skip);
+                }
+                let fewer = Item::Repeat(inner, low.saturating_sub(1), high.map(|high| high - 1));
+                items.push(self.intern(fewer));
+                items.push(inner);
+                let take = self.derive_rest(items, here)?;
+                self.join(false, &[skip, take])
+            }
+            Item::Ahead(body, negative) => {
+                let any = self.item(&Node::any())?;
+                let seen = self.rest(vec![any, body])?;
+                let seen = self.derive(seen, here)?;
+                let seen = if negative { self.negation(seen)? } else { seen };
+                let after = self.derive_rest(items, here)?;
+                self.join(true, &[seen, after])
+            }
+            Item::Behind(number, negative) => {
+                // Already closed: closing it once more leaves it as it is.
+                let seen = self.derive(here.holds[number], here)?;
+                let seen = if negative { self.negation(seen)? } else { seen };
+                let after = self.derive_rest(items, here)?;
+                self.join(true, &[seen, after])
+            }
+        }
+    }
+
+    /// Sets of characters that no set of the pattern tells apart, each with one of its members.
+    fn letters(&self) -> Result<Vec<(CharSet, u32)>, RegexError> {
+        let mut letters = vec![CharSet::full()];
+        for item in &self.items {
+            if let Item::Set(set) = item {
+                letters = letters.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
+                letters.retain(|letter| !letter.is_empty());
+                if letters.len() > MAX_LETTERS {
+                    return Err(too_intricate(self.column));
+                }
+            }
+        }
+        Ok(letters.into_iter().map(|set| (set.clone(), set.0[0].0)).collect())
+    }
+
+    fn explore(&mut self, start: FormulaId, letters: &[(CharSet, u32)]) -> Result<Table, RegexError> {
+        type State = (FormulaId, Vec<FormulaId>);
+        let mut states: Vec<State> = vec![(start, self.behinds.clone())];
+        let mut numbers: HashMap<State, usize> = HashMap::from([(states[0].clone(), 0)]);
+        let mut table = Table { accepts: Vec::new(), edges: Vec::new() };
+        while table.edges.len() < states.len() {
+            let (formula, behinds) = states[table.edges.len()].clone();
+            let mut holds: Vec<FormulaId> = Vec::with_capacity(behinds.len());
+            for &behind in &behinds {
+                // Inner lookbehinds have smaller numbers, so what this one asks is known.
+                let mut here = Here { holds: &holds, step: Step::Close, open: HashSet::new() };
+                let closed = self.derive(behind, &mut here)?;
+                holds.push(closed);
+            }
+            let mut here = Here { holds: &holds, step: Step::End, open: HashSet::new() };
+            table.accepts.push(self.derive(formula, &mut here)? == TRUE);
+            let mut row = Vec::with_capacity(letters.len());
+            for (_, letter) in letters {
+                here.step = Step::Read(*letter);
+                let next_formula = self.derive(formula, &mut here)?;
+                let next: State = if next_formula == TRUE || next_formula == FALSE {
+                    (next_formula, Vec::new())
+                } else {
+                    let next = behinds.iter().map(|&b| self.derive(b, &mut here)).collect::<Result<_, _>>()?;
+                    (next_formula, next)
+                };
+                let number = *numbers.entry(next.clone()).or_insert_with(|| {
+                    states.push(next);
+                    states.len() - 1
+                });
+                row.push(number);
+            }
+            table.edges.push(row);
+            if states.len() > MAX_STATES {
+                return Err(too_intricate(self.column));
+            }
+        }
+        Ok(table)
+    }
+}
+
+/// A deterministic automaton; state 0 is the start, `edges[state][letter]` the next state.
+struct Table {
+    accepts: Vec<bool>,
+    edges: Vec<Vec<usize>>,
+}
+
+/// The least automaton of the same language.
+fn minimal(table: Table) -> Table {
+    let mut class: Vec<usize> = table.accepts.iter().map(|accepts| usize::from(*accepts)).collect();
+    let mut count = class.iter().collect::<HashSet<_>>().len();
+    loop {
+        let mut numbers: HashMap<(usize, Vec<usize>), usize> = HashMap::new();
+        let next: Vec<usize> = (0..class.len())
+            .map(|state| {
+                let signature = (class[state], table.edges[state].iter().map(|&to| class[to]).collect());
+                let fresh = numbers.len();
+                *numbers.entry(signature).or_insert(fresh)
+            })
+            .collect();
+        class = next;
+        if numbers.len() == count {
+            break;
+        }
+        count = numbers.len();
+    }
+    // States were numbered in the order of their first member, so the start is class 0.
+    let mut small = Table { accepts: vec![false; count], edges: vec![Vec::new(); count] };
+    for state in (0..class.len()).rev() {
+        small.accepts[class[state]] = table.accepts[state];
+        small.edges[class[state]] = table.edges[state].iter().map(|&to| class[to]).collect();
+    }
+    small
+}
+
+/// The language of an automaton; `None` if its tree grows over the limit.
+fn eliminate(table: Table, letters: &[CharSet]) -> Option<Lang> {
+    let n = table.accepts.len();
+    let (source, sink) = (n, n + 1);
+    let mut arrows: Vec<HashMap<usize, Lang>> = vec![HashMap::new(); n + 2];
+    for (state, row) in table.edges.iter().enumerate() {
+        let mut sets: HashMap<usize, Vec<(u32, u32)>> = HashMap::new();
+        for (letter, &to) in row.iter().enumerate() {
+            sets.entry(to).or_default().extend(&letters[letter].0);
+        }
+        for (to, ranges) in sets {
+            arrows[state].insert(to, Lang::class(CharSet::from_ranges(&ranges)));
+        }
+        if table.accepts[state] {
+            arrows[state].insert(sink, Lang::Epsilon);
+        }
+    }
+    arrows[source].insert(0, Lang::Epsilon);
+    drop_dead(&mut arrows, sink);
+    let mut left: Vec<usize> = (0..n).collect();
+    while !left.is_empty() {
+        let weight = |state: usize| -> usize {
+            let into = arrows.iter().enumerate().filter(|(from, to)| *from != state && to.contains_key(&state)).count();
+            let size: usize = arrows[state].values().map(Lang::size).sum();
+            into * size
+        };
+        let place = (0..left.len()).min_by_key(|&i| (weight(left[i]), left[i]))?;
+        let state = left.swap_remove(place);
+        let mut out = std::mem::take(&mut arrows[state]);
+        let around = out.remove(&state).unwrap_or(Lang::Empty).star();
+        let mut out: Vec<(usize, Lang)> = out.into_iter().collect();
+        out.sort_by_key(|(to, _)| *to);
+        for row in &mut arrows {
+            let Some(into) = row.remove(&state) else { continue };
+            for (to, lang) in &out {
+                let through = Lang::concat([into.clone(), around.clone(), lang.clone()]);
+                let direct = row.remove(to).unwrap_or(Lang::Empty);
+                row.insert(*to, Lang::or([direct, through]));
+            }
+        }
+        if arrows.iter().flat_map(HashMap::values).map(Lang::size).sum::<usize>() > MAX_TREE {
+            return None;
+        }
+    }
+    Some(arrows[source].remove(&sink).unwrap_or(Lang::Empty))
+}
+
+/// Forgets the states from which the sink cannot be reached.
+fn drop_dead(arrows: &mut [HashMap<usize, Lang>], sink: usize) {
+    let mut live = HashSet::from([sink]);
+    loop {
+        let before = live.len();
+        for (state, row) in arrows.iter().enumerate() {
+            if row.keys().any(|to| live.contains(to)) {
+                live.insert(state);
+            }
+        }
+        if live.len() == before {
+            break;
+        }
+    }
+    for row in arrows.iter_mut() {
+        row.retain(|to, _| live.contains(to));
+    }
+}

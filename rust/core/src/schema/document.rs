@@ -1,0 +1,222 @@
+//! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
+
+use serde::Deserialize;
+
+use crate::error::{Error, Kind, Result};
+use crate::number::Decimal;
+
+/// The number of a JSON node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JId(pub u32);
+
+/// A JSON value; numbers keep their text.
+#[derive(Clone, Debug)]
+pub enum Json {
+    Null,
+    Bool(bool),
+    Number(Box<str>),
+    String(Box<str>),
+    Array(Box<[JId]>),
+    Object(Box<[(Box<str>, JId)]>),
+}
+
+/// Nesting that a schema's text may have.
+pub const MAX_DEPTH: usize = 2_000;
+
+/// All JSON nodes of a schema and of its registry.
+#[derive(Default)]
+pub struct Document {
+    nodes: Vec<Json>,
+    parents: Vec<Option<(JId, Box<str>)>>,
+}
+
+impl Document {
+    /// Reads a text and returns its root.
+    pub fn parse(&mut self, text: &str) -> Result<JId> {
+        check_depth(text)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
+        let value = serde_json::Value::deserialize(serde_stacker::Deserializer::new(&mut reader))
+            .and_then(|v| reader.end().map(|()| v))
+            .map_err(|e| {
+                let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
+                (error.line, error.column) = (Some(e.line()), Some(e.column()));
+                error
+            })?;
+        let root = self.add(&value, None);
+        drop_deep(value);
+        Ok(root)
+    }
+
+    fn add(&mut self, value: &serde_json::Value, parent: Option<(JId, Box<str>)>) -> JId {
+        stacker::maybe_grow(32 << 10, 1 << 20, || {
+            let id = JId(self.nodes.len() as u32);
+            self.nodes.push(Json::Null);
+            self.parents.push(parent);
+            let node = match value {
+                serde_json::Value::Null => Json::Null,
+                serde_json::Value::Bool(b) => Json::Bool(*b),
+                serde_json::Value::Number(n) => Json::Number(n.to_string().into()),
+                serde_json::Value::String(s) => Json::String(s.as_str().into()),
+                serde_json::Value::Array(items) => Json::Array(
+                    items.iter().enumerate().map(|(i, v)| self.add(v, Some((id, i.to_string().into())))).collect(),
+                ),
+                serde_json::Value::Object(map) => Json::Object(
+                    map.iter()
+                        .map(|(k, v)| {
+                            let key: Box<str> = k.as_str().into();
+                            (key.clone(), self.add(v, Some((id, key))))
+                        })
+                        .collect(),
+                ),
+            };
+            self.nodes[id.0 as usize] = node;
+            id
+        })
+    }
+
+    pub fn get(&self, id: JId) -> &Json {
+        &self.nodes[id.0 as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub fn key(&self, id: JId, key: &str) -> Option<JId> {
+        match self.get(id) {
+            Json::Object(entries) => entries.iter().find(|e| &*e.0 == key).map(|e| e.1),
+            _ => None,
+        }
+    }
+
+    pub fn str(&self, id: JId) -> Option<&str> {
+        match self.get(id) {
+            Json::String(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    pub fn entries(&self, id: JId) -> &[(Box<str>, JId)] {
+        match self.get(id) {
+            Json::Object(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    pub fn items(&self, id: JId) -> &[JId] {
+        match self.get(id) {
+            Json::Array(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub fn parent(&self, id: JId) -> Option<JId> {
+        self.parents[id.0 as usize].as_ref().map(|p| p.0)
+    }
+
+    /// RFC 6901 pointer from the node's document root.
+    pub fn pointer(&self, id: JId) -> String {
+        let mut parts = Vec::new();
+        let mut at = id;
+        while let Some((parent, key)) = &self.parents[at.0 as usize] {
+            parts.push(key.replace('~', "~0").replace('/', "~1"));
+            at = *parent;
+        }
+        parts.iter().rev().map(|p| format!("/{p}")).collect()
+    }
+
+    /// The node that a pointer (already percent-decoded) leads to.
+    pub fn at_pointer(&self, root: JId, pointer: &str) -> Option<JId> {
+        let mut at = root;
+        for part in pointer.split('/').skip(1) {
+            let part = part.replace("~1", "/").replace("~0", "~");
+            at = match self.get(at) {
+                Json::Object(_) => self.key(at, &part)?,
+                Json::Array(items) => *items.get(part.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(at)
+    }
+
+    /// A text that equal values share: numbers by value, keys sorted, no space.
+    pub fn canonical(&self, id: JId) -> String {
+        let mut out = String::new();
+        self.write_canonical(id, &mut out);
+        out
+    }
+
+    fn write_canonical(&self, id: JId, out: &mut String) {
+        stacker::maybe_grow(32 << 10, 1 << 20, || match self.get(id) {
+            Json::Null => out.push_str("null"),
+            Json::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+            Json::Number(n) => match Decimal::parse(n) {
+                Some(d) => out.push_str(&d.short()),
+                None => out.push_str(n),
+            },
+            Json::String(s) => out.push_str(&serde_json::to_string(s).expect("a string")),
+            Json::Array(items) => {
+                out.push('[');
+                for (i, &item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    self.write_canonical(item, out);
+                }
+                out.push(']');
+            }
+            Json::Object(entries) => {
+                let mut sorted: Vec<&(Box<str>, JId)> = entries.iter().collect();
+                sorted.sort();
+                out.push('{');
+                for (i, (key, value)) in sorted.into_iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    out.push_str(&serde_json::to_string(key).expect("a string"));
+                    out.push(':');
+                    self.write_canonical(*value, out);
+                }
+                out.push('}');
+            }
+        })
+    }
+}
+
+/// Refuses nesting beyond the limit before anything recursive sees the text.
+fn check_depth(text: &str) -> Result<()> {
+    let (mut depth, mut string, mut escaped) = (0usize, false, false);
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b'{' | b'[' if !string => depth += 1,
+            b'}' | b']' if !string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Takes a deep value apart without recursion.
+fn drop_deep(value: serde_json::Value) {
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            serde_json::Value::Array(items) => stack.extend(items),
+            serde_json::Value::Object(map) => stack.extend(map.into_iter().map(|e| e.1)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `items`, `prefixItems`, `additionalItems`, `minItems`, `maxItems`, `uniqueItems`, `contains`.
+
+use super::{Parts, Site};
+use crate::number::Decimal;
+use crate::schema::array::{Arr, SeenId};
+use crate::schema::document::{JId, Json};
+use crate::schema::resolve::Draft;
+use crate::schema::value::SubId;
+use crate::schema::Schema;
+
+/// The items by place, and the others: `prefixItems` and `items`, or the older `items` and `additionalItems`.
+pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<SubId>, Option<SubId>) {
+    let key = |schema: &Schema, name: &str| schema.doc.key(site.node, name);
+    let (mut prefix, mut rest) = (Vec::new(), None);
+    let items = key(schema, "items");
+    if site.draft >= Draft::D2020 {
+        prefix = key(schema, "prefixItems").map_or(Vec::new(), |p| schema.doc.items(p).to_vec());
+        rest = items;
+    } else if let Some(items) = items {
+        match schema.doc.get(items) {
+            Json::Array(list) => {
+                prefix = list.to_vec();
+                rest = key(schema, "additionalItems");
+            }
+            _ => rest = Some(items),
+        }
+    }
+    let prefix = prefix.into_iter().map(|n| schema.node_sub(n)).collect();
+    (prefix, rest.map(|n| schema.node_sub(n)))
+}
+
+pub(super) fn items(schema: &mut Schema, site: &Site, parts: &mut Parts) {
+    let (prefix, rest) = layout(schema, site);
+    let list = schema.list(prefix);
+    let atom = schema.items(list, 0, rest.unwrap_or(SubId::TRUE));
+    parts.arrays.push(atom);
+}
+
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JId) {
+    let count = |schema: &Schema, at: JId| match schema.doc.get(at) {
+        Json::Number(n) => Decimal::parse(n).and_then(|d| d.to_count()),
+        _ => None,
+    };
+    let atom = match keyword {
+        "minItems" => {
+            let lo = count(schema, at).unwrap_or(0);
+            schema.length(lo, u32::MAX)
+        }
+        "maxItems" => {
+            let hi = count(schema, at).unwrap_or(u32::MAX);
+            schema.length(0, hi)
+        }
+        "uniqueItems" => match schema.doc.get(at) {
+            Json::Bool(true) => schema.arr(Arr::Unique(SeenId(0))),
+            _ => return,
+        },
+        _ => {
+            let bound = |schema: &Schema, name: &str| {
+                let at = schema.doc.key(site.node, name).filter(|_| site.draft >= Draft::D2019);
+                at.and_then(|at| count(schema, at))
+            };
+            let lo = bound(schema, "minContains").unwrap_or(1);
+            let hi = bound(schema, "maxContains").unwrap_or(u32::MAX);
+            let sub = schema.node_sub(at);
+            schema.contains(sub, lo, hi)
+        }
+    };
+    parts.arrays.push(atom);
+}

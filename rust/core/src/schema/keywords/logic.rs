@@ -1,0 +1,127 @@
+//! `$ref`, `allOf`, `anyOf`, `oneOf`, `not`, `if`/`then`/`else`.
+
+use super::{Parts, Site};
+use crate::error::Result;
+use crate::schema::document::JId;
+use crate::schema::value::{SubId, ValId};
+use crate::schema::Schema;
+
+/// A reference; chains of them are followed without recursion.
+pub(super) fn reference(
+    schema: &mut Schema,
+    site: &Site,
+    parts: &mut Parts,
+    keyword: &str,
+    at: JId,
+) -> Result<()> {
+    let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
+    let mut steps = 0;
+    while let Some(next) = schema.only_reference(target)? {
+        target = next;
+        steps += 1;
+        if steps > schema.doc.len() {
+            return Err(crate::Error::new(
+                crate::Kind::InvalidSchema,
+                "the references form a circle without a schema in it",
+            )
+            .at(&schema.doc.pointer(at))
+            .keyword(keyword));
+        }
+    }
+    let sub = schema.node_sub(target);
+    let value = schema.compile(sub)?;
+    parts.add(schema, value);
+    Ok(())
+}
+
+impl Schema {
+    /// Where a schema that is nothing but a reference leads.
+    fn only_reference(&mut self, node: JId) -> Result<Option<JId>> {
+        match self.doc.entries(node) {
+            [(key, at)] if &**key == "$ref" => {
+                let at = *at;
+                self.reference(node, "$ref", at)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn compile_nodes(&mut self, at: JId) -> Result<Vec<ValId>> {
+        let nodes = self.doc.items(at).to_vec();
+        nodes
+            .into_iter()
+            .map(|n| {
+                let sub = self.node_sub(n);
+                self.compile(sub)
+            })
+            .collect()
+    }
+
+    /// Exactly one of the formulas holds.
+    fn exactly_one(&mut self, list: &[ValId]) -> ValId {
+        let mut out = ValId::FALSE;
+        for (i, &v) in list.iter().enumerate() {
+            let mut only = v;
+            for (j, &other) in list.iter().enumerate() {
+                if i != j && !self.provably_disjoint(v, other) {
+                    let not = self.not_value(other);
+                    only = self.and_values(only, not);
+                }
+            }
+            out = self.or_values(out, only);
+        }
+        out
+    }
+}
+
+pub(super) fn apply(
+    schema: &mut Schema,
+    site: &Site,
+    parts: &mut Parts,
+    keyword: &str,
+    at: JId,
+) -> Result<()> {
+    match keyword {
+        "allOf" => {
+            for value in schema.compile_nodes(at)? {
+                parts.add(schema, value);
+            }
+        }
+        "anyOf" => {
+            let mut any = ValId::FALSE;
+            for value in schema.compile_nodes(at)? {
+                any = schema.or_values(any, value);
+            }
+            parts.add(schema, any);
+        }
+        "oneOf" => {
+            let list = schema.compile_nodes(at)?;
+            let one = schema.exactly_one(&list);
+            parts.add(schema, one);
+        }
+        "not" => {
+            let sub = schema.node_sub(at);
+            let value = schema.compile(sub)?;
+            let not = schema.not_value(value);
+            parts.add(schema, not);
+        }
+        _ => {
+            let branch = |schema: &mut Schema, key: &str| {
+                let sub = match schema.doc.key(site.node, key) {
+                    Some(node) => schema.node_sub(node),
+                    None => SubId::TRUE,
+                };
+                schema.compile(sub)
+            };
+            let condition = schema.node_sub(at);
+            let condition = schema.compile(condition)?;
+            let not = schema.not_value(condition);
+            let (then, other) = (branch(schema, "then")?, branch(schema, "else")?);
+            let held = schema.and_values(condition, then);
+            let failed = schema.and_values(not, other);
+            let both = schema.or_values(held, failed);
+            parts.add(schema, both);
+        }
+    }
+    Ok(())
+}

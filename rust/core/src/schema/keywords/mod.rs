@@ -1,0 +1,143 @@
+//! From the keywords of one schema to a formula; one family a file.
+//!
+//! Each family adds its conjuncts to [`Parts`], in the order of the text: the declared order of keys is that
+//! in which the text first names them, whatever keyword leads there.
+
+mod array;
+mod logic;
+mod number;
+mod object;
+mod string;
+mod types;
+mod unevaluated;
+
+use super::array::ArrId;
+use super::document::{JId, Json};
+use super::object::ObjId;
+use super::resolve::Draft;
+use super::table::{self, Holds};
+use super::value::{ValId, Value, CONSTS};
+use super::Schema;
+use crate::error::Result;
+use crate::lexical::TermId;
+use crate::number::set::NumSet;
+
+/// Conjuncts found so far, by type.
+pub(super) struct Parts {
+    consts: u8,
+    numbers: Vec<NumSet>,
+    strings: Vec<TermId>,
+    arrays: Vec<ArrId>,
+    objects: Vec<ObjId>,
+}
+
+/// The schema that is being read.
+pub(super) struct Site {
+    node: JId,
+    draft: Draft,
+}
+
+impl Parts {
+    fn add(&mut self, schema: &Schema, value: ValId) {
+        let v = schema.value(value).clone();
+        self.consts &= v.consts;
+        self.numbers.push(schema.numbers(&v));
+        self.strings.push(v.str);
+        self.arrays.push(v.arr);
+        self.objects.push(v.obj);
+    }
+
+    fn finish(self, schema: &mut Schema) -> ValId {
+        let mut set = NumSet::all();
+        for other in &self.numbers {
+            match set.intersect(other) {
+                Some(both) => set = both,
+                None => {
+                    schema.error.get_or_insert_with(|| {
+                        crate::Error::limit("too many pieces of numbers; simplify the schema's ranges")
+                    });
+                    set = NumSet::empty();
+                }
+            }
+        }
+        let v = Value {
+            consts: self.consts,
+            str: schema.lexicon.terms.and(&self.strings),
+            arr: schema.and_arrays(&self.arrays),
+            obj: schema.and_objects(&self.objects),
+            ..Value::none()
+        };
+        let v = schema.with_numbers(v, set);
+        schema.value_of(v)
+    }
+}
+
+/// The formula of a schema node.
+pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
+    let entries = match schema.doc.get(node) {
+        Json::Bool(true) => return Ok(ValId::TRUE),
+        Json::Bool(false) => return Ok(ValId::FALSE),
+        Json::Object(entries) => entries.to_vec(),
+        _ => unreachable!("checked before"),
+    };
+    let draft = schema.resolver.draft(&schema.doc, node);
+    let site = Site { node, draft };
+    let mut parts = Parts {
+        consts: CONSTS,
+        numbers: Vec::new(),
+        strings: Vec::new(),
+        arrays: Vec::new(),
+        objects: Vec::new(),
+    };
+    let alone = draft < Draft::D2019 && entries.iter().any(|e| &*e.0 == "$ref");
+    let mut shaped = false;
+    let mut listed = false;
+    for (keyword, value) in &entries {
+        let Some(what) = table::holds(keyword, draft) else { continue };
+        if alone && &**keyword != "$ref" {
+            continue;
+        }
+        let at = *value;
+        match (&**keyword, what) {
+            (_, Holds::Reference) => logic::reference(schema, &site, &mut parts, keyword, at)?,
+            ("type", _) => types::types(schema, &site, &mut parts, at),
+            ("enum", _) => types::enumeration(schema, &mut parts, at)?,
+            ("const", _) => {
+                let value = schema.constant(at)?;
+                parts.add(schema, value);
+            }
+            ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf", _) => {
+                number::apply(schema, &site, &mut parts, keyword, at)
+            }
+            ("minLength" | "maxLength" | "pattern" | "format", _) => {
+                string::apply(schema, &mut parts, keyword, at)?
+            }
+            ("items" | "prefixItems" | "additionalItems", _) => {
+                if !std::mem::replace(&mut listed, true) {
+                    array::items(schema, &site, &mut parts);
+                }
+            }
+            ("minItems" | "maxItems" | "uniqueItems" | "contains", _) => {
+                array::apply(schema, &site, &mut parts, keyword, at)
+            }
+            ("properties" | "patternProperties" | "additionalProperties", _) => {
+                if !std::mem::replace(&mut shaped, true) {
+                    object::shape(schema, &site, &mut parts)?;
+                }
+            }
+            ("required" | "minProperties" | "maxProperties" | "propertyNames" | "dependentRequired"
+            | "dependentSchemas" | "dependencies", _) => {
+                object::apply(schema, &site, &mut parts, keyword, at)?
+            }
+            ("allOf" | "anyOf" | "oneOf" | "not" | "if", _) => {
+                logic::apply(schema, &site, &mut parts, keyword, at)?
+            }
+            // read together with the keyword that they belong to
+            _ => {}
+        }
+    }
+    if !alone {
+        unevaluated::apply(schema, &site, &mut parts)?;
+    }
+    Ok(parts.finish(schema))
+}

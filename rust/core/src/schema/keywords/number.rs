@@ -1,0 +1,34 @@
+//! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
+
+use super::{Parts, Site};
+use crate::number::set::{Bound, NumSet, Piece};
+use crate::number::Decimal;
+use crate::schema::document::{JId, Json};
+use crate::schema::resolve::Draft;
+use crate::schema::Schema;
+
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JId) {
+    let Json::Number(text) = schema.doc.get(at) else { return };
+    let value = Decimal::parse(text).expect("checked before");
+    // draft 4: a flag beside the bound makes it open
+    let flag = |name: &str| {
+        site.draft == Draft::D4
+            && schema.doc.key(site.node, name).is_some_and(|f| matches!(schema.doc.get(f), Json::Bool(true)))
+    };
+    let set = match keyword {
+        "multipleOf" => NumSet::multiples(value),
+        "minimum" => at_least(value, flag("exclusiveMinimum")),
+        "exclusiveMinimum" => at_least(value, true),
+        "maximum" => at_most(value, flag("exclusiveMaximum")),
+        _ => at_most(value, true),
+    };
+    parts.numbers.push(set);
+}
+
+fn at_least(at: Decimal, open: bool) -> NumSet {
+    NumSet::of(Piece { lo: Some(Bound { at, open }), ..Piece::all() })
+}
+
+fn at_most(at: Decimal, open: bool) -> NumSet {
+    NumSet::of(Piece { hi: Some(Bound { at, open }), ..Piece::all() })
+}

@@ -1,0 +1,129 @@
+//! `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, counts, dependencies.
+
+use super::{Parts, Site};
+use crate::error::Result;
+use crate::lexical::{TermId, Terms};
+use crate::number::Decimal;
+use crate::schema::document::{JId, Json};
+use crate::schema::object::{Obj, ObjId};
+use crate::schema::options::Order;
+use crate::schema::value::SubId;
+use crate::schema::{NameId, Schema};
+
+/// Named keys, patterns, and the schema of the others, of one schema.
+pub(super) struct Layout {
+    pub props: Vec<(NameId, SubId)>,
+    pub patterns: Vec<(TermId, SubId)>,
+    pub rest: Option<SubId>,
+}
+
+pub(super) fn layout(schema: &mut Schema, node: JId) -> Result<Layout> {
+    let entries = |schema: &Schema, key: &str| {
+        schema.doc.key(node, key).map_or(Vec::new(), |at| schema.doc.entries(at).to_vec())
+    };
+    let mut props = Vec::new();
+    for (key, at) in entries(schema, "properties") {
+        let name = schema.name(&key);
+        props.push((name, schema.node_sub(at)));
+    }
+    let mut patterns = Vec::new();
+    for (pattern, at) in entries(schema, "patternProperties") {
+        if let Some(term) = schema.pattern(&pattern)? {
+            patterns.push((term, schema.node_sub(at)));
+        }
+    }
+    let rest = schema.doc.key(node, "additionalProperties").map(|at| schema.node_sub(at));
+    Ok(Layout { props, patterns, rest })
+}
+
+pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
+    let Layout { props, patterns, rest } = layout(schema, site.node)?;
+    let names = schema.options.order == Order::Declared;
+    let forbid = schema.options.forbid_additional && !props.is_empty() && rest.is_none();
+    let rest = if forbid { SubId::FALSE } else { rest.unwrap_or(SubId::TRUE) };
+    let atom = schema.shape_atom(props, patterns, rest, names, site.node);
+    parts.objects.push(atom);
+    Ok(())
+}
+
+pub(super) fn apply(
+    schema: &mut Schema,
+    site: &Site,
+    parts: &mut Parts,
+    keyword: &str,
+    at: JId,
+) -> Result<()> {
+    let atom = match keyword {
+        "required" => {
+            let names = names_of(schema, at);
+            schema.required(names)
+        }
+        "minProperties" | "maxProperties" => {
+            let Json::Number(n) = schema.doc.get(at) else { return Ok(()) };
+            let count = Decimal::parse(n).and_then(|d| d.to_count()).expect("checked before");
+            match keyword {
+                "minProperties" => schema.count(count, u32::MAX),
+                _ => schema.count(0, count),
+            }
+        }
+        "propertyNames" => {
+            let sub = schema.node_sub(at);
+            let names = schema.compile(sub)?;
+            let allowed = schema.value(names).str;
+            let refused = schema.lexicon.terms.not(allowed);
+            let refused = schema.lexicon.terms.prune(refused);
+            if refused == Terms::EMPTY {
+                return Ok(());
+            }
+            schema.shape_atom(Vec::new(), vec![(refused, SubId::FALSE)], SubId::TRUE, false, site.node)
+        }
+        "dependentRequired" => each(schema, at, |schema, value| {
+            let names = names_of(schema, value);
+            Ok(schema.required(names))
+        })?,
+        _ => return dependencies(schema, parts, at),
+    };
+    parts.objects.push(atom);
+    Ok(())
+}
+
+/// `dependentSchemas`, and `dependencies` with schemas or lists of names.
+fn dependencies(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
+    let atom = each(schema, at, |schema, value| {
+        if matches!(schema.doc.get(value), Json::Array(_)) {
+            let names = names_of(schema, value);
+            return Ok(schema.required(names));
+        }
+        let sub = schema.node_sub(value);
+        let value = schema.compile(sub)?;
+        Ok(schema.value(value).obj)
+    })?;
+    parts.objects.push(atom);
+    Ok(())
+}
+
+/// For each key: the key is absent, or the formula holds.
+fn each(
+    schema: &mut Schema,
+    at: JId,
+    mut formula: impl FnMut(&mut Schema, JId) -> Result<ObjId>,
+) -> Result<ObjId> {
+    let mut all = Vec::new();
+    for (key, value) in schema.doc.entries(at).to_vec() {
+        let name = schema.name(&key);
+        let held = formula(schema, value)?;
+        let absent = schema.obj(Obj::Absent(name));
+        let name_there = schema.required(vec![name]);
+        let both = schema.and_objects(&[name_there, held]);
+        // "absent, or there and held": the branches exclude each other, so frames decide early
+        all.push(schema.or_objects(&[absent, both]));
+    }
+    Ok(schema.and_objects(&all))
+}
+
+fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {
+    let items = schema.doc.items(at).to_vec();
+    let texts: Vec<Box<str>> =
+        items.into_iter().filter_map(|i| schema.doc.str(i).map(Into::into)).collect();
+    texts.iter().map(|text| schema.name(text)).collect()
+}

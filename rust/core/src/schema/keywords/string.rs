@@ -1,0 +1,106 @@
+//! `minLength`, `maxLength`, `pattern`, `format`: languages over code points.
+
+use super::Parts;
+use crate::error::{Error, Kind, Result};
+use crate::lexical::term::INF;
+use crate::lexical::TermId;
+use crate::number::Decimal;
+use crate::regex::{self, Dialect, RegexErrorKind};
+use crate::schema::document::{JId, Json};
+use crate::schema::Schema;
+
+pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: JId) -> Result<()> {
+    let terms = &mut schema.lexicon.terms;
+    let term = match (keyword, schema.doc.get(at)) {
+        ("pattern", Json::String(pattern)) => {
+            let pattern = pattern.clone();
+            match schema.pattern(&pattern)? {
+                Some(term) => term,
+                None => return Ok(()),
+            }
+        }
+        ("format", Json::String(name)) => {
+            let name = name.clone();
+            match schema.format_term(&name) {
+                Some(term) if schema.options.formats => term,
+                _ => return Ok(()),
+            }
+        }
+        (_, Json::Number(n)) => {
+            let count = Decimal::parse(n).and_then(|d| d.to_count()).expect("checked before");
+            let any = terms.any();
+            match keyword {
+                "minLength" => terms.repeat(any, count, INF),
+                _ => terms.repeat(any, 0, count),
+            }
+        }
+        _ => return Ok(()),
+    };
+    parts.strings.push(term);
+    Ok(())
+}
+
+impl Schema {
+    /// The texts in which an ECMA-262 pattern is found; `None` when it is not supported and only reported.
+    pub(crate) fn pattern(&mut self, pattern: &str) -> Result<Option<TermId>> {
+        if let Some(&term) = self.patterns.get(pattern) {
+            return Ok(Some(term));
+        }
+        match regex::parse(pattern, Dialect::Ecma) {
+            Ok(lang) => {
+                let term = self.lexicon.terms.lower(&lang);
+                self.patterns.insert(pattern.into(), term);
+                Ok(Some(term))
+            }
+            Err(e) => {
+                let kind = match e.kind {
+                    RegexErrorKind::Invalid => Kind::InvalidSchema,
+                    RegexErrorKind::Unsupported => Kind::UnsupportedSchema,
+                    RegexErrorKind::Limit => Kind::LimitExceeded,
+                };
+                let message = format!("the pattern {} {}", quoted(pattern), e.message);
+                if kind == Kind::UnsupportedSchema && self.options.report_unsupported {
+                    self.note(format!("ignored: {message}"));
+                    return Ok(None);
+                }
+                Err(Error::new(kind, message).column(e.column))
+            }
+        }
+    }
+
+    pub(crate) fn note(&mut self, line: String) {
+        if !self.report.contains(&line) {
+            self.report.push(line);
+        }
+    }
+
+    fn format_term(&mut self, name: &str) -> Option<TermId> {
+        if let Some(&known) = self.formats.get(name) {
+            return known;
+        }
+        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(&lang));
+        self.formats.insert(name.into(), term);
+        term
+    }
+
+    /// An unknown format is ignored and reported, or refused, as the caller chose.
+    pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
+        let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
+        if !self.options.formats || self.format_term(&name).is_some() {
+            return Ok(());
+        }
+        if self.options.refuse_unknown_formats {
+            return Err(Error::new(Kind::UnsupportedSchema, format!("the format {name:?} is not known")));
+        }
+        let place = self.doc.pointer(at);
+        self.note(format!("ignored: format {name:?} at {place}"));
+        Ok(())
+    }
+}
+
+fn quoted(pattern: &str) -> String {
+    match pattern.char_indices().nth(80) {
+        Some((end, _)) => format!("{:?}...", &pattern[..end]),
+        None => format!("{pattern:?}"),
+    }
+}

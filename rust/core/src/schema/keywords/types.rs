@@ -1,0 +1,116 @@
+//! `type`, `enum`, `const`.
+
+use super::{Parts, Site};
+use crate::error::Result;
+use crate::lexical::Terms;
+use crate::number::set::NumSet;
+use crate::number::Decimal;
+use crate::schema::array::ArrId;
+use crate::schema::document::{JId, Json};
+use crate::schema::object::ObjId;
+use crate::schema::value::{Sub, SubId, ValId, Value, FALSE, NULL, TRUE};
+use crate::schema::Schema;
+
+pub(super) fn types(schema: &mut Schema, _site: &Site, parts: &mut Parts, at: JId) {
+    let names: Vec<JId> = match schema.doc.get(at) {
+        Json::Array(items) => items.to_vec(),
+        _ => vec![at],
+    };
+    let mut consts = 0;
+    let mut numbers = NumSet::empty();
+    let (mut strings, mut arrays, mut objects) = (false, false, false);
+    for name in names {
+        match schema.doc.str(name) {
+            Some("null") => consts |= NULL,
+            Some("boolean") => consts |= TRUE | FALSE,
+            Some("number") => numbers = NumSet::all(),
+            // from draft 6 on 1.0 is an integer; draft 4 leaves it to the parser, and ours reads values
+            Some("integer") => numbers = numbers.union(&NumSet::multiples(Decimal::one())),
+            Some("string") => strings = true,
+            Some("array") => arrays = true,
+            _ => objects = true,
+        }
+    }
+    parts.consts &= consts;
+    parts.numbers.push(numbers);
+    parts.strings.push(if strings { Terms::ALL } else { Terms::EMPTY });
+    parts.arrays.push(if arrays { ArrId::TRUE } else { ArrId::FALSE });
+    parts.objects.push(if objects { ObjId::TRUE } else { ObjId::FALSE });
+}
+
+pub(super) fn enumeration(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
+    let items = schema.doc.items(at).to_vec();
+    let mut consts = 0;
+    let mut numbers: Vec<Decimal> = Vec::new();
+    let mut strings: Vec<Box<str>> = Vec::new();
+    let mut nested = ValId::FALSE;
+    for item in items {
+        match schema.doc.get(item) {
+            Json::Null => consts |= NULL,
+            Json::Bool(true) => consts |= TRUE,
+            Json::Bool(false) => consts |= FALSE,
+            Json::String(s) => strings.push(s.clone()),
+            Json::Number(n) => numbers.extend(Decimal::parse(n)),
+            Json::Array(_) | Json::Object(_) => {
+                let one = schema.constant(item)?;
+                nested = schema.or_values(nested, one);
+            }
+        }
+    }
+    let nested = schema.value(nested).clone();
+    let v = Value {
+        consts,
+        str: schema.lexicon.terms.words(strings),
+        arr: nested.arr,
+        obj: nested.obj,
+        ..Value::none()
+    };
+    let v = schema.with_numbers(v, NumSet::points(numbers));
+    let value = schema.value_of(v);
+    parts.add(schema, value);
+    Ok(())
+}
+
+impl Schema {
+    /// "Equal to this JSON value", by JSON Schema's equality.
+    pub(crate) fn constant(&mut self, at: JId) -> Result<ValId> {
+        let mut v = Value::none();
+        match self.doc.get(at).clone() {
+            Json::Null => v.consts = NULL,
+            Json::Bool(b) => v.consts = if b { TRUE } else { FALSE },
+            Json::String(s) => v.str = self.lexicon.terms.words(vec![s]),
+            Json::Number(n) => match Decimal::parse(&n) {
+                Some(d) => v = self.with_numbers(v, NumSet::points(vec![d])),
+                None => {
+                    return Err(crate::Error::limit("a number with an exponent beyond what is exact here")
+                        .at(&self.doc.pointer(at)))
+                }
+            },
+            Json::Array(items) => {
+                let subs: Vec<SubId> = items.iter().map(|&i| self.constant_sub(i)).collect();
+                let count = subs.len() as u32;
+                let list = self.list(subs);
+                let items = self.items(list, 0, SubId::FALSE);
+                let length = self.length(count, count);
+                v.arr = self.and_arrays(&[items, length]);
+            }
+            Json::Object(entries) => {
+                let mut props = Vec::new();
+                for (key, value) in entries.iter() {
+                    let name = self.name(key);
+                    props.push((name, self.constant_sub(*value)));
+                }
+                let names = props.iter().map(|p| p.0).collect();
+                let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, true, at);
+                let required = self.required(names);
+                v.obj = self.and_objects(&[shape, required]);
+            }
+        }
+        Ok(self.value_of(v))
+    }
+
+    fn constant_sub(&mut self, at: JId) -> SubId {
+        let same = self.unique_constant(at);
+        self.sub(Sub::Const(same))
+    }
+}

@@ -1,0 +1,230 @@
+//! Satisfiability: which formulas some value satisfies, and a short one that does.
+//!
+//! A least fixpoint over formulas, by depth-first search: a formula that is being asked about counts as
+//! unsatisfiable where it is met again, so a schema that requires itself has no finite document.  "Yes" is
+//! final at once (it rests on nothing provisional); "no" is final when nothing above it was assumed, and is
+//! asked again otherwise.  The work for one question is bounded; without an answer the formula counts as
+//! satisfiable and the report says so.
+
+mod array;
+mod object;
+
+use std::sync::Arc;
+
+pub use object::Keys;
+
+use super::document::{JId, Json};
+use super::object::{Obj, ObjId};
+use super::value::{SubId, ValId, FALSE, NULL, TRUE};
+use super::{ArrId, Schema};
+use crate::lexical::{Spelling, Terms};
+
+/// Formulas that one question may look into.
+const BUDGET: u32 = 60_000;
+
+impl Schema {
+    /// Whether some value satisfies the formula.
+    pub fn is_live(&mut self, v: ValId) -> bool {
+        if let Some(&known) = self.lives.get(&v) {
+            return known;
+        }
+        let value = self.value(v).clone();
+        if value.consts != 0 || value.num || self.lexicon.terms.live(value.str) {
+            self.lives.insert(v, true);
+            return true;
+        }
+        if let Some(&depth) = self.asking.get(&v) {
+            self.lowest = self.lowest.min(depth);
+            return false;
+        }
+        let outermost = self.asking.is_empty();
+        if outermost {
+            self.budget = BUDGET;
+        }
+        let depth = self.asking.len();
+        self.asking.insert(v, depth);
+        let above = std::mem::replace(&mut self.lowest, usize::MAX);
+        let answer = stacker::maybe_grow(256 << 10, 4 << 20, || {
+            self.array_is_live(value.arr) || self.object_is_live(value.obj, &Keys::all())
+        });
+        self.asking.remove(&v);
+        let final_no = self.lowest >= depth;
+        if (answer || final_no) && self.budget > 0 {
+            self.lives.insert(v, answer);
+        }
+        self.lowest = if answer || final_no { above } else { above.min(self.lowest) };
+        if outermost {
+            self.lowest = usize::MAX;
+        }
+        answer
+    }
+
+    /// Spends one unit; false when the budget is used up, which is reported.
+    pub(super) fn spend(&mut self) -> bool {
+        if self.budget > 0 {
+            self.budget -= 1;
+            if self.budget == 0 {
+                self.unproven += 1;
+                self.note("not proven: whether every branch can be completed (the search was cut off)".into());
+            }
+        }
+        self.budget > 0
+    }
+
+    pub(crate) fn sub_is_live(&mut self, s: SubId) -> bool {
+        if s == SubId::TRUE {
+            return true;
+        }
+        let v = self.compile_or_none(s);
+        self.is_live(v)
+    }
+
+    /// Whether no value satisfies both, as far as it is seen without looking into nested schemas.
+    pub(crate) fn provably_disjoint(&mut self, a: ValId, b: ValId) -> bool {
+        let both = self.and_values(a, b);
+        self.plainly_empty(both, 3)
+    }
+
+    fn plainly_empty(&mut self, v: ValId, depth: u32) -> bool {
+        let value = self.value(v).clone();
+        value.consts == 0
+            && !value.num
+            && !self.lexicon.terms.live(value.str)
+            && value.arr == ArrId::FALSE
+            && self.objects_clash(value.obj, depth)
+    }
+
+    /// A required key whose value nothing can be.
+    fn objects_clash(&mut self, o: ObjId, depth: u32) -> bool {
+        let parts = match self.object(o) {
+            Obj::False => return true,
+            Obj::And(list) if depth > 0 => list.to_vec(),
+            _ => return false,
+        };
+        let mut names = Vec::new();
+        let mut shapes = Vec::new();
+        for part in parts {
+            match self.object(part) {
+                Obj::Required(list) => names.extend(list.iter().copied()),
+                Obj::Shape(s) => shapes.push(*s),
+                _ => {}
+            }
+        }
+        names.into_iter().any(|name| {
+            let subs: Vec<SubId> =
+                shapes.iter().map(|&s| self.shape_key(s, &super::object::Key::Name(name))).collect();
+            let sub = self.and_subs(&subs);
+            match self.compile(sub) {
+                Ok(v) => self.plainly_empty(v, depth - 1),
+                // met again while it is being compiled: nothing is known of it yet
+                Err(_) => false,
+            }
+        })
+    }
+
+    /// A short value that satisfies the formula, as compact JSON.
+    pub fn witness(&mut self, v: ValId) -> Option<Arc<str>> {
+        if let Some(known) = self.texts.get(&v) {
+            return known.clone();
+        }
+        if !self.is_live(v) {
+            return None;
+        }
+        // a formula met inside itself has no shortest value through itself
+        self.texts.insert(v, None);
+        let text = stacker::maybe_grow(256 << 10, 4 << 20, || self.find_witness(v));
+        if text.is_none() {
+            self.texts.remove(&v);
+            return None;
+        }
+        self.texts.insert(v, text.clone());
+        text
+    }
+
+    fn find_witness(&mut self, v: ValId) -> Option<Arc<str>> {
+        let value = self.value(v).clone();
+        for (bit, word) in [(NULL, "null"), (TRUE, "true"), (FALSE, "false")] {
+            if value.consts & bit != 0 {
+                return Some(word.into());
+            }
+        }
+        if value.num {
+            let set = self.numbers(&value);
+            let term = self.lexicon.terms.numbers_in(set);
+            if let Some(text) = self.shortest(Spelling::Raw, term) {
+                return Some(text.into());
+            }
+        }
+        let mut best: Option<String> = None;
+        if value.str != Terms::EMPTY {
+            let spelling = self.string_spelling();
+            best = self.shortest(spelling, value.str).map(|text| format!("\"{text}\""));
+        }
+        if best.as_ref().map_or(true, |b| b.len() > 2) {
+            let array = self.array_witness(value.arr);
+            best = shorter(best, array);
+            let object = self.object_witness(value.obj, &Keys::all());
+            best = shorter(best, object.map(|o| format!("{{{o}}}")));
+        }
+        best.map(Into::into)
+    }
+
+    pub(crate) fn string_spelling(&self) -> Spelling {
+        if self.options.strings_any {
+            Spelling::JsonAny
+        } else {
+            Spelling::Json
+        }
+    }
+
+    pub(crate) fn shortest(&mut self, spelling: Spelling, term: crate::lexical::TermId) -> Option<String> {
+        let lex = self.lexicon.at(spelling, term);
+        if lex == crate::lexical::Lexicon::DEAD {
+            return None;
+        }
+        let (bytes, _) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex)?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// The schema node that an unsatisfiable schema's error names.
+    pub(crate) fn blame(&mut self, root: JId) -> JId {
+        let mut at = root;
+        for _ in 0..64 {
+            let Some(next) = self.blame_step(at) else { return at };
+            at = next;
+        }
+        at
+    }
+
+    fn blame_step(&mut self, at: JId) -> Option<JId> {
+        let mut inner: Vec<JId> = Vec::new();
+        if let Some(required) = self.doc.key(at, "required") {
+            let names: Vec<Box<str>> = self
+                .doc
+                .items(required)
+                .iter()
+                .filter_map(|&n| self.doc.str(n).map(Into::into))
+                .collect();
+            let props = self.doc.key(at, "properties");
+            inner.extend(names.iter().filter_map(|n| props.and_then(|p| self.doc.key(p, n))));
+        }
+        for (key, value) in self.doc.entries(at) {
+            match (&**key, self.doc.get(*value)) {
+                ("allOf", Json::Array(items)) => inner.extend(items.iter()),
+                ("items", Json::Object(_) | Json::Bool(_)) => {}
+                _ => {}
+            }
+        }
+        inner.into_iter().find(|&node| {
+            let sub = self.node_sub(node);
+            sub == SubId::FALSE || !self.sub_is_live(sub)
+        })
+    }
+}
+
+fn shorter(a: Option<String>, b: Option<String>) -> Option<String> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.len() < a.len() { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}

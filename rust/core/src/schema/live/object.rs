@@ -1,0 +1,339 @@
+//! Satisfiability of formulas over objects: which keys, with which values, make one true.
+//!
+//! A conjunction asks for required keys (each with a value that all shapes allow), for a violation of each
+//! negated shape (some key, an old or a new one, whose value it does not allow), and for a count.  Keys that no
+//! shape names fall into cells: the combinations of patterns that match them.
+
+use crate::lexical::{Spelling, TermId, Terms};
+use crate::schema::object::{Key, Obj, ObjId, ShapeId};
+use crate::schema::value::{SubId, ValId};
+use crate::schema::{NameId, Schema};
+
+/// Which keys may still be used.
+pub struct Keys<'a> {
+    /// Sorted.
+    pub used: &'a [NameId],
+    /// Rank of the declared keys, and the least rank that may follow.
+    pub order: Option<(&'a rustc_hash::FxHashMap<NameId, u32>, u32)>,
+}
+
+impl Keys<'_> {
+    pub fn all() -> Keys<'static> {
+        Keys { used: &[], order: None }
+    }
+
+    pub fn allow(&self, name: NameId) -> bool {
+        self.used.binary_search(&name).is_err() && self.rank(name).map_or(true, |(rank, from)| rank >= from)
+    }
+
+    fn rank(&self, name: NameId) -> Option<(u32, u32)> {
+        let (ranks, from) = self.order?;
+        ranks.get(&name).map(|&rank| (rank, from))
+    }
+}
+
+/// The atoms of one conjunction.
+#[derive(Clone, Default)]
+struct Conjunction {
+    shapes: Vec<ShapeId>,
+    violated: Vec<ShapeId>,
+    required: Vec<NameId>,
+    absent: Vec<NameId>,
+    lo: u32,
+    hi: u32,
+}
+
+/// A class of keys that no shape names: which patterns match, and the language.
+pub type Cell = (Vec<(TermId, bool)>, TermId);
+
+/// Patterns that one formula may have.
+const MAX_PATTERNS: usize = 10;
+
+impl Schema {
+    /// Whether the object can be completed.
+    pub(crate) fn object_is_live(&mut self, o: ObjId, keys: &Keys) -> bool {
+        match self.object(o) {
+            Obj::True => true,
+            Obj::False => false,
+            _ => self.may_end_object(o) || self.solve(o, keys).is_some(),
+        }
+    }
+
+    /// Properties that bring the object to an end, as compact JSON without the braces.
+    pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<String> {
+        let mut chosen = if self.may_end_object(o) { Vec::new() } else { self.solve(o, keys)? };
+        if let Some((ranks, _)) = keys.order {
+            chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
+        }
+        let mut parts = Vec::new();
+        for (name, value) in chosen {
+            let key = serde_json::to_string(self.name_text(name)).expect("a string");
+            parts.push(format!("{key}:{}", self.witness(value)?));
+        }
+        Some(parts.join(","))
+    }
+
+    fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ValId)>> {
+        let start = Conjunction { hi: u32::MAX, ..Conjunction::default() };
+        self.expand(vec![o], start, keys)
+    }
+
+    /// Takes the formula apart, one choice at each `Or`.
+    fn expand(
+        &mut self,
+        mut parts: Vec<ObjId>,
+        mut conj: Conjunction,
+        keys: &Keys,
+    ) -> Option<Vec<(NameId, ValId)>> {
+        if !self.spend() {
+            return Some(Vec::new());
+        }
+        let mut choices: Vec<Box<[ObjId]>> = Vec::new();
+        while let Some(part) = parts.pop() {
+            match self.object(part) {
+                Obj::True => {}
+                Obj::False => return None,
+                Obj::And(list) => parts.extend(list.iter().rev()),
+                Obj::Or(list) => choices.push(list.clone()),
+                Obj::Shape(s) => conj.shapes.push(*s),
+                Obj::NotShape(s) => conj.violated.push(*s),
+                Obj::Required(names) => conj.required.extend(names.iter()),
+                Obj::Absent(name) => conj.absent.push(*name),
+                Obj::Count(lo, hi) => {
+                    conj.lo = conj.lo.max(*lo);
+                    conj.hi = conj.hi.min(*hi);
+                }
+            }
+        }
+        let Some(first) = choices.pop() else { return self.solve_conjunction(conj, keys) };
+        for &choice in first.iter() {
+            let mut rest: Vec<ObjId> = choices.iter().map(|c| self.obj(Obj::Or(c.clone()))).collect();
+            rest.push(choice);
+            if let Some(found) = self.expand(rest, conj.clone(), keys) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {
+        let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, key)).collect();
+        self.and_subs(&subs)
+    }
+
+    fn solve_conjunction(&mut self, mut conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, ValId)>> {
+        conj.required.sort_unstable();
+        conj.required.dedup();
+        if conj.required.len() > conj.hi as usize || conj.lo > conj.hi {
+            return None;
+        }
+        let mut chosen = Vec::with_capacity(conj.required.len());
+        for &name in &conj.required {
+            if !keys.allow(name) || conj.absent.contains(&name) {
+                return None;
+            }
+            let sub = self.value_at(&conj.shapes, &Key::Name(name));
+            let v = self.compile_or_none(sub);
+            if !self.is_live(v) {
+                return None;
+            }
+            chosen.push((name, v));
+        }
+        self.violate(&conj, 0, chosen, keys)
+    }
+
+    /// Finds a key for each negated shape from the i-th on, then enough keys for the count.
+    fn violate(
+        &mut self,
+        conj: &Conjunction,
+        i: usize,
+        chosen: Vec<(NameId, ValId)>,
+        keys: &Keys,
+    ) -> Option<Vec<(NameId, ValId)>> {
+        if !self.spend() {
+            return Some(chosen);
+        }
+        if chosen.len() > conj.hi as usize {
+            return None;
+        }
+        let Some(&shape) = conj.violated.get(i) else { return self.fill(conj, chosen, keys) };
+        for at in 0..chosen.len() {
+            let (name, value) = chosen[at];
+            if let Some(both) = self.violation(shape, &Key::Name(name), value) {
+                let mut next = chosen.clone();
+                next[at].1 = both;
+                if let Some(found) = self.violate(conj, i + 1, next, keys) {
+                    return Some(found);
+                }
+            }
+        }
+        for name in self.named(conj) {
+            let known = chosen.iter().any(|c| c.0 == name);
+            if known || !keys.allow(name) || conj.absent.contains(&name) {
+                continue;
+            }
+            let sub = self.value_at(&conj.shapes, &Key::Name(name));
+            let own = self.compile_or_none(sub);
+            if let Some(both) = self.violation(shape, &Key::Name(name), own) {
+                let mut next = chosen.clone();
+                next.push((name, both));
+                if let Some(found) = self.violate(conj, i + 1, next, keys) {
+                    return Some(found);
+                }
+            }
+        }
+        for (cell, term) in self.cells(conj) {
+            let sub = self.value_at(&conj.shapes, &Key::Cell(&cell));
+            let own = self.compile_or_none(sub);
+            let Some(both) = self.violation(shape, &Key::Cell(&cell), own) else { continue };
+            let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
+            let mut next = chosen.clone();
+            next.push((name, both));
+            if let Some(found) = self.violate(conj, i + 1, next, keys) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The values at a key that a shape does not allow, where there are any.
+    fn violation(&mut self, shape: ShapeId, key: &Key, own: ValId) -> Option<ValId> {
+        let sub = self.shape_key(shape, key);
+        let not = self.not_sub(sub);
+        if not == SubId::FALSE {
+            return None;
+        }
+        let not = self.compile_or_none(not);
+        let both = self.and_values(own, not);
+        self.is_live(both).then_some(both)
+    }
+
+    /// Adds keys until the count is reached.
+    fn fill(
+        &mut self,
+        conj: &Conjunction,
+        mut chosen: Vec<(NameId, ValId)>,
+        keys: &Keys,
+    ) -> Option<Vec<(NameId, ValId)>> {
+        if chosen.len() >= conj.lo as usize {
+            return Some(chosen);
+        }
+        for name in self.named(conj) {
+            if chosen.len() >= conj.lo as usize {
+                return Some(chosen);
+            }
+            let known = chosen.iter().any(|c| c.0 == name);
+            if known || !keys.allow(name) || conj.absent.contains(&name) {
+                continue;
+            }
+            let sub = self.value_at(&conj.shapes, &Key::Name(name));
+            let v = self.compile_or_none(sub);
+            if self.is_live(v) {
+                chosen.push((name, v));
+            }
+        }
+        for (cell, term) in self.cells(conj) {
+            let sub = self.value_at(&conj.shapes, &Key::Cell(&cell));
+            let v = self.compile_or_none(sub);
+            if !self.is_live(v) {
+                continue;
+            }
+            while chosen.len() < conj.lo as usize {
+                if !self.spend() {
+                    return Some(chosen);
+                }
+                let Some(name) = self.fresh(conj, term, &chosen, keys) else { break };
+                chosen.push((name, v));
+            }
+        }
+        (chosen.len() >= conj.lo as usize).then_some(chosen)
+    }
+
+    /// The keys that the shapes name.
+    fn named(&self, conj: &Conjunction) -> Vec<NameId> {
+        let shapes = conj.shapes.iter().chain(&conj.violated);
+        let mut names: Vec<NameId> =
+            shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
+        crate::schema::value::dedup(&mut names);
+        names
+    }
+
+    fn cells(&mut self, conj: &Conjunction) -> Vec<Cell> {
+        let shapes = conj.shapes.iter().chain(&conj.violated);
+        let mut patterns: Vec<TermId> =
+            shapes.flat_map(|&s| self.shape(s).patterns.iter().map(|p| p.0)).collect();
+        patterns.sort_unstable();
+        patterns.dedup();
+        self.cells_of(&patterns)
+    }
+
+    /// Every combination of patterns that some key matches.
+    pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Vec<Cell> {
+        if patterns.len() > MAX_PATTERNS {
+            self.error.get_or_insert_with(|| {
+                crate::Error::limit(format!(
+                    "more than {MAX_PATTERNS} key patterns meet in one object; merge some"
+                ))
+            });
+            return Vec::new();
+        }
+        let mut cells: Vec<Cell> = vec![(Vec::new(), Terms::ALL)];
+        for &pattern in patterns {
+            let terms = &mut self.lexicon.terms;
+            let not = terms.not(pattern);
+            let mut next = Vec::with_capacity(cells.len() * 2);
+            for (cell, term) in cells {
+                for (choice, held) in [(pattern, true), (not, false)] {
+                    let both = terms.and(&[term, choice]);
+                    let both = terms.prune(both);
+                    if both != Terms::EMPTY {
+                        let mut longer = cell.clone();
+                        longer.push((pattern, held));
+                        next.push((longer, both));
+                    }
+                }
+            }
+            cells = next;
+        }
+        cells
+    }
+
+    /// A key of a cell that is neither named nor used.
+    fn fresh(
+        &mut self,
+        conj: &Conjunction,
+        term: TermId,
+        chosen: &[(NameId, ValId)],
+        keys: &Keys,
+    ) -> Option<NameId> {
+        let mut known = self.named(conj);
+        known.extend(chosen.iter().map(|c| c.0));
+        known.extend(keys.used);
+        known.extend(&conj.absent);
+        if let Some((ranks, _)) = keys.order {
+            known.extend(ranks.keys());
+        }
+        let words = known.iter().map(|&n| self.name_text(n).into()).collect();
+        let terms = &mut self.lexicon.terms;
+        let words = terms.words(words);
+        let not = terms.not(words);
+        let left = terms.and(&[term, not]);
+        let text = self.shortest(Spelling::Raw, left)?;
+        Some(self.name(&text))
+    }
+}
+
+impl Schema {
+    /// The first key of a short way to the end of an object, as JSON.
+    pub(crate) fn first_key(&mut self, o: ObjId, keys: &Keys) -> Option<String> {
+        if self.may_end_object(o) {
+            return None;
+        }
+        let mut chosen = self.solve(o, keys)?;
+        if let Some((ranks, _)) = keys.order {
+            chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
+        }
+        let name = chosen.first()?.0;
+        Some(serde_json::to_string(self.name_text(name)).expect("a string"))
+    }
+}

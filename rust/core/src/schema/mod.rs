@@ -1,0 +1,182 @@
+//! JSON Schema as formulas over values.
+//!
+//! Reading order: [`document`] the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
+//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra;
+//! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
+
+pub mod array;
+pub mod document;
+pub mod keywords;
+pub mod live;
+pub mod object;
+pub mod options;
+pub mod resolve;
+pub mod table;
+pub mod value;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+pub use array::{Arr, ArrId};
+pub use document::{Document, JId, Json};
+pub use object::{Obj, ObjId, Shape, ShapeId};
+pub use options::Options;
+pub use value::{Sub, SubId, ValId, Value};
+
+use crate::error::{Error, Result};
+use crate::lexical::{Lexicon, TermId};
+use resolve::Resolver;
+
+/// The number of an interned name (a key, or a part of a schema's text).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NameId(pub u32);
+
+/// Everything about one schema: the text, the formulas met so far, the lexical arena.
+pub struct Schema {
+    pub doc: Document,
+    pub options: Options,
+    pub lexicon: Lexicon,
+    pub resolver: Resolver,
+    /// What was ignored, loosened or not proven.
+    pub report: Vec<String>,
+    pub names: IndexSet<Box<str>, FxBuildHasher>,
+    pub(crate) subs: IndexSet<Sub, FxBuildHasher>,
+    pub(crate) vals: IndexSet<Value, FxBuildHasher>,
+    pub(crate) objs: IndexSet<Obj, FxBuildHasher>,
+    pub(crate) arrs: IndexSet<Arr, FxBuildHasher>,
+    pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
+    pub(crate) lists: IndexSet<Box<[SubId]>, FxBuildHasher>,
+    pub(crate) seen: IndexSet<Box<[JId]>, FxBuildHasher>,
+    /// Values by their canonical text, so that equal values are equal numbers.
+    pub(crate) constants: FxHashMap<Box<str>, JId>,
+    pub(crate) compiled: FxHashMap<SubId, ValId>,
+    pub(crate) compiling: Vec<SubId>,
+    pub(crate) origin: FxHashMap<ValId, JId>,
+    pub(crate) patterns: FxHashMap<Box<str>, TermId>,
+    pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
+    pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
+    pub(crate) lives: FxHashMap<ValId, bool>,
+    pub(crate) asking: FxHashMap<ValId, usize>,
+    pub(crate) lowest: usize,
+    pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
+    /// Work left for one question of satisfiability.
+    pub(crate) budget: u32,
+    pub(crate) unproven: u32,
+    pub(crate) error: Option<Error>,
+}
+
+impl Schema {
+    /// Reads a schema; keywords that can't be enforced are refused here, before anything is generated.
+    pub fn new(text: &str, options: Options) -> Result<Self> {
+        let mut doc = Document::default();
+        let root = doc.parse(text)?;
+        let resolver = Resolver::new(&mut doc, root, &options)?;
+        let mut lexicon = Lexicon::default();
+        lexicon.terms.numbers.any_spelling = options.numbers_any;
+        let mut this = Schema {
+            doc,
+            options,
+            lexicon,
+            resolver,
+            report: Vec::new(),
+            names: IndexSet::default(),
+            subs: IndexSet::default(),
+            vals: IndexSet::default(),
+            objs: IndexSet::default(),
+            arrs: IndexSet::default(),
+            shapes: IndexSet::default(),
+            lists: IndexSet::default(),
+            seen: IndexSet::default(),
+            constants: FxHashMap::default(),
+            compiled: FxHashMap::default(),
+            compiling: Vec::new(),
+            origin: FxHashMap::default(),
+            patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
+            matches: FxHashMap::default(),
+            lives: FxHashMap::default(),
+            asking: FxHashMap::default(),
+            lowest: usize::MAX,
+            texts: FxHashMap::default(),
+            budget: 0,
+            unproven: 0,
+            error: None,
+        };
+        this.reserve();
+        table::check(&mut this, root)?;
+        Ok(this)
+    }
+
+    /// The constants of every arena.
+    fn reserve(&mut self) {
+        self.subs.insert(Sub::True);
+        self.subs.insert(Sub::False);
+        self.objs.insert(Obj::True);
+        self.objs.insert(Obj::False);
+        self.arrs.insert(Arr::True);
+        self.arrs.insert(Arr::False);
+        self.lists.insert(Box::new([]));
+        self.seen.insert(Box::new([]));
+        let all = self.value_of(Value {
+            consts: value::CONSTS,
+            num: true,
+            set: None,
+            str: crate::lexical::Terms::ALL,
+            arr: ArrId::TRUE,
+            obj: ObjId::TRUE,
+        });
+        debug_assert_eq!(all, ValId::TRUE);
+        let none = self.value_of(Value::none());
+        debug_assert_eq!(none, ValId::FALSE);
+    }
+
+    /// The formula of the whole schema.
+    pub fn root(&mut self) -> Result<ValId> {
+        let root = self.resolver.root();
+        let sub = self.sub(Sub::Node(root));
+        let value = self.compile(sub)?;
+        if !self.is_live(value) {
+            let place = self.blame(root);
+            return Err(Error::new(
+                crate::Kind::UnsatisfiableSchema,
+                "no document satisfies the schema; relax what clashes here",
+            )
+            .at(&self.doc.pointer(place)));
+        }
+        self.check_limits()?;
+        Ok(value)
+    }
+
+    pub fn name(&mut self, text: &str) -> NameId {
+        match self.names.get_index_of(text) {
+            Some(i) => NameId(i as u32),
+            None => NameId(self.names.insert_full(text.into()).0 as u32),
+        }
+    }
+
+    pub fn name_text(&self, id: NameId) -> &str {
+        &self.names[id.0 as usize]
+    }
+
+    /// A limit that was passed since the last question.
+    pub(crate) fn check_limits(&mut self) -> Result<()> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None if self.lexicon.terms.overflow => {
+                Err(Error::limit("the schema's patterns need more states than the limit; simplify them"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a key is in the language of a pattern.
+    pub(crate) fn key_matches(&mut self, pattern: TermId, name: NameId) -> bool {
+        if let Some(&known) = self.matches.get(&(pattern, name)) {
+            return known;
+        }
+        let text = self.names[name.0 as usize].clone();
+        let answer = self.lexicon.terms.accepts(pattern, &text);
+        self.matches.insert((pattern, name), answer);
+        answer
+    }
+}

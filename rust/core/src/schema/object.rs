@@ -1,0 +1,508 @@
+//! Formulas over objects, and their derivative by a key.
+//!
+//! The keywords of one schema that speak of its properties are one atom, a [`Shape`]: a key selects what its
+//! value must satisfy.  An atom per property was rejected: 2,000 properties would be rebuilt at each key.
+//! Reading a key turns a formula into branches "the value satisfies S, the rest of the object R".
+
+use super::document::JId;
+use super::value::{dedup, SubId};
+use super::{NameId, Schema};
+use crate::lexical::TermId;
+
+/// The number of a formula over objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjId(pub u32);
+
+impl ObjId {
+    pub const TRUE: ObjId = ObjId(0);
+    pub const FALSE: ObjId = ObjId(1);
+}
+
+/// The number of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShapeId(pub u32);
+
+/// What each key's value must satisfy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Named keys, in the order of the text.
+    pub props: Box<[(NameId, SubId)]>,
+    /// The same, sorted by name's number.
+    pub sorted: Box<[(NameId, SubId)]>,
+    pub patterns: Box<[(TermId, SubId)]>,
+    /// For keys that are neither named nor match a pattern.
+    pub rest: SubId,
+    /// Whether the names count for the declared order.
+    pub names: bool,
+    /// The schema that says so.
+    pub node: JId,
+}
+
+/// A positive formula; operands of `And` and `Or` stand in the order of the schema's text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Obj {
+    True,
+    False,
+    /// Every property satisfies what the shape says of its key.
+    Shape(ShapeId),
+    /// Some property does not.
+    NotShape(ShapeId),
+    /// These keys are there; sorted.
+    Required(Box<[NameId]>),
+    /// This key is not there.
+    Absent(NameId),
+    /// The number of properties lies in `lo..=hi`.
+    Count(u32, u32),
+    And(Box<[ObjId]>),
+    Or(Box<[ObjId]>),
+}
+
+/// A key: a text, or all texts of a class that the formula can't tell apart.
+pub enum Key<'a> {
+    Name(NameId),
+    /// Which of these patterns match; named by no shape.
+    Cell(&'a [(TermId, bool)]),
+}
+
+impl Schema {
+    pub(crate) fn obj(&mut self, obj: Obj) -> ObjId {
+        ObjId(self.objs.insert_full(obj).0 as u32)
+    }
+
+    pub(crate) fn object(&self, id: ObjId) -> &Obj {
+        &self.objs[id.0 as usize]
+    }
+
+    pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
+        &self.shapes[id.0 as usize]
+    }
+
+    pub(crate) fn shape_atom(
+        &mut self,
+        props: Vec<(NameId, SubId)>,
+        patterns: Vec<(TermId, SubId)>,
+        rest: SubId,
+        names: bool,
+        node: JId,
+    ) -> ObjId {
+        let trivial = rest == SubId::TRUE
+            && props.iter().all(|p| p.1 == SubId::TRUE)
+            && patterns.iter().all(|p| p.1 == SubId::TRUE);
+        if trivial && (props.is_empty() || !names) {
+            return ObjId::TRUE;
+        }
+        let mut sorted = props.clone();
+        sorted.sort();
+        let shape = Shape {
+            props: props.into(),
+            sorted: sorted.into(),
+            patterns: patterns.into(),
+            rest,
+            names,
+            node,
+        };
+        let id = ShapeId(self.shapes.insert_full(shape).0 as u32);
+        self.obj(Obj::Shape(id))
+    }
+
+    pub(crate) fn required(&mut self, mut names: Vec<NameId>) -> ObjId {
+        names.sort();
+        names.dedup();
+        if names.is_empty() {
+            return ObjId::TRUE;
+        }
+        self.obj(Obj::Required(names.into()))
+    }
+
+    pub(crate) fn count(&mut self, lo: u32, hi: u32) -> ObjId {
+        match (lo, hi) {
+            (0, u32::MAX) => ObjId::TRUE,
+            _ if lo > hi => ObjId::FALSE,
+            _ => self.obj(Obj::Count(lo, hi)),
+        }
+    }
+
+    pub(crate) fn and_objects(&mut self, list: &[ObjId]) -> ObjId {
+        let mut flat: Vec<ObjId> = Vec::new();
+        for &o in list {
+            match self.object(o) {
+                Obj::True => {}
+                Obj::False => return ObjId::FALSE,
+                Obj::And(inner) => flat.extend(inner.iter()),
+                _ => flat.push(o),
+            }
+        }
+        dedup(&mut flat);
+        if flat.len() > 1 {
+            if let Some(clash) = self.merge_conjuncts(&mut flat) {
+                return clash;
+            }
+        }
+        match flat.len() {
+            0 => ObjId::TRUE,
+            1 => flat[0],
+            _ => self.obj(Obj::And(flat.into())),
+        }
+    }
+
+    /// One `Required`, one `Count`; `False` where a key is required and absent.
+    fn merge_conjuncts(&mut self, flat: &mut Vec<ObjId>) -> Option<ObjId> {
+        let mut required: Vec<NameId> = Vec::new();
+        let mut absent: Vec<NameId> = Vec::new();
+        let (mut lo, mut hi, mut counts, mut requireds) = (0, u32::MAX, 0, 0);
+        for &o in flat.iter() {
+            match self.object(o) {
+                Obj::Required(names) => {
+                    required.extend(names.iter());
+                    requireds += 1;
+                }
+                Obj::Absent(name) => absent.push(*name),
+                Obj::Count(a, b) => {
+                    lo = lo.max(*a);
+                    hi = hi.min(*b);
+                    counts += 1;
+                }
+                _ => {}
+            }
+        }
+        if absent.iter().any(|n| required.contains(n)) || lo > hi {
+            return Some(ObjId::FALSE);
+        }
+        if requireds > 1 || counts > 1 {
+            flat.retain(|&o| match self.objs[o.0 as usize] {
+                Obj::Required(_) => requireds < 2,
+                Obj::Count(..) => counts < 2,
+                _ => true,
+            });
+            if requireds > 1 {
+                let merged = self.required(required);
+                flat.push(merged);
+            }
+            if counts > 1 {
+                let merged = self.count(lo, hi);
+                flat.push(merged);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn or_objects(&mut self, list: &[ObjId]) -> ObjId {
+        let mut flat: Vec<ObjId> = Vec::new();
+        for &o in list {
+            match self.object(o) {
+                Obj::False => {}
+                Obj::True => return ObjId::TRUE,
+                Obj::Or(inner) => flat.extend(inner.iter()),
+                _ => flat.push(o),
+            }
+        }
+        dedup(&mut flat);
+        if (2..=64).contains(&flat.len()) {
+            self.absorb(&mut flat);
+        }
+        match flat.len() {
+            0 => ObjId::FALSE,
+            1 => flat[0],
+            _ => self.obj(Obj::Or(flat.into())),
+        }
+    }
+
+    /// `X | (X & Y)` is `X`.
+    fn absorb(&self, flat: &mut Vec<ObjId>) {
+        let parts = |o: ObjId| -> Vec<ObjId> {
+            match self.object(o) {
+                Obj::And(inner) => inner.to_vec(),
+                _ => vec![o],
+            }
+        };
+        let all: Vec<Vec<ObjId>> = flat.iter().map(|&o| parts(o)).collect();
+        let weaker = |i: usize, j: usize| {
+            // j asks for no more than i does
+            all[j].iter().all(|p| all[i].contains(p)) && (all[j].len() < all[i].len() || j < i)
+        };
+        let keep: Vec<bool> =
+            (0..all.len()).map(|i| !(0..all.len()).any(|j| j != i && weaker(i, j))).collect();
+        let mut at = 0;
+        flat.retain(|_| {
+            at += 1;
+            keep[at - 1]
+        });
+    }
+
+    pub(crate) fn not_object(&mut self, o: ObjId) -> ObjId {
+        match self.object(o).clone() {
+            Obj::True => ObjId::FALSE,
+            Obj::False => ObjId::TRUE,
+            Obj::Shape(s) => self.obj(Obj::NotShape(s)),
+            Obj::NotShape(s) => self.obj(Obj::Shape(s)),
+            Obj::Required(names) => {
+                let absent: Vec<ObjId> = names.iter().map(|&n| self.obj(Obj::Absent(n))).collect();
+                self.or_objects(&absent)
+            }
+            Obj::Absent(n) => self.required(vec![n]),
+            Obj::Count(lo, hi) => {
+                let below = if lo > 0 { self.count(0, lo - 1) } else { ObjId::FALSE };
+                let above = if hi < u32::MAX { self.count(hi + 1, u32::MAX) } else { ObjId::FALSE };
+                self.or_objects(&[below, above])
+            }
+            Obj::And(list) => {
+                let list: Vec<ObjId> = list.iter().map(|&x| self.not_object(x)).collect();
+                self.or_objects(&list)
+            }
+            Obj::Or(list) => {
+                let list: Vec<ObjId> = list.iter().map(|&x| self.not_object(x)).collect();
+                self.and_objects(&list)
+            }
+        }
+    }
+
+    /// What the shape asks of the value of a key.
+    pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> SubId {
+        let shape = &self.shapes[s.0 as usize];
+        let named = match key {
+            Key::Name(name) => shape
+                .sorted
+                .binary_search_by_key(name, |p| p.0)
+                .ok()
+                .map(|i| shape.sorted[i].1),
+            Key::Cell(_) => None,
+        };
+        if shape.patterns.is_empty() {
+            return named.unwrap_or(shape.rest);
+        }
+        let (patterns, rest) = (shape.patterns.clone(), shape.rest);
+        let mut parts: Vec<SubId> = named.into_iter().collect();
+        let mut declared = named.is_some();
+        for (pattern, sub) in patterns.iter() {
+            let matches = match key {
+                Key::Name(name) => self.key_matches(*pattern, *name),
+                Key::Cell(cell) => cell.iter().any(|c| c.0 == *pattern && c.1),
+            };
+            if matches {
+                declared = true;
+                parts.push(*sub);
+            }
+        }
+        if !declared {
+            return rest;
+        }
+        self.and_subs(&parts)
+    }
+
+    /// Branches (value, rest) of a formula when a property with this key is read.
+    pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
+        match self.object(o).clone() {
+            Obj::True => vec![(SubId::TRUE, ObjId::TRUE)],
+            Obj::False => Vec::new(),
+            Obj::Shape(s) => match self.shape_key(s, key) {
+                SubId::FALSE => Vec::new(),
+                sub => vec![(sub, o)],
+            },
+            Obj::NotShape(s) => {
+                let sub = self.shape_key(s, key);
+                match self.not_sub(sub) {
+                    SubId::FALSE => vec![(SubId::TRUE, o)],
+                    SubId::TRUE => vec![(SubId::TRUE, ObjId::TRUE)],
+                    not => vec![(not, ObjId::TRUE), (SubId::TRUE, o)],
+                }
+            }
+            Obj::Required(names) => {
+                let rest = match key {
+                    Key::Name(name) if names.binary_search(name).is_ok() => {
+                        let left = names.iter().copied().filter(|n| n != name).collect();
+                        self.required(left)
+                    }
+                    _ => o,
+                };
+                vec![(SubId::TRUE, rest)]
+            }
+            Obj::Absent(name) => match key {
+                Key::Name(n) if *n == name => Vec::new(),
+                _ => vec![(SubId::TRUE, o)],
+            },
+            Obj::Count(_, 0) => Vec::new(),
+            Obj::Count(lo, hi) => {
+                let hi = if hi == u32::MAX { hi } else { hi - 1 };
+                vec![(SubId::TRUE, self.count(lo.saturating_sub(1), hi))]
+            }
+            Obj::And(list) => self.read_conjunction(&list, key),
+            Obj::Or(list) => {
+                let mut out = Vec::new();
+                for &part in list.iter() {
+                    out.extend(self.read_key(part, key));
+                }
+                self.merge_branches(out)
+            }
+        }
+    }
+
+    fn read_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
+        // parts with one branch are joined first; only the others multiply
+        let mut subs = Vec::new();
+        let mut rests = Vec::new();
+        let mut several: Vec<Vec<(SubId, ObjId)>> = Vec::new();
+        for &part in list {
+            let branches = self.read_key(part, key);
+            match branches.len() {
+                0 => return Vec::new(),
+                1 => {
+                    subs.push(branches[0].0);
+                    rests.push(branches[0].1);
+                }
+                _ => several.push(branches),
+            }
+        }
+        let mut out = vec![(self.and_subs(&subs), self.and_objects(&rests))];
+        for branches in several {
+            if out.len() * branches.len() > MAX_BRANCHES {
+                self.too_many_branches();
+                return Vec::new();
+            }
+            let mut next = Vec::with_capacity(out.len() * branches.len());
+            for &(s, r) in &out {
+                for &(t, q) in &branches {
+                    let both = (self.and_subs(&[s, t]), self.and_objects(&[r, q]));
+                    if both.0 != SubId::FALSE && both.1 != ObjId::FALSE {
+                        next.push(both);
+                    }
+                }
+            }
+            out = self.merge_branches(next);
+        }
+        out
+    }
+
+    pub(crate) fn too_many_branches(&mut self) {
+        self.error.get_or_insert_with(|| {
+            crate::Error::limit(format!(
+                "one property or item has more than {MAX_BRANCHES} ways to satisfy the schema; simplify its anyOf/oneOf"
+            ))
+        });
+    }
+
+    /// Branches with the same rest are one; so are those with the same value.
+    fn merge_branches(&mut self, list: Vec<(SubId, ObjId)>) -> Vec<(SubId, ObjId)> {
+        if list.len() < 2 {
+            return list;
+        }
+        let mut by_rest: indexmap::IndexMap<ObjId, Vec<SubId>> = Default::default();
+        for (s, r) in list {
+            by_rest.entry(r).or_default().push(s);
+        }
+        let mut by_sub: indexmap::IndexMap<SubId, Vec<ObjId>> = Default::default();
+        for (r, subs) in by_rest {
+            let s = self.or_subs(&subs);
+            by_sub.entry(s).or_default().push(r);
+        }
+        by_sub.into_iter().map(|(s, rests)| (s, self.or_objects(&rests))).collect()
+    }
+
+    /// Whether the object may end here.
+    pub(crate) fn may_end_object(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::True | Obj::Shape(_) | Obj::Absent(_) => true,
+            Obj::False | Obj::NotShape(_) | Obj::Required(_) => false,
+            Obj::Count(lo, _) => *lo == 0,
+            Obj::And(list) => list.iter().all(|&x| self.may_end_object(x)),
+            Obj::Or(list) => list.iter().any(|&x| self.may_end_object(x)),
+        }
+    }
+}
+
+/// Ways that one value may combine with the rest of its object or array.
+pub const MAX_BRANCHES: usize = 4096;
+
+impl Schema {
+    /// Whether some disjunction of the formula names keys for the declared order.
+    pub(crate) fn branches_name_keys(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
+            Obj::And(list) => list.iter().any(|&x| self.branches_name_keys(x)),
+            _ => false,
+        }
+    }
+
+    fn names_keys(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::Shape(s) => self.shape(*s).names && !self.shape(*s).props.is_empty(),
+            Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
+            _ => false,
+        }
+    }
+
+    /// The keys that the shapes of a conjunction declare, in the order of the text.
+    pub(crate) fn names_in_order(&self, o: ObjId, out: &mut Vec<NameId>) {
+        match self.object(o) {
+            Obj::Shape(s) if self.shape(*s).names => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
+            Obj::And(list) => list.iter().for_each(|&x| self.names_in_order(x, out)),
+            _ => {}
+        }
+    }
+
+    /// Every key that the formula names in any way.
+    pub(crate) fn all_names(&self, o: ObjId, out: &mut Vec<NameId>) {
+        match self.object(o) {
+            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
+            Obj::Required(names) => out.extend(names.iter()),
+            Obj::Absent(name) => out.push(*name),
+            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_names(x, out)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn all_patterns(&self, o: ObjId, out: &mut Vec<TermId>) {
+        match self.object(o) {
+            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).patterns.iter().map(|p| p.0)),
+            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_patterns(x, out)),
+            _ => {}
+        }
+    }
+
+    /// Whether a shape of the conjunction forbids the key outright, as far as that is plain to see.
+    pub(crate) fn refuses_key(&self, o: ObjId, name: NameId) -> bool {
+        match self.object(o) {
+            Obj::Shape(s) => {
+                let shape = self.shape(*s);
+                match shape.sorted.binary_search_by_key(&name, |p| p.0) {
+                    Ok(i) => shape.sorted[i].1 == SubId::FALSE,
+                    Err(_) => shape.rest == SubId::FALSE && shape.patterns.is_empty(),
+                }
+            }
+            Obj::Absent(n) => *n == name,
+            Obj::And(list) => list.iter().any(|&x| self.refuses_key(x, name)),
+            _ => false,
+        }
+    }
+
+    /// The atoms of a conjunction of shapes, required and absent keys and an upper count; `None` for others.
+    pub(crate) fn simple_parts(&self, o: ObjId) -> Option<crate::json::Simple> {
+        let parts = match self.object(o) {
+            Obj::And(list) => list.to_vec(),
+            _ => vec![o],
+        };
+        let mut simple = crate::json::Simple {
+            shapes: Vec::new(),
+            required: Vec::new(),
+            absent: Vec::new(),
+            most: u32::MAX,
+        };
+        for part in parts {
+            match self.object(part) {
+                Obj::True => {}
+                Obj::Shape(s) => simple.shapes.push(*s),
+                Obj::Required(names) => simple.required = names.to_vec(),
+                Obj::Absent(name) => simple.absent.push(*name),
+                Obj::Count(0, hi) => simple.most = *hi,
+                _ => return None,
+            }
+        }
+        Some(simple)
+    }
+
+    /// A fresh budget for a question that is asked while a document is read.
+    pub(crate) fn refill(&mut self) {
+        if self.asking.is_empty() {
+            self.budget = 60_000;
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Drafts, identifiers and references.
+//!
+//! A *resource* is a document root or a subschema with an `$id`; references are resolved against the URI of the
+//! resource that they stand in (RFC 3986, by the `url` crate) and lead to a resource, an anchor in it, or a
+//! pointer below it.  Nothing is fetched: other documents come from the registry that the caller passes.
+
+use rustc_hash::FxHashMap;
+use url::Url;
+
+use super::document::{Document, JId, Json};
+use super::options::Options;
+use super::table;
+use super::Schema;
+use crate::error::{Error, Kind, Result};
+
+/// The drafts, by year or number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Draft {
+    D4 = 4,
+    D6 = 6,
+    D7 = 7,
+    D2019 = 2019,
+    D2020 = 2020,
+}
+
+impl Draft {
+    fn of(uri: &str) -> Option<Draft> {
+        let known = [
+            ("draft-04", Draft::D4),
+            ("draft-06", Draft::D6),
+            ("draft-07", Draft::D7),
+            ("2019-09", Draft::D2019),
+            ("2020-12", Draft::D2020),
+        ];
+        known.iter().find(|(name, _)| uri.contains(name)).map(|k| k.1)
+    }
+}
+
+/// Where references lead.
+pub struct Resolver {
+    root: JId,
+    /// URI (without fragment) to the root of the resource.
+    resources: FxHashMap<String, JId>,
+    /// URI and plain name fragment to the schema.
+    anchors: FxHashMap<(String, String), JId>,
+    dynamic: FxHashMap<String, Vec<JId>>,
+    /// Root of a resource to its URI and draft.
+    bases: FxHashMap<JId, (Url, Draft)>,
+}
+
+impl Resolver {
+    pub fn new(doc: &mut Document, root: JId, options: &Options) -> Result<Self> {
+        let mut this = Resolver {
+            root,
+            resources: FxHashMap::default(),
+            anchors: FxHashMap::default(),
+            dynamic: FxHashMap::default(),
+            bases: FxHashMap::default(),
+        };
+        let base = Url::parse("schema:///root").expect("a URI");
+        this.scan(doc, root, base, Draft::D2020);
+        for (uri, text) in &options.registry {
+            let other = doc.parse(text).map_err(|mut e| {
+                e.message = format!("in the registry's {uri:?}: {}", e.message);
+                e
+            })?;
+            let base = Url::parse(uri).map_err(|e| {
+                Error::new(Kind::InvalidSchema, format!("{uri:?} in the registry is not a URI: {e}"))
+            })?;
+            this.scan(doc, other, base, Draft::D2020);
+        }
+        Ok(this)
+    }
+
+    pub fn root(&self) -> JId {
+        self.root
+    }
+
+    /// Collects the identifiers of a document, by an explicit stack.
+    fn scan(&mut self, doc: &Document, root: JId, base: Url, draft: Draft) {
+        self.bases.insert(root, (base.clone(), draft));
+        self.resources.insert(without_fragment(&base), root);
+        let mut stack = vec![(root, base, draft)];
+        while let Some((node, mut base, mut draft)) = stack.pop() {
+            if let Some(found) = doc.key(node, "$schema").and_then(|s| doc.str(s)).and_then(Draft::of) {
+                draft = found;
+                if let Some(entry) = self.bases.get_mut(&node) {
+                    entry.1 = draft;
+                }
+            }
+            let id_key = if draft == Draft::D4 { "id" } else { "$id" };
+            let id = doc.key(node, id_key).and_then(|i| doc.str(i));
+            let ignored = draft < Draft::D2019 && doc.key(node, "$ref").is_some();
+            if let (Some(id), false) = (id, ignored) {
+                if let Ok(uri) = base.join(id) {
+                    let fragment = uri.fragment().unwrap_or("").to_string();
+                    if !fragment.is_empty() {
+                        self.anchors.insert((without_fragment(&uri), fragment), node);
+                    } else {
+                        base = uri;
+                        self.resources.insert(without_fragment(&base), node);
+                        self.bases.insert(node, (base.clone(), draft));
+                    }
+                }
+            }
+            for (key, dynamic) in [("$anchor", false), ("$dynamicAnchor", true)] {
+                if let Some(name) = doc.key(node, key).and_then(|a| doc.str(a)) {
+                    self.anchors.insert((without_fragment(&base), name.to_string()), node);
+                    if dynamic {
+                        self.dynamic.entry(name.to_string()).or_default().push(node);
+                    }
+                }
+            }
+            if doc.key(node, "$recursiveAnchor").is_some_and(|a| matches!(doc.get(a), Json::Bool(true))) {
+                self.dynamic.entry(String::new()).or_default().push(node);
+            }
+            for child in schema_children(doc, node) {
+                stack.push((child, base.clone(), draft));
+            }
+        }
+    }
+
+    fn base(&self, doc: &Document, node: JId) -> (JId, &Url, Draft) {
+        let mut at = node;
+        loop {
+            if let Some((url, draft)) = self.bases.get(&at) {
+                return (at, url, *draft);
+            }
+            match doc.parent(at) {
+                Some(parent) => at = parent,
+                None => {
+                    let (url, draft) = &self.bases[&self.root];
+                    return (self.root, url, *draft);
+                }
+            }
+        }
+    }
+
+    pub fn draft(&self, doc: &Document, node: JId) -> Draft {
+        self.base(doc, node).2
+    }
+}
+
+/// The places below a schema where schemas stand, whatever the draft.
+fn schema_children(doc: &Document, node: JId) -> Vec<JId> {
+    let mut out = Vec::new();
+    for (key, value) in doc.entries(node) {
+        let known = table::DEFINITIONS.contains(&&**key)
+            || [Draft::D2020, Draft::D2019, Draft::D7].iter().any(|&d| table::holds(key, d).is_some());
+        if !known || matches!(&**key, "enum" | "const") {
+            continue;
+        }
+        match doc.get(*value) {
+            Json::Object(entries) => match &**key {
+                "properties" | "patternProperties" | "dependencies" | "dependentSchemas" | "$defs"
+                | "definitions" => out.extend(entries.iter().map(|e| e.1)),
+                _ => out.push(*value),
+            },
+            Json::Array(items) => out.extend(items.iter().copied()),
+            _ => {}
+        }
+    }
+    out.retain(|&n| matches!(doc.get(n), Json::Object(_)));
+    out
+}
+
+fn without_fragment(uri: &Url) -> String {
+    let mut uri = uri.clone();
+    uri.set_fragment(None);
+    uri.to_string()
+}
+
+impl Schema {
+    /// The schema that a reference keyword leads to; `None` for a meta-schema that is taken as "any".
+    pub(crate) fn reference(&mut self, node: JId, keyword: &str, value: JId) -> Result<Option<JId>> {
+        let text = self.doc.str(value).unwrap_or_default().to_string();
+        let place = self.doc.pointer(value);
+        let fail = |message: String, kind: Kind| Err(Error::new(kind, message).at(&place).keyword(keyword));
+        let (_, base, draft) = self.resolver.base(&self.doc, node);
+        let Ok(uri) = base.join(&text) else {
+            return fail(format!("{text:?} is not a URI reference"), Kind::InvalidSchema);
+        };
+        let fragment = percent_decode(uri.fragment().unwrap_or(""));
+        let resource = without_fragment(&uri);
+        let Some(&root) = self.resolver.resources.get(&resource) else {
+            return fail(
+                format!("{text:?} leads to {resource}, which is not part of the schema; pass it in the registry"),
+                Kind::UnsupportedSchema,
+            );
+        };
+        let mut target = if fragment.is_empty() {
+            Some(root)
+        } else if fragment.starts_with('/') {
+            self.doc.at_pointer(root, &fragment)
+        } else {
+            self.resolver.anchors.get(&(resource, fragment.clone())).copied()
+        };
+        if keyword == "$dynamicRef" || keyword == "$recursiveRef" {
+            target = self.dynamic_target(keyword, &fragment, target, &place)?;
+        }
+        let _ = draft;
+        match target {
+            Some(t) if matches!(self.doc.get(t), Json::Object(_) | Json::Bool(_)) => Ok(Some(t)),
+            Some(_) => fail(format!("{text:?} leads to something that is not a schema"), Kind::InvalidSchema),
+            None => fail(format!("{text:?} leads nowhere in the schema"), Kind::InvalidSchema),
+        }
+    }
+
+    /// A dynamic reference where it has one possible target; several are not static, and refused.
+    fn dynamic_target(
+        &self,
+        keyword: &str,
+        fragment: &str,
+        target: Option<JId>,
+        place: &str,
+    ) -> Result<Option<JId>> {
+        let name = if keyword == "$recursiveRef" { "" } else { fragment };
+        let candidates = self.resolver.dynamic.get(name).map_or(&[][..], |v| &v[..]);
+        let starts_dynamic = target.is_some_and(|t| candidates.contains(&t));
+        if !starts_dynamic {
+            return Ok(target);
+        }
+        if candidates.len() == 1 {
+            return Ok(Some(candidates[0]));
+        }
+        // the outermost resource always is the root: if it has the anchor, it wins whatever the path
+        let root = self.resolver.root();
+        let of_root: Vec<JId> = candidates
+            .iter()
+            .copied()
+            .filter(|&c| self.resolver.base(&self.doc, c).0 == root)
+            .collect();
+        match of_root[..] {
+            [only] => Ok(Some(only)),
+            _ => Err(Error::new(
+                Kind::UnsupportedSchema,
+                format!("{keyword:?} depends on the path by which it is reached; use \"$ref\""),
+            )
+            .at(place)
+            .keyword(keyword)),
+        }
+    }
+}
+
+fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let hex = (bytes[i] == b'%').then(|| text.get(i + 1..i + 3)).flatten();
+        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                i += 3;
+            }
+            None => {
+                out.push(bytes[i]);
+                i += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

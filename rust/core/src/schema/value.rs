@@ -1,0 +1,321 @@
+//! Formulas over values, by type.
+//!
+//! Types exclude each other, so any boolean combination of constraints is a tuple: which of null, true, false;
+//! a set of numbers; a language of strings; a formula over arrays; one over objects.  Conjunction, disjunction
+//! and complement work member by member (Attouche et al., VLDB 2022, with their typed atoms grouped).  Formulas
+//! refer to the values inside arrays and objects by [`Sub`]: an expression over schema nodes that is turned into
+//! a [`Value`] only when such a value is reached.
+
+use super::array::ArrId;
+use super::document::{JId, Json};
+use super::object::ObjId;
+use super::Schema;
+use crate::error::{Error, Kind, Result};
+use crate::lexical::{TermId, Terms};
+use crate::number::set::{NumSet, NumSetId};
+
+/// null, true, false as bits.
+pub const NULL: u8 = 1;
+pub const TRUE: u8 = 2;
+pub const FALSE: u8 = 4;
+pub const CONSTS: u8 = 7;
+
+/// The number of a formula over values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValId(pub u32);
+
+impl ValId {
+    pub const TRUE: ValId = ValId(0);
+    pub const FALSE: ValId = ValId(1);
+}
+
+/// The number of an expression over schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubId(pub u32);
+
+impl SubId {
+    pub const TRUE: SubId = SubId(0);
+    pub const FALSE: SubId = SubId(1);
+}
+
+/// An expression over schemas, not yet looked into.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Sub {
+    True,
+    False,
+    Node(JId),
+    /// Equal to this JSON value.
+    Const(JId),
+    Not(SubId),
+    And(Box<[SubId]>),
+    Or(Box<[SubId]>),
+}
+
+/// What is allowed, type by type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Value {
+    pub consts: u8,
+    /// Numbers at all; `set` says which (`None`: every one).
+    pub num: bool,
+    pub set: Option<NumSetId>,
+    pub str: TermId,
+    pub arr: ArrId,
+    pub obj: ObjId,
+}
+
+impl Value {
+    pub fn none() -> Self {
+        Value { consts: 0, num: false, set: None, str: Terms::EMPTY, arr: ArrId::FALSE, obj: ObjId::FALSE }
+    }
+}
+
+impl Schema {
+    pub(crate) fn value_of(&mut self, value: Value) -> ValId {
+        ValId(self.vals.insert_full(value).0 as u32)
+    }
+
+    pub fn value(&self, id: ValId) -> &Value {
+        &self.vals[id.0 as usize]
+    }
+
+    pub(crate) fn numbers(&self, v: &Value) -> NumSet {
+        match (v.num, v.set) {
+            (false, _) => NumSet::empty(),
+            (true, None) => NumSet::all(),
+            (true, Some(set)) => self.lexicon.terms.numbers.sets.get(set).clone(),
+        }
+    }
+
+    pub(crate) fn with_numbers(&mut self, mut v: Value, set: NumSet) -> Value {
+        v.num = !set.is_empty();
+        v.set = if set.is_empty() || set.is_all() {
+            None
+        } else {
+            Some(self.lexicon.terms.numbers.sets.intern(set))
+        };
+        v
+    }
+
+    fn many_pieces(&mut self) -> NumSet {
+        self.error.get_or_insert_with(|| {
+            Error::limit("the numbers that the schema allows fall into too many pieces; simplify its ranges")
+        });
+        NumSet::empty()
+    }
+
+    pub fn and_values(&mut self, a: ValId, b: ValId) -> ValId {
+        if a == b || b == ValId::TRUE {
+            return a;
+        }
+        if a == ValId::TRUE {
+            return b;
+        }
+        let (x, y) = (self.value(a).clone(), self.value(b).clone());
+        let set = if x.set == y.set && x.num == y.num || x.num && x.set.is_none() || !y.num {
+            self.numbers(&y)
+        } else {
+            let both = self.numbers(&x).intersect(&self.numbers(&y));
+            both.unwrap_or_else(|| self.many_pieces())
+        };
+        let v = Value {
+            consts: x.consts & y.consts,
+            str: self.lexicon.terms.and(&[x.str, y.str]),
+            arr: self.and_arrays(&[x.arr, y.arr]),
+            obj: self.and_objects(&[x.obj, y.obj]),
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, set);
+        self.value_of(v)
+    }
+
+    pub fn or_values(&mut self, a: ValId, b: ValId) -> ValId {
+        if a == b || b == ValId::FALSE {
+            return a;
+        }
+        if a == ValId::FALSE {
+            return b;
+        }
+        let (x, y) = (self.value(a).clone(), self.value(b).clone());
+        let set = self.numbers(&x).union(&self.numbers(&y));
+        let v = Value {
+            consts: x.consts | y.consts,
+            str: self.lexicon.terms.or(&[x.str, y.str]),
+            arr: self.or_arrays(&[x.arr, y.arr]),
+            obj: self.or_objects(&[x.obj, y.obj]),
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, set);
+        self.value_of(v)
+    }
+
+    pub fn not_value(&mut self, a: ValId) -> ValId {
+        let x = self.value(a).clone();
+        let set = self.numbers(&x).complement().unwrap_or_else(|| self.many_pieces());
+        let v = Value {
+            consts: !x.consts & CONSTS,
+            str: self.lexicon.terms.not(x.str),
+            arr: self.not_array(x.arr),
+            obj: self.not_object(x.obj),
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, set);
+        self.value_of(v)
+    }
+
+    pub fn sub(&mut self, sub: Sub) -> SubId {
+        SubId(self.subs.insert_full(sub).0 as u32)
+    }
+
+    /// The expression of a schema node; booleans at once.
+    pub fn node_sub(&mut self, node: JId) -> SubId {
+        match self.doc.get(node) {
+            Json::Bool(true) => SubId::TRUE,
+            Json::Bool(false) => SubId::FALSE,
+            Json::Object(entries) if entries.is_empty() => SubId::TRUE,
+            _ => self.sub(Sub::Node(node)),
+        }
+    }
+
+    pub fn not_sub(&mut self, s: SubId) -> SubId {
+        match self.subs[s.0 as usize] {
+            Sub::True => SubId::FALSE,
+            Sub::False => SubId::TRUE,
+            Sub::Not(inner) => inner,
+            _ => self.sub(Sub::Not(s)),
+        }
+    }
+
+    pub fn and_subs(&mut self, list: &[SubId]) -> SubId {
+        let mut flat: Vec<SubId> = Vec::new();
+        for &s in list {
+            match &self.subs[s.0 as usize] {
+                Sub::True => {}
+                Sub::False => return SubId::FALSE,
+                Sub::And(inner) => flat.extend(inner.iter()),
+                _ => flat.push(s),
+            }
+        }
+        dedup(&mut flat);
+        match flat.len() {
+            0 => SubId::TRUE,
+            1 => flat[0],
+            _ => self.sub(Sub::And(flat.into())),
+        }
+    }
+
+    pub fn or_subs(&mut self, list: &[SubId]) -> SubId {
+        let mut flat: Vec<SubId> = Vec::new();
+        for &s in list {
+            match &self.subs[s.0 as usize] {
+                Sub::False => {}
+                Sub::True => return SubId::TRUE,
+                Sub::Or(inner) => flat.extend(inner.iter()),
+                _ => flat.push(s),
+            }
+        }
+        dedup(&mut flat);
+        match flat.len() {
+            0 => SubId::FALSE,
+            1 => flat[0],
+            _ => self.sub(Sub::Or(flat.into())),
+        }
+    }
+
+    /// The formula of an expression. Memoised; an expression that needs itself at once is refused.
+    pub fn compile(&mut self, s: SubId) -> Result<ValId> {
+        if let Some(&known) = self.compiled.get(&s) {
+            return Ok(known);
+        }
+        if self.compiling.contains(&s) {
+            let place = match self.subs[s.0 as usize] {
+                Sub::Node(node) => self.doc.pointer(node),
+                _ => String::new(),
+            };
+            return Err(Error::new(
+                Kind::InvalidSchema,
+                "the schema refers to itself without a property or item in between, which means nothing",
+            )
+            .at(&place)
+            .keyword("$ref"));
+        }
+        self.compiling.push(s);
+        let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
+        self.compiling.pop();
+        let value = value?;
+        self.compiled.insert(s, value);
+        Ok(value)
+    }
+
+    fn compile_new(&mut self, s: SubId) -> Result<ValId> {
+        match self.subs[s.0 as usize].clone() {
+            Sub::True => Ok(ValId::TRUE),
+            Sub::False => Ok(ValId::FALSE),
+            Sub::Node(node) => {
+                let value = super::keywords::compile(self, node)?;
+                self.origin.entry(value).or_insert(node);
+                Ok(value)
+            }
+            Sub::Const(json) => self.constant(json),
+            Sub::Not(inner) => {
+                let v = self.compile(inner)?;
+                Ok(self.not_value(v))
+            }
+            Sub::And(list) => {
+                let mut v = ValId::TRUE;
+                for &part in list.iter() {
+                    let next = self.compile(part)?;
+                    v = self.and_values(v, next);
+                }
+                Ok(v)
+            }
+            Sub::Or(list) => {
+                let mut v = ValId::FALSE;
+                for &part in list.iter() {
+                    let next = self.compile(part)?;
+                    v = self.or_values(v, next);
+                }
+                Ok(v)
+            }
+        }
+    }
+
+    /// The formula of an expression where an error can only be kept for later.
+    pub(crate) fn compile_or_none(&mut self, s: SubId) -> ValId {
+        match self.compile(s) {
+            Ok(v) => v,
+            Err(e) => {
+                self.error.get_or_insert(e);
+                ValId::FALSE
+            }
+        }
+    }
+
+    /// "Equal to this value" for a text that was read.
+    pub(crate) fn constant_of_text(&mut self, text: &str) -> Option<JId> {
+        let node = self.doc.parse(text).ok()?;
+        Some(self.unique_constant(node))
+    }
+
+    /// The node that stands for all values equal to this one.
+    pub(crate) fn unique_constant(&mut self, node: JId) -> JId {
+        let text: Box<str> = self.doc.canonical(node).into();
+        *self.constants.entry(text).or_insert(node)
+    }
+}
+
+/// Removes repetitions, keeping the first.
+pub(crate) fn dedup<T: Copy + Eq + std::hash::Hash>(list: &mut Vec<T>) {
+    if list.len() < 16 {
+        let mut i = 0;
+        while i < list.len() {
+            if list[..i].contains(&list[i]) {
+                list.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+        return;
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    list.retain(|x| seen.insert(*x));
+}

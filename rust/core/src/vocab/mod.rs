@@ -1,0 +1,112 @@
+//! The vocabulary: the bytes of every token, and their trie.
+
+pub mod trie;
+
+use crate::error::{Error, Kind, Result};
+pub use trie::{NodeId, Trie};
+
+/// The number of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TokenId(pub u32);
+
+/// Bytes of every id, which ids end a text, and which are special (never spelled by bytes).
+pub struct Vocabulary {
+    tokens: Vec<Box<[u8]>>,
+    eos: Vec<TokenId>,
+    special: Vec<bool>,
+    trie: Trie,
+    longest: usize,
+    key: u64,
+}
+
+impl Vocabulary {
+    /// Tokens that are empty, special or end a text are never matched by bytes.
+    pub fn new(tokens: Vec<Box<[u8]>>, eos: Vec<u32>, special: &[u32]) -> Result<Self> {
+        let size = tokens.len();
+        if size == 0 {
+            return Err(Error::new(Kind::VocabularyError, "the vocabulary has no tokens"));
+        }
+        let mut is_special = vec![false; size];
+        for &id in eos.iter().chain(special) {
+            let Some(slot) = is_special.get_mut(id as usize) else {
+                return Err(Error::new(
+                    Kind::VocabularyError,
+                    format!("id {id} is named as special or end of text, but there are only {size} tokens"),
+                ));
+            };
+            *slot = true;
+        }
+        if eos.is_empty() {
+            return Err(Error::new(
+                Kind::VocabularyError,
+                "the vocabulary has no end-of-text id; name at least one",
+            ));
+        }
+        let trie = Trie::new(
+            (0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()),
+        );
+        let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
+        let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
+        eos.sort_unstable();
+        eos.dedup();
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let key = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, longest, key })
+    }
+
+    pub fn size(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Words of a mask row.
+    pub fn mask_words(&self) -> usize {
+        self.size().div_ceil(32)
+    }
+
+    pub fn token(&self, id: TokenId) -> &[u8] {
+        &self.tokens[id.0 as usize]
+    }
+
+    pub fn tokens(&self) -> &[Box<[u8]>] {
+        &self.tokens
+    }
+
+    pub fn is_eos(&self, id: TokenId) -> bool {
+        self.eos.binary_search(&id).is_ok()
+    }
+
+    pub fn eos(&self) -> &[TokenId] {
+        &self.eos
+    }
+
+    /// Special tokens have no bytes that a text could hold.
+    pub fn is_special(&self, id: TokenId) -> bool {
+        self.special[id.0 as usize]
+    }
+
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    /// Bytes of the longest token.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Tells vocabularies of one process apart.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The tokens of a text, longest first from the left: a stand-in where no tokenizer is at hand.
+    pub fn greedy_tokens(&self, mut text: &[u8]) -> Option<Vec<TokenId>> {
+        let mut out = Vec::new();
+        while !text.is_empty() {
+            let (len, id) = self.trie.longest_match(text)?;
+            out.push(id);
+            text = &text[len..];
+        }
+        Some(out)
+    }
+}

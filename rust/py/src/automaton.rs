@@ -1,0 +1,260 @@
+//! `TokenAutomaton`: states as numbers, masks as rows of 32-bit words.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use tokenform_core::mask::core::StateId;
+use tokenform_core::mask::store::Store;
+use tokenform_core::mask::TokenAutomaton as Core;
+use tokenform_core::vocab::TokenId;
+use tokenform_core::{Error, Kind};
+
+use crate::errors::raise;
+use crate::vocabulary::Vocabulary;
+
+#[pyclass(frozen, module = "tokenform._core", weakref)]
+pub struct TokenAutomaton {
+    core: Core,
+    vocabulary: Py<Vocabulary>,
+    words: usize,
+}
+
+impl TokenAutomaton {
+    pub fn new(core: Core, vocabulary: Py<Vocabulary>) -> Self {
+        let words = core.vocabulary().mask_words();
+        TokenAutomaton { core, vocabulary, words }
+    }
+
+    fn state(&self, s: u32) -> PyResult<StateId> {
+        self.core.state(s).map_err(raise)
+    }
+
+    fn row_error(&self, shape: &[usize], rows: usize) -> PyErr {
+        raise(Error::new(
+            Kind::OptionError,
+            format!(
+                "out must be a C-contiguous uint32 or int32 array of shape [{rows}, {}], not {shape:?}",
+                self.words
+            ),
+        ))
+    }
+}
+
+/// The memory of a C-contiguous array of 32-bit words.
+#[allow(unsafe_code)]
+fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], Vec<usize>)>> {
+    fn view<'a, T: numpy::Element>(array: &Bound<'_, PyArray2<T>>) -> Option<(&'a mut [u32], Vec<usize>)> {
+        if !array.is_c_contiguous() {
+            return None;
+        }
+        let (data, len) = (array.data().cast::<u32>(), array.len());
+        // SAFETY: the array is C-contiguous and holds `len` elements of four bytes; the caller keeps it alive
+        // and the GIL (or the caller's promise not to touch a buffer that is being filled) keeps it unaliased
+        Some((unsafe { std::slice::from_raw_parts_mut(data, len) }, array.shape().to_vec()))
+    }
+    if let Ok(array) = out.downcast::<PyArray2<u32>>() {
+        return Ok(view(array));
+    }
+    if let Ok(array) = out.downcast::<PyArray2<i32>>() {
+        return Ok(view(array));
+    }
+    Ok(None)
+}
+
+#[pymethods]
+impl TokenAutomaton {
+    /// The state before the first token.
+    #[getter]
+    fn start(&self) -> u32 {
+        self.core.start().0
+    }
+
+    #[getter]
+    fn vocabulary(&self, py: Python<'_>) -> Py<Vocabulary> {
+        self.vocabulary.clone_ref(py)
+    }
+
+    /// Words of a mask row: ceil(V / 32).
+    #[getter]
+    fn mask_words(&self) -> usize {
+        self.words
+    }
+
+    /// The allowed tokens, as uint32[ceil(V/32)]; bit t % 32 of word t // 32.
+    fn mask<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let s = self.state(s)?;
+        let mask = py.allow_threads(|| self.core.mask(s)).map_err(raise)?;
+        let mut row = vec![0u32; self.words];
+        mask.write(&mut row);
+        let array = PyArray1::from_vec(py, row);
+        array.call_method1("setflags", (false,))?;
+        Ok(array)
+    }
+
+    /// Writes one row a state into `out`, without the GIL.
+    #[pyo3(signature = (states, out, threads = 1))]
+    fn fill_masks(
+        &self,
+        py: Python<'_>,
+        states: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let held;
+        let out = if out.hasattr("numpy")? {
+            held = out.call_method0("numpy")?;
+            &held
+        } else {
+            out
+        };
+        let list: Vec<u32> = match states.downcast::<PyList>() {
+            Ok(list) if list.len() == 1 => vec![list.get_item(0)?.extract()?],
+            _ => states.extract()?,
+        };
+        let Some((words, shape)) = words_of(out)? else {
+            let shape: Vec<usize> = out.getattr("shape").and_then(|s| s.extract()).unwrap_or_default();
+            return Err(self.row_error(&shape, list.len()));
+        };
+        if shape[0] < list.len() || shape[1] != self.words {
+            return Err(self.row_error(&shape, list.len()));
+        }
+        let states: Vec<StateId> = list.iter().map(|&s| self.state(s)).collect::<PyResult<_>>()?;
+        let rows = words.chunks_mut(self.words).zip(states);
+        if shape[0] == 1 {
+            for (row, s) in rows {
+                self.core.mask(s).map_err(raise)?.write(row);
+            }
+            return Ok(());
+        }
+        let mut rows: Vec<(&mut [u32], StateId)> = rows.collect();
+        py.allow_threads(|| fill(&self.core, &mut rows, threads)).map_err(raise)
+    }
+
+    /// Whether a token is allowed, without the whole mask.
+    fn allows(&self, s: u32, token: u32) -> PyResult<bool> {
+        let s = self.state(s)?;
+        self.core.allows(s, TokenId(token)).map_err(raise)
+    }
+
+    /// The state after a token; raises TokenRejected.
+    fn advance(&self, s: u32, token: u32) -> PyResult<u32> {
+        let s = self.state(s)?;
+        Ok(self.core.advance(s, TokenId(token)).map_err(raise)?.0)
+    }
+
+    /// Whether the text may end here; end-of-text ids are in the mask exactly then.
+    fn is_accepting(&self, s: u32) -> PyResult<bool> {
+        let s = self.state(s)?;
+        self.core.accepting(s).map_err(raise)
+    }
+
+    /// Whether an end-of-text token was taken.
+    fn is_finished(&self, s: u32) -> bool {
+        s == tokenform_core::mask::automaton::FINISHED.0
+    }
+
+    /// Sorted ids of the allowed tokens, as int32.
+    fn allowed_tokens<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let s = self.state(s)?;
+        let ids = py.allow_threads(|| self.core.mask(s).map(|m| m.ids(self.words))).map_err(raise)?;
+        Ok(PyArray1::from_vec(py, ids.into_iter().map(|i| i as i32).collect()))
+    }
+
+    /// The bytes that every accepted continuation shares.
+    fn forced_bytes<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let s = self.state(s)?;
+        let bytes = py.allow_threads(|| self.core.forced_bytes(s));
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A number of tokens within which an accepted end can be reached; None when none is known.
+    fn distance(&self, py: Python<'_>, s: u32) -> PyResult<Option<u32>> {
+        let s = self.state(s)?;
+        let d = py.allow_threads(|| self.core.distance(s)).map_err(raise)?;
+        Ok((d != tokenform_core::mask::automaton::FAR).then_some(d))
+    }
+
+    /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
+    /// end-of-text token not counted.
+    fn mask_within<'py>(&self, py: Python<'py>, s: u32, budget: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let s = self.state(s)?;
+        let row = py.allow_threads(|| self.core.mask_within(s, budget)).map_err(raise)?;
+        Ok(PyArray1::from_vec(py, row))
+    }
+
+    /// The state after bytes that need not be whole tokens; raises TokenRejected.
+    fn step_bytes(&self, s: u32, text: &[u8]) -> PyResult<u32> {
+        let s = self.state(s)?;
+        match self.core.step_bytes(s, text).map_err(raise)? {
+            Some(next) => Ok(next.0),
+            None => Err(raise(Error::new(
+                Kind::TokenRejected,
+                format!("{:?} is not allowed here", String::from_utf8_lossy(text)),
+            ))),
+        }
+    }
+
+    /// Whether the whole text is accepted.
+    fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
+        Ok(py.allow_threads(|| self.core.check(text)).map_err(raise)?.is_none())
+    }
+
+    /// None when the text is accepted; else the offset of the first byte that is refused, what was expected
+    /// there, and the JSON Pointer of the schema that says so.
+    #[allow(clippy::type_complexity)]
+    fn check(&self, py: Python<'_>, text: &[u8]) -> PyResult<Option<(usize, Vec<String>, Option<String>)>> {
+        py.allow_threads(|| self.core.check(text)).map_err(raise)
+    }
+
+    /// What may come next, in words, and where the schema says so.
+    fn expected(&self, s: u32) -> PyResult<(Vec<String>, Option<String>)> {
+        let s = self.state(s)?;
+        Ok(self.core.describe(s))
+    }
+
+    /// A state in words, for people who look inside.
+    fn describe(&self, s: u32) -> PyResult<String> {
+        let s = self.state(s)?;
+        let (expected, pointer) = self.core.describe(s);
+        let place = pointer.map(|p| format!(" (schema {p:?})")).unwrap_or_default();
+        Ok(format!("{}: expects {}{place}", self.core.stand_text(s), expected.join(" or ")))
+    }
+
+    /// The allowed tokens by the slow way: token by token, byte by byte. For tests.
+    fn oracle(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
+        let s = self.state(s)?;
+        py.allow_threads(|| self.core.oracle(s)).map_err(raise)
+    }
+
+    /// Number of states met so far.
+    #[getter]
+    fn state_count(&self) -> usize {
+        self.core.state_count()
+    }
+}
+
+/// Fills rows, the states split among threads.
+fn fill(core: &Core, rows: &mut [(&mut [u32], StateId)], threads: usize) -> tokenform_core::Result<()> {
+    let one = |rows: &mut [(&mut [u32], StateId)]| -> tokenform_core::Result<()> {
+        for (row, s) in rows {
+            core.mask(*s)?.write(row);
+        }
+        Ok(())
+    };
+    if threads < 2 || rows.len() < 2 {
+        return one(rows);
+    }
+    let size = rows.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> =
+            rows.chunks_mut(size).map(|part| scope.spawn(move || one(part))).collect();
+        handles.into_iter().map(|h| h.join().expect("no panic in the engine")).collect()
+    })
+}
+
+/// Entries, bytes, hits and misses of the table of lexical masks that all automata share.
+#[pyfunction]
+pub fn store_figures() -> (usize, usize, u64, u64) {
+    let f = Store::global().figures();
+    (f.entries, f.bytes, f.hits, f.misses)
+}

@@ -1,0 +1,26 @@
+//! Engine errors become exceptions of `tokenform.errors`, by name.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use tokenform_core::{Error, Kind};
+
+pub fn names() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|k| k.name()).collect()
+}
+
+/// The exception for an engine error.
+pub fn raise(error: Error) -> PyErr {
+    Python::with_gil(|py| build(py, &error).unwrap_or_else(|e| e))
+}
+
+fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let module = py.import("tokenform.errors")?;
+    let class = module.getattr(error.kind.name())?.downcast_into::<PyType>()?;
+    let details = PyDict::new(py);
+    details.set_item("pointer", &error.pointer)?;
+    details.set_item("keyword", &error.keyword)?;
+    details.set_item("line", error.line)?;
+    details.set_item("column", error.column)?;
+    let value = class.call((error.to_string(),), Some(&details))?;
+    Ok(PyErr::from_value(value))
+}

@@ -1,0 +1,21 @@
+//! The boundary to Python, and nothing else: convert, release the GIL, map errors.
+
+mod automaton;
+mod errors;
+mod grammar;
+mod vocabulary;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<vocabulary::Vocabulary>()?;
+    m.add_class::<grammar::Grammar>()?;
+    m.add_class::<automaton::TokenAutomaton>()?;
+    m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
+    m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
+    m.add("ERROR_KINDS", errors::names())?;
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! `Vocabulary`: the bytes of every token id.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tokenform_core::vocab;
+
+use crate::errors::raise;
+
+#[pyclass(frozen, subclass, module = "tokenform._core")]
+pub struct Vocabulary {
+    pub inner: Arc<vocab::Vocabulary>,
+    special: Vec<u32>,
+}
+
+#[pymethods]
+impl Vocabulary {
+    #[new]
+    #[pyo3(signature = (tokens, eos, special = Vec::new()))]
+    fn new(py: Python<'_>, tokens: Vec<Vec<u8>>, eos: Vec<u32>, special: Vec<u32>) -> PyResult<Self> {
+        let named = special.clone();
+        let inner = py
+            .allow_threads(move || {
+                let tokens = tokens.into_iter().map(Into::into).collect();
+                vocab::Vocabulary::new(tokens, eos, &named)
+            })
+            .map_err(raise)?;
+        Ok(Vocabulary { inner: Arc::new(inner), special })
+    }
+
+    /// Number of ids.
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    /// Bytes of every id.
+    #[getter]
+    fn tokens<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.inner.tokens().iter().map(|t| PyBytes::new(py, t)).collect()
+    }
+
+    /// Ids that end a text, sorted.
+    #[getter]
+    fn eos(&self) -> Vec<u32> {
+        self.inner.eos().iter().map(|t| t.0).collect()
+    }
+
+    /// Ids that no text spells.
+    #[getter]
+    fn special(&self) -> Vec<u32> {
+        self.special.clone()
+    }
+
+    fn token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
+        match self.inner.tokens().get(id as usize) {
+            Some(bytes) => Ok(PyBytes::new(py, bytes)),
+            None => Err(pyo3::exceptions::PyIndexError::new_err(format!(
+                "the vocabulary has {} tokens; {id} is none of them",
+                self.inner.size()
+            ))),
+        }
+    }
+
+    /// Ids that spell the bytes, longest first; `None` when the vocabulary can't.
+    fn greedy(&self, text: &[u8]) -> Option<Vec<u32>> {
+        Some(self.inner.greedy_tokens(text)?.into_iter().map(|t| t.0).collect())
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Vocabulary({} tokens, eos={:?})", self.inner.size(), self.eos())
+    }
+}

@@ -1,0 +1,24 @@
+"""One adapter protocol over the engines that are compared; each engine is a file and an optional install."""
+
+from __future__ import annotations
+
+from tokenform.bench.engines.base import (
+    Compiled,
+    Engine,
+    EngineMissing,
+    EngineOptions,
+    EngineRefused,
+    Session,
+)
+from tokenform.bench.engines.registry import ENGINES, load
+
+__all__ = [
+    "ENGINES",
+    "Compiled",
+    "Engine",
+    "EngineMissing",
+    "EngineOptions",
+    "EngineRefused",
+    "Session",
+    "load",
+]

@@ -1,0 +1,105 @@
+"""Command line of the evaluation: `tokenform evaluate`, also `python -m tokenform.bench.evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.evaluate.job import Limits, run
+from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.evaluate.report import write_report
+from tokenform.bench.evaluate.store import Store
+from tokenform.errors import TokenformError
+
+_INTERRUPTED = 130
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="tokenform evaluate", description="Compare engines over JSON Schemas.")
+    jobs = top.add_subparsers(dest="job", required=True)
+    default = Options()
+    bench = jobs.add_parser(
+        "jsonschemabench", help="a model writes documents under each engine; they are judged"
+    )
+    masks = jobs.add_parser("masks", help="walk given documents through each engine's masks, without a model")
+    for sub, engines in ((bench, default.engines), (masks, ("tokenform", "llguidance"))):
+        sub.add_argument(
+            "--out", type=Path, required=True, help="folder of the run: its database and its report"
+        )
+        sub.add_argument("--engines", type=_names, default=engines, help="comma-separated")
+        sub.add_argument(
+            "--data", help='folder of schemas, .jsonl(.xz) file, or "hub" (epfl-dlab/JSONSchemaBench)'
+        )
+        sub.add_argument("--split", default=default.split, help="of the hub's data set")
+        sub.add_argument(
+            "--limit", type=_limit, default=default.limit, help='schemas ("all" for all of them)'
+        )
+        sub.add_argument("--seed", type=int, default=default.seed)
+        sub.add_argument("--order", choices=("declared", "any"), default=default.order)
+        sub.add_argument(
+            "--whitespace", choices=("compact", "spaced", "indent", "any"), default=default.whitespace
+        )
+        sub.add_argument("--workers", type=int, default=Limits.workers)
+        sub.add_argument(
+            "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
+        )
+        sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
+        sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster")
+        sub.add_argument("--quiet", action="store_true", help="no progress")
+    bench.add_argument("--model", help="a Hugging Face model by path or name; default: the built-in one")
+    bench.add_argument(
+        "--tasks", type=_names, default=default.tasks, help='task families or .jsonl files; "" for none'
+    )
+    bench.add_argument("--task-count", type=int, default=default.task_count, help="tasks of each family")
+    bench.add_argument("--max-tokens", type=int, default=default.max_tokens)
+    bench.add_argument("--temperature", type=float, default=default.temperature, help="0 is greedy")
+    again = jobs.add_parser("report", help="write the report of a run again, finished or not")
+    again.add_argument("--out", type=Path, required=True)
+    return top
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
+
+
+def _limit(text: str) -> int | None:
+    return None if text == "all" else int(text)
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    known = set(Options.__dataclass_fields__)
+    values: dict[str, Any] = {name: value for name, value in vars(arguments).items() if name in known}
+    return Options(**values)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; 0: done, 2: bad input, 130: stopped by Ctrl-C (the same command goes on)."""
+    arguments = parser().parse_args(argv)
+    database = arguments.out / "results.sqlite"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if arguments.job == "report":
+            if not database.is_file():
+                print(f"there is no run in {arguments.out}: {database} does not exist", file=sys.stderr)
+                return 2
+        else:
+            limits = Limits(arguments.workers, arguments.timeout, arguments.memory, arguments.ray)
+            run(_options(arguments), database, limits, quiet=arguments.quiet)
+        page, text = write_report(database)
+    except TokenformError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        with Store(database) as store:
+            done = len(store.done())
+        print(f"\nstopped with {done} units done; the same command goes on from here", file=sys.stderr)
+        return _INTERRUPTED
+    print(f"{page}\n{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The same work on a Ray cluster: actors, each with a worker process of its own behind it.
+
+Purpose: yield (unit, outcome) as `run_tasks` does, with the units spread over the machines of a cluster.
+Invariant: the limits on time and memory hold where the unit runs (the actor's own worker process is killed,
+not the actor); a unit whose actor or node died is given to another one, up to `_ATTEMPTS` times, and then
+counts as "crash".
+Complexity: at most two units in flight for each actor, so that none waits for the driver.
+Rejected: Ray tasks with their own retries (a unit that kills its node would take one node after the other).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.evaluate.store import Unit
+from tokenform.bench.evaluate.units import unit_runner
+from tokenform.bench.workers import Outcome, run_tasks
+from tokenform.errors import DataError
+
+_ATTEMPTS = 3
+_FLIGHT = 2
+
+
+class Host:
+    """What an actor holds: a pool of one worker process, fed a unit at a time."""
+
+    def __init__(self, options: Options, timeout: float, memory_bytes: int) -> None:
+        self._units: deque[Unit] = deque()
+        feed = iter(self._units.popleft, None)  # `run` appends before the pool asks
+        self._stream = run_tasks(
+            feed, unit_runner, (options,), workers=1, timeout=timeout, memory_bytes=memory_bytes
+        )
+
+    def run(self, unit: Unit) -> Outcome:
+        self._units.append(unit)
+        _, outcome = next(self._stream)
+        return outcome
+
+
+def run_on_ray(
+    units: Iterable[Unit], options: Options, address: str, workers: int, timeout: float, memory_bytes: int
+) -> Iterator[tuple[Unit, Outcome]]:
+    """Run the units on the cluster at `address` ("auto": the running one, else a local one) with so many
+    actors.
+
+    Raises:
+        DataError: Ray isn't installed, or the cluster can't be reached.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise DataError("--ray needs the package ray: pip install ray") from error
+    _connect(ray, address, workers)
+    remote: Any = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)(Host)
+    actors: list[Any] = [remote.remote(options, timeout, memory_bytes) for _ in range(workers)]
+    source, again = iter(units), deque[Unit]()
+    flying: dict[Any, tuple[Unit, int]] = {}
+    attempts: dict[tuple[str, str, str], int] = {}
+    load = [0] * workers
+    try:
+        while True:
+            while min(load) < _FLIGHT:
+                if not again:
+                    again.extend(islice(source, 1))
+                if not again:
+                    break
+                unit, place = again.popleft(), load.index(min(load))
+                flying[actors[place].run.remote(unit)] = unit, place
+                load[place] += 1
+            if not flying:
+                return
+            for reference in ray.wait(list(flying), num_returns=1)[0]:
+                unit, place = flying.pop(reference)
+                load[place] -= 1
+                try:
+                    yield unit, ray.get(reference)
+                except ray.exceptions.RayActorError as error:
+                    attempts[unit.key] = attempts.get(unit.key, 0) + 1
+                    if isinstance(error, ray.exceptions.ActorDiedError):  # it won't be restarted
+                        actors[place] = remote.remote(options, timeout, memory_bytes)
+                    if attempts[unit.key] < _ATTEMPTS:
+                        again.append(unit)
+                    else:
+                        yield unit, Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
+                except ray.exceptions.RayTaskError as error:
+                    raise DataError(f"no worker could be started: {error.cause}") from error
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+def _connect(ray: Any, address: str, workers: int) -> None:
+    if ray.is_initialized():
+        return
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except ConnectionError as error:
+        if address != "auto":
+            raise DataError(f"no Ray cluster at {address}: {error}") from error
+        ray.init(num_cpus=workers, log_to_driver=False, include_dashboard=False)

@@ -1,0 +1,133 @@
+"""Running an evaluation: plan, write, judge; stop and go on.
+
+Purpose: `run(options, path)` brings the database to the state in which every unit has a result and every text
+a verdict.
+Invariant: a unit with a result is never run again; a unit without one is run by the next start, however this
+one ended.
+Complexity: units in parallel in `workers` processes (or on a Ray cluster); one database writer, this process.
+Rejected: writers in the workers (locks, and a killed worker in the middle of a transaction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.evaluate.plan import Options, cases_of, units_left
+from tokenform.bench.evaluate.progress import Meter
+from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
+from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
+from tokenform.bench.measure import environment
+from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.errors import DataError
+
+_JUDGE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How the work is done; may differ from start to start.
+
+    Attributes:
+        workers: processes (with Ray: actors).
+        timeout: seconds for one unit.
+        memory_mib: resident size at which a worker is ended.
+        ray: address of a Ray cluster, "auto" for the running one or a local one; None for processes of this
+        machine.
+    """
+
+    workers: int = 2
+    timeout: float = 120.0
+    memory_mib: int = 4096
+    ray: str | None = None
+
+
+def run(options: Options, path: str | Path, limits: Limits | None = None, *, quiet: bool = False) -> None:
+    """Begin the evaluation in the database at `path`, or go on with it.
+
+    Raises:
+        OptionError: the database holds a run with other options.
+        DataError: the data or an engine that was asked for can't be had.
+    """
+    limits = limits or Limits()
+    with Store(path) as store:
+        store.fix_options(options.as_dict())
+        if not store.planned():
+            store.add_cases(cases_of(options))
+        session = store.begin_session({**environment(), "limits": vars(limits)})
+        _write_all(store, options, limits, session, quiet)
+        if options.job == "masks":
+            _judge_masks(store)
+        else:
+            _judge_all(store, limits, quiet)
+
+
+def _outcomes(units: Iterable[Unit], options: Options, limits: Limits) -> Iterator[tuple[Unit, Outcome]]:
+    memory = limits.memory_mib << 20
+    if limits.ray is not None:
+        from tokenform.bench.evaluate.cluster import run_on_ray
+
+        return run_on_ray(units, options, limits.ray, limits.workers, limits.timeout, memory)
+    return run_tasks(
+        units, unit_runner, (options,), workers=limits.workers, timeout=limits.timeout, memory_bytes=memory
+    )
+
+
+def _write_all(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
+    units = units_left(store, options)
+    total = store.case_count() * len(options.engines)
+    try:
+        with Meter("units", total, total - len(units), quiet) as meter:
+            for unit, outcome in _outcomes(units, options, limits):
+                result = _result(outcome)
+                store.add_result(unit, result, session)
+                meter.step(result.status)
+    except WorkerStartError as error:
+        raise DataError(f"no worker could be started: {error}") from error
+
+
+def _result(outcome: Outcome) -> UnitResult:
+    """The unit's result: the worker's own, or how the worker ended."""
+    if outcome.status == "ok":
+        result: UnitResult = outcome.value
+    else:
+        result = UnitResult(outcome.status, outcome.detail[:500], total_s=outcome.seconds)
+    result.peak_mib = outcome.peak_bytes / 2**20
+    return result
+
+
+def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:
+    """Judge every text that has no verdict; a judge that hangs leaves the text "not judged" (neither valid
+    nor disputed)."""
+    cases = {(case.kind, case.case_id): case for case in store.cases()}
+    waiting = store.unjudged()
+
+    def tasks() -> Iterator[JudgeTask]:
+        for key, text in waiting:
+            case = cases[key[1], key[2]]
+            yield key, case.schema, text, None if case.task is None else case.task["answer"]
+
+    with Meter("verdicts", len(waiting), 0, quiet) as meter:
+        stream = run_tasks(
+            tasks(), judge_runner, workers=limits.workers, timeout=_JUDGE_SECONDS, memory_bytes=2 << 30
+        )
+        for task, outcome in stream:
+            if outcome.status == "ok":
+                verdict = Verdict(*outcome.value)
+            else:
+                verdict = Verdict(False, False, False, {"none": f"{outcome.status} {outcome.detail}"}, None)
+            store.add_verdict(task[0], verdict)
+            meter.step("valid" if verdict.valid else "invalid")
+
+
+def _judge_masks(store: Store) -> None:
+    """Without a model, "valid" means that all documents of the schema were judged right."""
+    for row in store.rows():
+        if row["status"] == "ok" and row["valid"] is None:
+            right = row["detail"] == "pass"
+            detail: dict[str, Any] = {"documents": None if right else row["detail"]}
+            store.add_verdict(
+                (row["engine"], row["kind"], row["case_id"]), Verdict(True, right, False, detail)
+            )

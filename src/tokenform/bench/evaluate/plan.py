@@ -1,0 +1,132 @@
+"""What an evaluation consists of: options, cases, and the units of work.
+
+Purpose: turn the options of a run into the list of (engine, case) that must have a result.
+Invariant: the same options give the same units in the same order: case by case, all engines in turn, so that
+a run that is stopped early compares the engines over the same cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.data import Case, keywords_of, read_maskbench, sample
+from tokenform.bench.engines import ENGINES
+from tokenform.bench.evaluate.store import Store, StoredCase, Unit
+from tokenform.bench.evaluate.tasks import FAMILIES, make_tasks, read_tasks
+from tokenform.bench.keywords import KEYWORDS
+from tokenform.errors import DataError, OptionError
+
+HUB = "epfl-dlab/JSONSchemaBench"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is; changing any of it makes it another run.
+
+    Attributes:
+        job: "jsonschemabench" (a model writes) or "masks" (no model).
+        data: a folder of schemas or MaskBench-format cases, a `.jsonl(.xz)` file, "hub", or None for the
+        shared MaskBench file.
+        split: of the hub data set.
+        limit: schemas for coverage, chosen by `seed` (None: all; 0: none).
+        tasks: families of quality tasks, or task files.
+        task_count: tasks of each family.
+        model: None for the built-in model, a path or a hub name otherwise.
+        max_tokens: limit of each text.
+        temperature: 0 is greedy.
+    """
+
+    job: str = "jsonschemabench"
+    engines: tuple[str, ...] = ("tokenform", "llguidance", "xgrammar", "none")
+    data: str | None = None
+    split: str = "test"
+    limit: int | None = 500
+    seed: int = 0
+    tasks: tuple[str, ...] = tuple(FAMILIES)
+    task_count: int = 50
+    model: str | None = None
+    max_tokens: int = 200
+    temperature: float = 0.0
+    order: str = "declared"
+    whitespace: str = "any"
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.engines if name not in ENGINES]
+        if unknown or not self.engines:
+            raise OptionError(f"no engine {', '.join(unknown) or 'given'}: choose of {', '.join(ENGINES)}")
+        if self.job not in ("jsonschemabench", "masks"):
+            raise OptionError(f"no evaluation {self.job!r}: choose jsonschemabench or masks")
+        if self.max_tokens < 1 or self.temperature < 0 or (self.limit is not None and self.limit < 0):
+            raise OptionError("max_tokens must be at least 1; temperature and limit at least 0")
+
+    def as_dict(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+
+def cases_of(options: Options) -> Iterator[StoredCase]:
+    """All cases of a run: coverage (or masks) first, then quality."""
+    if options.limit != 0:
+        for case in sample(schemas_of(options), options.limit, options.seed):
+            yield _stored(case, "masks" if options.job == "masks" else "coverage")
+    if options.job == "masks":
+        return
+    for name in options.tasks:
+        path = Path(name)
+        made = (
+            read_tasks(path)
+            if path.suffix == ".jsonl"
+            else make_tasks(name, options.task_count, options.seed)
+        )
+        for task in made:
+            details = {"prompt": task.prompt, "answer": task.answer, "family": task.family}
+            yield StoredCase("quality", task.id, task.family, task.schema, _keywords(task.schema), details)
+
+
+def schemas_of(options: Options) -> Iterator[Case]:
+    """The benchmark's schemas: the hub's data set, or local files."""
+    if options.data == "hub":
+        return hub_schemas(options.split)
+    return read_maskbench(options.data)
+
+
+def hub_schemas(split: str) -> Iterator[Case]:
+    """The data set `epfl-dlab/JSONSchemaBench`, every subset, through `datasets`.
+
+    Raises:
+        DataError: `datasets` isn't installed, or the hub can't be reached.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise DataError(
+            "the hub's data set needs the package datasets: pip install datasets, or give --data"
+        ) from error
+    try:
+        subsets = [name for name in datasets.get_dataset_config_names(HUB) if name != "default"]
+        for subset in subsets or ["default"]:
+            for row in datasets.load_dataset(HUB, subset, split=split):
+                yield Case(f"{subset}---{row['unique_id']}", json.loads(row["json_schema"]), ())
+    except Exception as error:  # network, cache and format errors have no common class
+        raise DataError(
+            f"{HUB} can't be read: {str(error).splitlines()[0]}; give --data FOLDER instead"
+        ) from error
+
+
+def _stored(case: Case, kind: str) -> StoredCase:
+    documents = [[d.data, d.valid] for d in case.documents] if kind == "masks" else None
+    return StoredCase(kind, case.id, case.subset, case.schema, _keywords(case.schema), None, documents)
+
+
+def _keywords(schema: Any) -> list[str]:
+    return sorted(keywords_of(schema) & KEYWORDS)
+
+
+def units_left(store: Store, options: Options) -> list[Unit]:
+    """The units without a result, in order."""
+    done = store.done()
+    units = (Unit(engine, case) for case in store.cases() for engine in options.engines)
+    return [unit for unit in units if unit.key not in done]

@@ -1,0 +1,246 @@
+"""The report of an evaluation: one HTML file that stands alone, and Markdown for a README.
+
+Purpose: show the figures, with what they mean and how they were got.
+Invariant: both forms show the same tables, built once; nothing is fetched, no script runs.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.evaluate import svg
+from tokenform.bench.evaluate.figures import Coverage, Figures, compute, spread
+from tokenform.bench.evaluate.store import Store
+from tokenform.bench.tables import markdown_table, number
+
+_FAILURES = 12
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color:
+#222; } table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+thead th { border-bottom: 2px solid #888; } h2 { margin-top: 2.5rem; } svg { max-width: 100%; height: auto; }
+.note { color: #555; } details { margin: .5rem 0; } code { background: #f3f3f3; padding: 0 .25rem; }
+""".strip()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, what the figures mean, a table, and plots (HTML only)."""
+
+    title: str
+    note: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    plots: Sequence[str] = ()
+
+
+def write_report(database: str | Path, folder: str | Path | None = None) -> tuple[Path, Path]:
+    """Write `report.html` and `report.md` beside the database, or into a folder; returns their paths."""
+    database = Path(database)
+    target = Path(folder) if folder is not None else database.parent
+    target.mkdir(parents=True, exist_ok=True)
+    with Store(database) as store:
+        figures = compute(store)
+    page, text = target / "report.html", target / "report.md"
+    page.write_text(to_html(figures), "utf-8")
+    text.write_text(to_markdown(figures), "utf-8")
+    return page, text
+
+
+def sections(figures: Figures) -> list[Section]:
+    """The report's sections; those without data are left out."""
+    found = [
+        _coverage(figures),
+        _subsets(figures),
+        _efficiency(figures),
+        _quality(figures),
+        _keywords(figures),
+    ]
+    return [section for section in [*found, _statuses(figures)] if section.rows]
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _coverage(figures: Figures) -> Section:
+    masks = figures.options.get("job") == "masks"
+    note = (
+        "Declared: the constraint compiles. Empirical: every document of the schema is judged right. "
+        if masks
+        else "Declared: the constraint compiles. Empirical: two independent validators find the text valid. "
+    )
+    header = ["engine", "schemas", "declared", "empirical", "compliance", "disputed", "cut"]
+    rows = []
+    for engine in figures.engines:
+        c = figures.coverage[engine]
+        if c.units:
+            shares = [_percent(c.declared), _percent(c.empirical), _percent(c.compliance)]
+            rows.append([engine, str(c.units), *shares, str(c.disputed), str(figures.cut[engine])])
+    return Section(
+        "Coverage",
+        note + "Compliance: empirical / declared. Cut: not ended within the limit of tokens.",
+        header,
+        rows,
+    )
+
+
+def _breakdown(figures: Figures, groups: dict[str, dict[str, Coverage]]) -> list[list[str]]:
+    rows = []
+    for name, by_engine in sorted(groups.items(), key=lambda item: (-_units(item[1]), item[0])):
+        shares = [f"{_percent(c.empirical)} / {_percent(c.declared)}" for c in by_engine.values()]
+        rows.append([name, str(_units(by_engine)), *shares])
+    return rows
+
+
+def _units(by_engine: dict[str, Coverage]) -> int:
+    return max(c.units for c in by_engine.values())
+
+
+def _subsets(figures: Figures) -> Section:
+    groups = figures.by_subset
+    labels = sorted(groups, key=lambda name: (-_units(groups[name]), name))[:24]
+    shares = {engine: [groups[label][engine].empirical for label in labels] for engine in figures.engines}
+    plots = [svg.bars("Empirical coverage by subset", labels, shares)] if labels else []
+    header = ["subset", "schemas", *figures.engines]
+    note = "Empirical / declared coverage by subset; the bars show empirical coverage."
+    return Section("Coverage by subset", note, header, _breakdown(figures, groups), plots)
+
+
+def _keywords(figures: Figures) -> Section:
+    header = ["keyword", "schemas", *figures.engines]
+    note = "Empirical / declared coverage over the schemas in whose text the keyword stands."
+    return Section("Coverage by keyword", note, header, _breakdown(figures, figures.by_keyword))
+
+
+def _efficiency(figures: Figures) -> Section:
+    rows = []
+    for engine in figures.engines:
+        e = figures.efficiency[engine]
+        if not e.compile_s:
+            continue
+        compile_ms, first = spread(v * 1e3 for v in e.compile_s), spread(v * 1e3 for v in e.first_token_s)
+        token = spread(e.token_us)
+        mean = float("nan") if not e.per_token_s else sum(e.per_token_s) / len(e.per_token_s)
+        cells = [compile_ms["median"], compile_ms["p99"], first["median"], first["p99"]]
+        cells += [token["mean"], token["median"], token["p99"], token["worst"]]
+        rows.append(
+            [
+                engine,
+                *map(number, cells),
+                number(mean * 1e3),
+                number(e.throughput),
+                number(e.forwards_per_token),
+            ]
+        )
+    first_name = "first mask ms" if figures.options.get("job") == "masks" else "first token ms"
+    header = ["engine", "compile ms", "p99", first_name, "p99", "mask µs: mean", "median", "p99", "worst"]
+    header += ["token ms", "tokens/s", "forwards/token"]
+    token_times = {name: figures.efficiency[name].token_us for name in figures.engines}
+    firsts = {name: [v * 1e3 for v in figures.efficiency[name].first_token_s] for name in figures.engines}
+    plots = [
+        "<p>Share of tokens whose mask and advance take longer:</p>",
+        svg.distribution("Time per token", "µs a token, mask + advance", token_times),
+        f"<p>Share of schemas with a longer time to the {first_name.removesuffix(' ms')}:</p>",
+        svg.distribution("Time to first", f"ms to the {first_name.removesuffix(' ms')}", firsts),
+    ]
+    note = "Over the units that ran. Mask: computing it and advancing; token: model and mask together."
+    return Section("Efficiency", note, header, rows, plots if rows else ())
+
+
+def _quality(figures: Figures) -> Section:
+    rows = []
+    for family, by_engine in sorted(figures.quality.items()):
+        total = max(n for _, n in by_engine.values())
+        shares = [_percent(right / n) if n else "-" for right, n in by_engine.values()]
+        rows.append([family, str(total), *shares])
+    note = "Share of right answers; engine `none` writes without a constraint."
+    return Section("Quality", note, ["tasks", "number", *figures.engines], rows)
+
+
+def _statuses(figures: Figures) -> Section:
+    kinds = sorted(
+        {kind for counts in figures.statuses.values() for kind in counts}, key=lambda k: (k != "ok", k)
+    )
+    rows = [[engine, *(str(figures.statuses[engine][kind]) for kind in kinds)] for engine in figures.engines]
+    note = "How the units ended. A unit over its limits, or whose process died, costs itself alone."
+    return Section("Units", note, ["engine", *kinds], rows if kinds else [])
+
+
+def _facts(figures: Figures) -> list[tuple[str, str]]:
+    options = figures.options
+    seconds = sum(s["last"] - s["started"] for s in figures.sessions)
+    machine: dict[str, Any] = figures.sessions[-1]["environment"] if figures.sessions else {}
+    settings = " ".join(
+        f"{k}={shlex.quote(str(v))}"
+        for k, v in options.items()
+        if k not in ("job", "engines") and v is not None
+    )
+    return [
+        ("Units", f"{figures.done} of {figures.planned}"),
+        ("Time", f"{seconds / 60:.1f} minutes in {len(figures.sessions)} starts"),
+        (
+            "Machine (CPU, cores, Python)",
+            ", ".join(str(machine.get(k, "?")) for k in ("cpu", "cores", "python")),
+        ),
+        ("Commit", f"{machine.get('commit', '?')}{' with changes' if machine.get('dirty') else ''}"),
+        ("Options", settings),
+    ]
+
+
+def _title(figures: Figures) -> str:
+    return "Masks without a model" if figures.options.get("job") == "masks" else "JSONSchemaBench"
+
+
+def to_markdown(figures: Figures) -> str:
+    """The report as Markdown."""
+    parts = [f"# {_title(figures)}", "\n".join(f"- {name}: {value}" for name, value in _facts(figures))]
+    for section in sections(figures):
+        parts += [f"## {section.title}", section.note, markdown_table(section.header, section.rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(figures: Figures) -> str:
+    """The report as one HTML page."""
+    title = _title(figures)
+    facts = "".join(f"<li>{html.escape(n)}: <code>{html.escape(v)}</code></li>" for n, v in _facts(figures))
+    body = [f"<h1>{title}</h1><ul>{facts}</ul>{svg.legend(figures.engines)}"]
+    for section in sections(figures):
+        body.append(f"<h2>{html.escape(section.title)}</h2><p class='note'>{html.escape(section.note)}</p>")
+        body += [*section.plots, _table(section.header, section.rows)]
+    body.append(_failures(figures))
+    when = time.strftime("%Y-%m-%d %H:%M")
+    head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
+    return (
+        f"<!doctype html>\n<html lang='en'><head>{head}<style>{_STYLE}</style></head>\n"
+        f"<body>{''.join(body)}<p class='note'>Written {when}.</p></body></html>\n"
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
+    lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _failures(figures: Figures) -> str:
+    parts = []
+    for engine, found in figures.failures.items():
+        if found:
+            shown = "".join(
+                f"<li><code>{html.escape(name)}</code> {html.escape(why[:240])}</li>"
+                for name, why in found[:_FAILURES]
+            )
+            more = f"<li>and {len(found) - _FAILURES} more</li>" if len(found) > _FAILURES else ""
+            summary = f"{html.escape(engine)}: {len(found)} units failed or invalid, though not cut"
+            parts.append(f"<details><summary>{summary}</summary><ul>{shown}{more}</ul></details>")
+    return f"<h2>Failures</h2>{''.join(parts)}" if parts else ""

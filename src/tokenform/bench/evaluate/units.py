@@ -1,0 +1,198 @@
+"""What a worker process does: a unit of work in, its result out.
+
+Purpose: hold the model and the engines of one process, and run units one after the other.
+Invariant: whatever an engine raises becomes the unit's status; only a hang, a crash or a memory limit ends
+the process, and the pool turns that into the unit's status.
+Rejected: judging here (a validator's slow regular expression would be charged to the engine).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import zlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tokenform.bench.data import Case, Document
+from tokenform.bench.documents import write as write_document
+from tokenform.bench.engines import Engine, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.evaluate.store import Unit, UnitResult
+from tokenform.bench.evaluate.tasks import grade
+from tokenform.bench.measure import measure_case
+from tokenform.bench.suites.judges import Judges
+from tokenform.bench.vocabulary import BenchVocabulary, tekken
+
+_SCHEMA_CHARACTERS = 4000
+_COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."
+
+
+class ModelRunner:
+    """A model, its vocabulary for the engines, and its prompts."""
+
+    def __init__(self, name: str | None) -> None:
+        import torch
+
+        from tokenform.decoding.generator import context_length, read_vocabulary
+        from tokenform.decoding.loop import PlainLoop
+        from tokenform.decoding.prompts import PromptReader
+        from tokenform.engine import tokenizers
+        from tokenform.integrations.models import open_model
+
+        torch.set_num_threads(1)
+        opened = open_model(name)
+        vocabulary = read_vocabulary(opened.model, opened.tokenizer)
+        tokens, special = list(vocabulary.tokens), tokenizers.read(opened.tokenizer).special
+        empty = {i for i, token in enumerate(tokens) if not token}
+        hidden = sorted({i for i in special if i < len(tokens)} | empty | set(vocabulary.eos))
+        self.vocabulary = BenchVocabulary(
+            name or "builtin",
+            [token or f"<empty_{i}>".encode() for i, token in enumerate(tokens)],
+            int(vocabulary.eos[0]),
+            hidden,
+            lambda text: tokenizers.encode(opened.tokenizer, text, specials=False),
+        )
+        self.loop = PlainLoop(opened.model)
+        self._reader = PromptReader(
+            opened.tokenizer, vocabulary, context_length(opened.model), opened.format_prompt
+        )
+        self._own_format = opened.format_prompt is not None
+        self._chat = bool(getattr(opened.tokenizer, "chat_template", None))
+
+    def prompt(self, text: str, schema: Any, *, show_schema: bool) -> list[int]:
+        """The ids of a prompt; the schema is shown as the model's own format does, or as (shortened) text."""
+        shown = None
+        if show_schema and not self._own_format:
+            shown = str(write_document(schema, "compact"))[:_SCHEMA_CHARACTERS]
+        content = text if shown is None else f"{text}\n\n{shown}\n\nDocument:"
+        prompt: Any = (
+            [{"role": "user", "content": content}] if self._chat and not self._own_format else content
+        )
+        return self._reader.read(prompt, SimpleNamespace(schema=schema if show_schema else None))  # type: ignore[arg-type]
+
+    def room(self, ids: list[int], max_tokens: int) -> int:
+        return self._reader.room(ids, max_tokens)
+
+    def text(self, tokens: list[int]) -> str:
+        return b"".join(self.vocabulary.tokens[token] for token in tokens).decode("utf-8", "replace")
+
+
+class Engines:
+    """The engines of a process, each made when it is first asked for."""
+
+    def __init__(self, vocabulary: BenchVocabulary, options: EngineOptions) -> None:
+        self._vocabulary, self._options = vocabulary, options
+        self._made: dict[str, Engine] = {}
+
+    def __getitem__(self, name: str) -> Engine:
+        if name not in self._made:
+            engine = load(name, self._vocabulary, self._options)
+            session = engine.json_schema({"type": "null"}).session()
+            session.fill()  # what is built once in a process is not the first schema's time
+            self._made[name] = engine
+        return self._made[name]
+
+
+def unit_runner(options: Options) -> Callable[[Unit], UnitResult]:
+    """Build, in a worker, the function that runs a unit."""
+    worker = f"{platform.node()}:{os.getpid()}"
+    shared = EngineOptions(options.order, options.whitespace)
+    if options.job == "masks":
+        vocabulary = tekken()
+        engines = Engines(vocabulary, shared)
+        return lambda unit: _guarded(lambda: _mask_unit(unit, engines, vocabulary), worker)
+    runner = ModelRunner(options.model)
+    model_engines = Engines(runner.vocabulary, shared)
+    return lambda unit: _guarded(lambda: _model_unit(unit, model_engines, runner, options), worker)
+
+
+def _guarded(run: Callable[[], UnitResult], worker: str) -> UnitResult:
+    begun = time.perf_counter()
+    try:
+        result = run()
+    except EngineRefused as error:
+        result = UnitResult("refused", str(error)[:500], compile_s=time.perf_counter() - begun)
+    except EngineMissing:
+        raise
+    except Exception as error:  # an engine's own error in the middle of a text
+        result = UnitResult("error", f"{type(error).__name__}: {error}"[:500])
+    result.total_s, result.worker = time.perf_counter() - begun, worker
+    return result
+
+
+def _model_unit(unit: Unit, engines: Engines, runner: ModelRunner, options: Options) -> UnitResult:
+    from tokenform.bench.evaluate.write import write
+
+    engine, case = engines[unit.engine], unit.case
+    prompt = _COVERAGE_PROMPT if case.task is None else str(case.task["prompt"])
+    ids = runner.prompt(prompt, case.schema, show_schema=case.task is None or unit.engine != "none")
+    begun = time.perf_counter()
+    session = engine.json_schema(case.schema).session()
+    compiled = time.perf_counter() - begun
+    written = write(
+        runner.loop,
+        ids,
+        session,
+        runner.vocabulary.eos,
+        len(runner.vocabulary.tokens),
+        max_tokens=runner.room(ids, options.max_tokens),
+        temperature=options.temperature,
+        seed=zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode()),
+    )
+    return UnitResult(
+        "ok",
+        compile_s=compiled,
+        first_token_s=compiled + written.first_token_s,
+        model_s=written.model_s,
+        mask_s=sum(written.step_ns) / 1e9,
+        prompt_tokens=len(ids),
+        tokens=len(written.tokens),
+        forwards=written.forwards,
+        finished=written.finished,
+        text=runner.text(written.tokens),
+        mask_us=[round(ns / 1e3, 2) for ns in written.step_ns],
+    )
+
+
+def _mask_unit(unit: Unit, engines: Engines, vocabulary: BenchVocabulary) -> UnitResult:
+    """Walk the case's documents without a model; the verdict goes into `detail` ("pass", "wrong_accept:
+    ...")."""
+    engine = engines[unit.engine]
+    documents = [Document(data, valid) for data, valid in unit.case.documents or ()]
+    texts = [(vocabulary.encode(write_document(d.data)), d.valid) for d in documents]
+    case = Case(unit.case.case_id, unit.case.schema, tuple(documents))
+    measured = measure_case(lambda: engine.json_schema(case.schema), texts, vocabulary.eos, False)
+    if measured.verdict == "refused":
+        return UnitResult("refused", measured.detail, compile_s=measured.compile_ns / 1e9)
+    return UnitResult(
+        "ok",
+        f"{measured.verdict}: {measured.detail}" if measured.detail else measured.verdict,
+        compile_s=measured.compile_ns / 1e9,
+        first_token_s=measured.first_mask_ns / 1e9,
+        mask_s=sum(measured.cold) / 1e9,
+        tokens=len(measured.cold),
+        mask_us=[round(float(ns) / 1e3, 2) for ns in np.frombuffer(measured.cold, np.uint64)]
+        if measured.cold
+        else [],
+    )
+
+
+JudgeTask = tuple[tuple[str, str, str], Any, str, Any]
+"""(key of the unit, schema, text, right answer or None)."""
+
+
+def judge_runner() -> Callable[[JudgeTask], tuple[bool, bool, bool, dict[str, str | None], bool | None]]:
+    """Build, in a worker, the function that judges a text: (parses, valid, disputed, judges, correct)."""
+
+    def run(task: JudgeTask) -> tuple[bool, bool, bool, dict[str, str | None], bool | None]:
+        _, schema, text, answer = task
+        judgement = Judges(schema).judge(text)
+        correct = None if answer is None else grade(answer, text)
+        return judgement.parses, judgement.valid, judgement.disputed, judgement.verdicts, correct
+
+    return run

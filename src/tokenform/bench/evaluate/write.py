@@ -1,0 +1,116 @@
+"""Writing one text with a model under an engine's masks, and timing it.
+
+Purpose: one decoding loop for all engines, so that what differs between them is the engine alone.
+Invariant: a token is drawn from the model's logits under the engine's mask; the text ends at an EOS token, or
+is cut at `max_tokens` where the engine keeps no budget. An engine whose mask is empty, or that refuses a
+token of its own mask, has failed.
+Complexity: one forward pass a token, through the key-value cache.
+Rejected: each engine's own generation loop (their overheads beside the masks would be compared instead).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from tokenform.bench.engines import Session
+from tokenform.decoding.loop import Loop
+from tokenform.masking import apply_mask_
+
+
+class EngineFailed(RuntimeError):
+    """The engine broke off a text: an empty mask, or a token refused that its mask had."""
+
+
+@dataclass
+class Written:
+    """A text and its times.
+
+    Attributes:
+        first_token_s: seconds from the beginning of `write` to the first token.
+        model_s: seconds in forward passes.
+        step_ns: nanoseconds of mask + advance for each token.
+        finished: ended by an EOS token.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    first_token_s: float = 0.0
+    model_s: float = 0.0
+    step_ns: list[int] = field(default_factory=list)
+    forwards: int = 0
+    finished: bool = False
+
+
+@torch.inference_mode()
+def write(
+    loop: Loop,
+    prompt: Sequence[int],
+    session: Session,
+    eos: int,
+    size: int,
+    *,
+    max_tokens: int,
+    temperature: float,
+    seed: int,
+) -> Written:
+    """Write a text of at most `max_tokens` tokens after the prompt.
+
+    Raises:
+        EngineFailed: the engine got stuck.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    written, begun = Written(), time.perf_counter()
+    clock = time.perf_counter_ns
+    mask = torch.from_numpy(session.row.view("int32"))
+    logits = loop.prefill([prompt])
+    written.model_s, written.forwards = time.perf_counter() - begun, 1
+    for left in range(max_tokens, -1, -1):
+        started = clock()
+        session.fill()
+        spent = clock() - started
+        if left == 0:
+            written.step_ns.append(spent)
+            written.finished = session.allows(eos)
+            return written
+        token = _draw(logits[:, :size], mask, temperature, draw)
+        if token != eos and session.fits is not None and session.fill_within is not None:
+            started = clock()
+            fits = session.fits(token, left)
+            if not fits:
+                session.fill_within(left)
+            spent += clock() - started
+            if not fits:
+                token = _draw(logits[:, :size], mask, temperature, draw)
+        if not written.tokens:
+            written.first_token_s = time.perf_counter() - begun
+        if token == eos:
+            written.step_ns.append(spent)
+            written.finished = True
+            return written
+        started = clock()
+        if session.advance(token) is False:
+            raise EngineFailed(
+                f"advance refuses token {token}, which the mask has, after {len(written.tokens)} tokens"
+            )
+        written.step_ns.append(spent + clock() - started)
+        written.tokens.append(token)
+        if left > 1 or session.fits is None:
+            before = time.perf_counter()
+            logits = loop.step([0], [token])
+            written.model_s += time.perf_counter() - before
+            written.forwards += 1
+    return written
+
+
+def _draw(logits: torch.Tensor, mask: torch.Tensor, temperature: float, draw: torch.Generator) -> int:
+    """A token of the masked law at the temperature; greedy at 0."""
+    masked = apply_mask_(logits.double().cpu(), mask.unsqueeze(0))
+    best = masked.max()
+    if best == -torch.inf:
+        raise EngineFailed("the mask is empty")
+    if temperature == 0:
+        return int(masked.argmax())
+    return int(torch.multinomial(torch.softmax(masked[0] / temperature, -1), 1, generator=draw))

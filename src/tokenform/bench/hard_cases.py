@@ -1,0 +1,166 @@
+"""The hard cases: schemas and grammars that are known to be slow somewhere, with valid texts to walk.
+
+Purpose: the list behind `benchmarks/hardcases.py`, the table of engines side by side.
+Invariant: every case carries texts that satisfy it.
+Source: the shapes that public issue trackers report as slow (bounded repeats, large enums, many optional
+properties, deep nesting, long `$ref` chains, grammars spelled by the character).
+Rejected: random schemas (they are MaskBench's part; these are built to hit one weakness each).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class HardCase:
+    """A constraint that is known to be slow somewhere, with valid texts to walk.
+
+    Attributes:
+        dialects: a context-free grammar by dialect, instead of a schema.
+    """
+
+    name: str
+    schema: Any
+    texts: list[str]
+    dialects: dict[str, str] | None = None
+
+
+def object_schema(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **more}
+
+
+def _array_case(depth: int) -> HardCase:
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
+    return HardCase(f"arrays nested {depth} deep", schema, ["[" * depth + "]" * depth])
+
+
+def reference_chain(length: int) -> dict[str, Any]:
+    definitions: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(length)}
+    definitions[f"d{length}"] = {"type": "string"}
+    return {"$ref": "#/$defs/d0", "$defs": definitions}
+
+
+def _one_of(branches: int) -> HardCase:
+    options = [
+        object_schema(
+            {"kind": {"const": f"kind{i}"}, f"value{i}": {"type": "integer"}}, required=["kind", f"value{i}"]
+        )
+        for i in range(branches)
+    ]
+    texts = [json.dumps({"kind": f"kind{i}", f"value{i}": i}) for i in (0, branches // 2, branches - 1)]
+    return HardCase(f"oneOf of {branches} with a discriminator", {"oneOf": options}, texts)
+
+
+def _character_string(letters: str, text: str) -> HardCase:
+    choice = " | ".join(f'"{letter}"' for letter in letters)
+    lark = f'start: "\\"" char* "\\""\nchar: {choice}\n'
+    ebnf = f'root ::= "\\"" char* "\\""\nchar ::= {choice}\n'
+    name = f"string spelled character by character, {len(letters)} letters"
+    return HardCase(name, None, [json.dumps(text)], {"lark": lark, "ebnf": ebnf})
+
+
+def _right_recursion(length: int) -> HardCase:
+    lark = 'start: item\nitem: "ab," item | "end"\n'
+    ebnf = 'root ::= item\nitem ::= "ab," item | "end"\n'
+    dialects = {"lark": lark, "ebnf": ebnf}
+    return HardCase(f"right recursion, {3 * length:,} characters", None, ["ab," * length + "end"], dialects)
+
+
+def hard_cases() -> list[HardCase]:
+    """The hard cases, quick ones first."""
+    long_text = json.dumps("It was the best of times, it was the worst of times. " * 3)
+    words = [f"word-{i:06d}" for i in range(100_000)]
+    cases = [
+        HardCase(
+            "string, 10..200 characters", {"type": "string", "minLength": 10, "maxLength": 200}, [long_text]
+        ),
+        HardCase(
+            "maxLength: 100000",
+            {"type": "string", "maxLength": 100_000},
+            [json.dumps("lorem ipsum dolor " * 400)],
+        ),
+        HardCase(
+            "minLength: 2000", {"type": "string", "minLength": 2000}, [json.dumps("lorem ipsum dolor " * 120)]
+        ),
+        HardCase(
+            "pattern with {1,500}",
+            {"type": "string", "pattern": "^[a-z ]{1,500}$"},
+            [json.dumps("some words " * 40)],
+        ),
+        HardCase(
+            "pattern ([a-z]+-){3,80}[0-9]+",
+            {"type": "string", "pattern": "^([a-z]+-){3,80}[0-9]+$"},
+            [json.dumps("alpha-beta-gamma-" * 20 + "77")],
+        ),
+        HardCase(
+            "unanchored pattern, maxLength 4000",
+            {"type": "string", "pattern": "(foo|bar)[0-9]{3}", "maxLength": 4000},
+            [json.dumps("and so it went on " * 60 + "foo123" + " to the end" * 20)],
+        ),
+        HardCase(
+            "array of 1..1000 integers",
+            {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 1000},
+            [json.dumps(list(range(1000)))],
+        ),
+        HardCase(
+            "integer 0..999999999999",
+            {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 999_999_999_999}},
+            [json.dumps([3**k for k in range(25)])],
+        ),
+    ]
+    for count in (1_000, 10_000, 100_000):
+        cases.append(
+            HardCase(
+                f"enum of {count:,}",
+                {"enum": words[:count]},
+                [json.dumps(words[i]) for i in (0, count // 2, count - 1)],
+            )
+        )
+    for count in (200, 2_000):
+        schema = object_schema({f"property_{i}": {"type": "integer"} for i in range(count)})
+        chosen = {f"property_{i}": i for i in range(0, count, max(1, count // 40))}
+        cases.append(HardCase(f"{count:,} optional properties, open", schema, [json.dumps(chosen)]))
+        cases.append(
+            HardCase(
+                f"{count:,} optional properties, closed",
+                {**schema, "additionalProperties": False},
+                [json.dumps(chosen)],
+            )
+        )
+    everything = [f"field_{i}" for i in range(200)]
+    cases.append(
+        HardCase(
+            "200 required properties",
+            object_schema({k: {"type": "boolean"} for k in everything}, required=everything),
+            [json.dumps(dict.fromkeys(everything, True))],
+        )
+    )
+    cases += [_one_of(50), _one_of(400)]
+    lower = "abcdefghijklmnopqrstuvwxyz"
+    cases.append(_character_string(lower + " ", "the quick brown fox jumps over the lazy dog " * 8))
+    cases.append(
+        _character_string(
+            lower + lower.upper() + " .,;:!?", "The quick brown fox. Jumps over, the lazy dog! " * 8
+        )
+    )
+    cases.append(_right_recursion(800))
+    cases += [_array_case(200), _array_case(400), _array_case(2_000)]
+    for length in (50, 5_000, 50_000):
+        cases.append(HardCase(f"$ref chain of {length:,}", reference_chain(length), [json.dumps("here")]))
+    wide = {
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"type": "object", "required": [f"k{i}"], "properties": {f"k{i}": {}}} for i in range(30)
+            ]
+        },
+    }
+    cases.append(
+        HardCase(
+            "anyOf of 30 overlapping objects", wide, [json.dumps([{f"k{i}": [i, str(i)]} for i in range(30)])]
+        )
+    )
+    return cases

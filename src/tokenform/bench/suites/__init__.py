@@ -1,0 +1,4 @@
+"""Judges that run over whole data sets: the official test suite, random walks, re-spellings, hostile schemas.
+
+`python -m tokenform.bench.suites official|walks|respell|hostile`
+"""

@@ -1,0 +1,134 @@
+"""Command line of the judges; see each subcommand's `--help`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tokenform.bench.data import DRAFTS
+from tokenform.bench.maskcheck import add_data_arguments, select
+from tokenform.bench.suites import hostile, official, walks
+from tokenform.bench.tables import text_table
+from tokenform.bench.workers import run_tasks
+
+BASELINE = Path(__file__).resolve().parents[4] / "tests" / "suites" / "baseline.json"
+
+
+def run_official(arguments: argparse.Namespace) -> int:
+    verdicts = official.run(arguments.drafts.split(","), only=arguments.only, workers=arguments.workers)
+    for v in verdicts:
+        if v.kind != "pass" and (arguments.all or v.required):
+            print(f"{v.kind:8s} {v.id} {v.right}/{v.total}  {v.detail[: arguments.width]}")
+    rows = [
+        [f"{draft} {name}", str(right), str(total), f"{100 * right / total:.2f} %", str(groups), str(counts)]
+        for draft, name, right, total, groups, counts in official.summary(verdicts)
+    ]
+    print(text_table(["tests", "right", "of", "share", "groups", "by kind"], rows))
+    if arguments.only or arguments.drafts != ",".join(DRAFTS):
+        return 0
+    worse = (
+        official.worse(verdicts, official.read_baseline(arguments.baseline))
+        if arguments.baseline.exists()
+        else []
+    )
+    for v in worse:
+        print(f"WORSE than the baseline: {v.id} {v.kind} {v.detail[: arguments.width]}")
+    if arguments.record:
+        if worse and not arguments.force:
+            print("not recorded: --force records a worse baseline")
+            return 1
+        official.record(verdicts, arguments.baseline)
+        print(f"recorded: {arguments.baseline}")
+    return 1 if worse else 0
+
+
+def _run_reports(
+    arguments: argparse.Namespace, factory: Callable[..., Callable[[Any], Any]], parameters: tuple[Any, ...]
+) -> int:
+    kinds: Counter[str] = Counter()
+    done = tokens = refused = 0
+    stream = run_tasks(
+        select(arguments),
+        factory,
+        parameters,
+        workers=arguments.workers,
+        timeout=arguments.timeout,
+        memory_bytes=4 << 30,
+    )
+    for number, (case, outcome) in enumerate(stream, 1):
+        if outcome.status != "ok":
+            kinds[outcome.status] += 1
+            print(f"{outcome.status}  {case.id}  {outcome.detail}", flush=True)
+            continue
+        report = outcome.value
+        done, tokens, refused = done + report.done, tokens + report.tokens, refused + bool(report.refused)
+        for kind, detail in report.violations:
+            kinds[kind] += 1
+            print(f"{kind}  {report.id}  {detail[: arguments.width]}", flush=True)
+        if number % 50 == 0:
+            print(f"\r{number} schemas, {done} done, {dict(kinds)}", end="", file=sys.stderr, flush=True)
+    print(f"\n{done} done, {tokens:,} tokens, {refused} schemas refused, violations: {dict(kinds) or 'none'}")
+    return 1 if sum(n for kind, n in kinds.items() if kind != "disputed") else 0
+
+
+def run_walks(arguments: argparse.Namespace) -> int:
+    options = {"order": arguments.order, "whitespace": arguments.whitespace}
+    return _run_reports(arguments, walks.walker, (arguments.walks, arguments.longest, options))
+
+
+def run_respell(arguments: argparse.Namespace) -> int:
+    return _run_reports(arguments, walks.respeller, (arguments.spellings,))
+
+
+def run_hostile(arguments: argparse.Namespace) -> int:
+    verdicts = hostile.run(arguments.only, timeout=arguments.timeout, workers=arguments.workers)
+    for v in verdicts:
+        if arguments.all or not v.harmless:
+            print(f"{v.kind:14s} {v.seconds:7.2f} s  {v.name}  {v.detail[: arguments.width]}")
+    print(dict(Counter(v.kind for v in verdicts)))
+    return 0 if all(v.harmless for v in verdicts) else 1
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m tokenform.bench.suites")
+    commands = top.add_subparsers(required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text)
+        sub.set_defaults(run=run)
+        sub.add_argument("--workers", type=int, default=2)
+        sub.add_argument("--width", type=int, default=300, help="characters of each detail")
+        return sub
+
+    sub = command("official", run_official, "the JSON-Schema-Test-Suite, against the baseline")
+    sub.add_argument("--drafts", default=",".join(DRAFTS))
+    sub.add_argument("--only", help="groups whose id holds this text")
+    sub.add_argument("--all", action="store_true", help="list failing optional groups too")
+    sub.add_argument("--baseline", type=Path, default=BASELINE)
+    sub.add_argument("--record", action="store_true", help="record the result as the baseline")
+    sub.add_argument("--force", action="store_true", help="record it even where it is worse")
+    sub = command("walks", run_walks, "random walks along the masks, judged by two validators")
+    add_data_arguments(sub)
+    sub.add_argument("--walks", type=int, default=5, help="walks a schema")
+    sub.add_argument("--longest", type=int, default=120, help="tokens beyond the least number")
+    sub.add_argument("--order", default="declared")
+    sub.add_argument("--whitespace", default="any")
+    sub.add_argument("--timeout", type=float, default=60.0)
+    sub = command("respell", run_respell, "valid documents in random spellings and tokenisations")
+    add_data_arguments(sub)
+    sub.add_argument("--spellings", type=int, default=20, help="spellings a document")
+    sub.add_argument("--timeout", type=float, default=60.0)
+    sub = command("hostile", run_hostile, "schemas that hurt")
+    sub.add_argument("--only", help="schemas whose name holds this text")
+    sub.add_argument("--all", action="store_true", help="list the harmless ones too")
+    sub.add_argument("--timeout", type=float, default=10.0)
+    return top
+
+
+if __name__ == "__main__":
+    options = parser().parse_args()
+    sys.exit(options.run(options))

@@ -1,0 +1,213 @@
+"""Worker processes with limits: a task that hangs, crashes or eats memory costs that task alone.
+
+Purpose: run `handler(task)` for many tasks in a few long-lived processes, and say for each how it ended.
+Invariant: every task gets exactly one `Outcome`; a worker that was killed is replaced; when the parent dies,
+its workers die with it (even in the middle of a call that never returns).
+Complexity: one pipe round trip (about 0.1 ms) a task; a killed worker costs the start of a new one.
+Rejected: `concurrent.futures` (one dead worker breaks the pool, no timeouts that end anything); RLIMIT_AS (it
+counts address space, so that an engine with a large reservation dies without need, and a failed allocation
+aborts without a word).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["ok", "error", "timeout", "memory", "crash"]
+_POLL_SECONDS = 0.05
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a task ended.
+
+    Attributes:
+        status: "ok", "error" (the handler raised), "timeout", "memory" (over the limit), "crash" (the process
+        died).
+        value: what the handler returned, for "ok".
+        detail: the error, signal or limit in words, for the others.
+        seconds: wall-clock seconds from hand-over to answer.
+        peak_bytes: largest resident size that was seen while the task ran (0 where /proc is missing).
+    """
+
+    status: Status
+    value: Any = None
+    detail: str = ""
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+def _serve(
+    pipe: Connection, factory: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]
+) -> None:
+    """The worker's loop: build the handler, then answer tasks until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    try:
+        handler = factory(*arguments)
+    except BaseException as error:
+        pipe.send(("failed", f"{type(error).__name__}: {error}"))
+        return
+    pipe.send(("ready", os.getpid()))
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = ("ok", handler(task))
+        except BaseException as error:  # a Rust panic is a BaseException; it must not end the worker
+            answer = ("error", f"{type(error).__name__}: {error}"[:2000])
+        try:
+            pipe.send(answer)
+        except (BrokenPipeError, OSError):
+            return
+
+
+class _Worker:
+    """One process, its pipe, and the task that it has in hand."""
+
+    def __init__(self, factory: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, far = context.Pipe()
+        self.process = context.Process(target=_serve, args=(far, factory, arguments), daemon=True)
+        self.process.start()
+        far.close()
+        self.ready = False
+        self.task: Any = None
+        self.busy = False
+        self.since = 0.0
+        self.peak = 0
+
+    def resident_bytes(self) -> int:
+        try:
+            pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def give(self, task: Any) -> None:
+        self.task, self.busy, self.since, self.peak = task, True, time.monotonic(), 0
+        self.pipe.send(task)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+class WorkerStartError(RuntimeError):
+    """The handler could not be built in the worker process."""
+
+
+def run_tasks(
+    tasks: Iterable[Any],
+    factory: Callable[..., Callable[[Any], Any]],
+    arguments: tuple[Any, ...] = (),
+    *,
+    workers: int = 2,
+    timeout: float = 60.0,
+    memory_bytes: int | None = None,
+    fresh: bool = False,
+) -> Iterator[tuple[Any, Outcome]]:
+    """Run `factory(*arguments)(task)` for each task and yield (task, outcome) as they end, in any order.
+
+    Args:
+        factory: importable function that builds the handler inside the worker.
+        timeout: seconds a task may take before its worker is killed.
+        memory_bytes: resident size at which a worker is killed; None is no limit.
+        fresh: a new process for each task.
+
+    Raises:
+        WorkerStartError: the factory itself raised.
+    """
+    source = iter(tasks)
+    waiting: deque[Any] = deque()  # handed back by a worker that died idle, or read ahead
+    pool = [_Worker(factory, arguments) for _ in range(workers)]
+    try:
+        while True:
+            for index, worker in enumerate(pool):
+                if not worker.ready or worker.busy:
+                    continue
+                if not waiting:
+                    waiting.extend(islice(source, 1))
+                if not waiting:
+                    break
+                try:
+                    worker.give(waiting[0])
+                    waiting.popleft()
+                except (BrokenPipeError, OSError):  # it died while idle: the task is not to blame
+                    worker.busy = False
+                    worker.end()
+                    pool[index] = _Worker(factory, arguments)
+            if not waiting and not any(worker.busy or not worker.ready for worker in pool):
+                return
+            wait([worker.pipe for worker in pool], _POLL_SECONDS)
+            for index, worker in enumerate(pool):
+                outcome = _look(worker, timeout, memory_bytes)
+                if outcome is None:
+                    continue
+                worker.busy = False
+                if fresh or outcome.status not in ("ok", "error"):
+                    worker.end()
+                    pool[index] = _Worker(factory, arguments)
+                yield worker.task, outcome
+    finally:
+        for worker in pool:
+            worker.end()
+
+
+def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome | None:
+    """What the worker has to say now; None if nothing."""
+    seconds = time.monotonic() - worker.since
+    if worker.busy:
+        resident = worker.resident_bytes()
+        worker.peak = max(worker.peak, resident)
+        if memory_bytes is not None and resident > memory_bytes:
+            return Outcome("memory", None, f"over {memory_bytes >> 20} MiB", seconds, worker.peak)
+    if worker.pipe.poll():
+        try:
+            kind, value = worker.pipe.recv()
+        except (EOFError, OSError):
+            return _death(worker, seconds)
+        if kind == "failed":
+            raise WorkerStartError(value)
+        if kind == "ready":
+            worker.ready = True
+            return None
+        return Outcome(
+            kind, value if kind == "ok" else None, value if kind == "error" else "", seconds, worker.peak
+        )
+    if worker.busy and not worker.process.is_alive():
+        return _death(worker, seconds)
+    if worker.busy and seconds > timeout:
+        return Outcome("timeout", None, f"over {timeout:g} s", seconds, worker.peak)
+    return None
+
+
+def _death(worker: _Worker, seconds: float) -> Outcome | None:
+    worker.process.join(1.0)
+    code = worker.process.exitcode
+    if not worker.busy and worker.ready:  # idle: found out, and replaced, when it is given a task
+        time.sleep(_POLL_SECONDS)
+        return None
+    if not worker.busy:
+        raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
+    name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+    return Outcome("crash", None, name, seconds, worker.peak)

@@ -1,0 +1,60 @@
+"""Reads the finished weights: `load()` and `load_draft()`.
+
+Purpose: the built-in model and its tokenizer, from the package's own folder.
+Invariant: no network; each is read once for each process and shared.  The weights are stored in
+bfloat16 and computed with in float32, which is faster on CPUs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tokenform.errors import ModelError
+
+WEIGHTS = Path(__file__).with_name("weights")
+
+
+def read_tokenizer(folder: Path) -> Any:
+    """The `PreTrainedTokenizerFast` that lies in a folder."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
+def read(folder: Path) -> tuple[Any, Any]:
+    """The model and the tokenizer that lie in a folder."""
+    if not (folder / "model.safetensors").exists():
+        raise ModelError(
+            f"the built-in model has no weights in {folder}: reinstall the package, "
+            "or make them with `python -m tokenform.builtin.train`"
+        )
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    return model.eval(), read_tokenizer(folder)
+
+
+@lru_cache(maxsize=1)
+def load() -> tuple[Any, Any]:
+    """The built-in model and its tokenizer.
+
+    Returns:
+        A `LlamaForCausalLM` on the CPU in float32, in evaluation mode, and its tokenizer.
+
+    Raises:
+        ModelError: the package holds no weights.
+    """
+    return read(WEIGHTS / "model")
+
+
+@lru_cache(maxsize=1)
+def load_draft() -> tuple[Any, Any]:
+    """The draft model, with the same tokenizer as `load()`.
+
+    Raises:
+        ModelError: the package holds no weights.
+    """
+    return read(WEIGHTS / "draft")

@@ -1,0 +1,298 @@
+"""The command `tokenform`: generate, check, explain, demo.
+
+Purpose: the library's main jobs from a shell.
+Invariant: exit code 0: done, or accepted; 1: refused (the document, or a constraint that can't be met);
+2: bad input or usage.  An error is one sentence on standard error; standard output holds results alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tokenform import errors
+from tokenform.engine import Grammar, Vocabulary
+from tokenform.frontends import choice, from_type, json_schema, regex
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
+
+_REFUSALS = (
+    errors.UnsupportedSchema,
+    errors.UnsatisfiableSchema,
+    errors.UnsatisfiableGrammar,
+    errors.UnsupportedRegex,
+    errors.LimitExceeded,
+    errors.BudgetTooSmall,
+    errors.SamplingError,
+)
+
+SchemaOption = Annotated[
+    str | None, typer.Option("--schema", "-s", help="A JSON Schema file, or a type as module:Name.")
+]
+RegexOption = Annotated[
+    str | None, typer.Option("--regex", "-r", help="A pattern that the whole text matches.")
+]
+ChoicesOption = Annotated[
+    list[str] | None, typer.Option("--choices", "-c", help="One of the texts; repeat it.")
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", "-m", help="A Hugging Face model by path or name; default: built in."),
+]
+OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
+WhitespaceOption = Annotated[str, typer.Option(help="compact, spaced, indent or any.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def generate(
+    prompt: Annotated[
+        str | None, typer.Argument(help="The prompt; standard input where it is left out.")
+    ] = None,
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    model: ModelOption = None,
+    n: Annotated[int, typer.Option("-n", help="How many texts.")] = 1,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    top_p: Annotated[float, typer.Option()] = 1.0,
+    seed: Annotated[int | None, typer.Option()] = None,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
+    order: OrderOption = "declared",
+    whitespace: WhitespaceOption = "spaced",
+    as_json: JsonOption = False,
+) -> None:
+    """Write text that a schema, type, pattern or list of choices accepts."""
+    with reported():
+        grammar = constraint(schema, pattern, choices, order=order, whitespace=whitespace)
+        from tokenform.integrations.generation import generate as write
+
+        options: dict[str, Any] = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "max_tokens": max_tokens,
+        }
+        text = prompt if prompt is not None else sys.stdin.read()
+        results = write([text], grammar=grammar, model=model, n=n, **options)[0]
+        for result in results if n > 1 else [results]:
+            typer.echo(json.dumps(described(result), ensure_ascii=False) if as_json else result.text)
+
+
+@app.command()
+def check(
+    document: Annotated[str | None, typer.Argument(help="A file; standard input for - or none.")] = None,
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    order: OrderOption = "any",
+    whitespace: WhitespaceOption = "any",
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
+    with reported():
+        spelling = "any" if whitespace == "any" else "canonical"
+        grammar = constraint(
+            schema, pattern, choices, order=order, whitespace=whitespace, numbers=spelling, strings=spelling
+        )
+        piped = document in (None, "-")
+        data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
+        verdict = grammar.compile(byte_vocabulary()).check(data)
+    if verdict is None:
+        typer.echo('{"accepted": true}' if as_json else "accepted")
+        return
+    offset, expected, pointer = verdict
+    line, column = data.count(b"\n", 0, offset) + 1, offset - (data.rfind(b"\n", 0, offset) + 1) + 1
+    if as_json:
+        place = {"byte": offset, "line": line, "column": column, "expected": expected, "pointer": pointer}
+        typer.echo(json.dumps({"accepted": False} | place))
+    else:
+        found = "the end" if offset >= len(data) else repr(data[offset : offset + 1].decode("latin-1"))
+        where = f" (schema at {pointer or '/'})" if pointer is not None else ""
+        typer.echo(
+            f"refused at byte {offset}, line {line}, column {column}: "
+            f"found {found}, expected {' or '.join(expected) or 'nothing more'}{where}"
+        )
+    raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    text: Annotated[str, typer.Argument(help="A text, or its beginning, to walk along.")] = "",
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
+    ] = None,
+    order: OrderOption = "declared",
+    whitespace: WhitespaceOption = "spaced",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the grammar, the states along a text, and the size of each state's mask."""
+    with reported():
+        grammar = constraint(schema, pattern, choices, order=order, whitespace=whitespace)
+        vocabulary, tokens = tokens_of(text, model)
+        steps = list(walked(grammar, vocabulary, tokens))
+    stopped = len(steps) <= len(tokens)
+    if as_json:
+        typer.echo(
+            json.dumps({"grammar": grammar.source, "report": grammar.report, "steps": steps}, default=str)
+        )
+    else:
+        typer.echo(f"grammar   {grammar.source}")
+        for line in grammar.report or ["exact: nothing ignored, nothing loosened"]:
+            typer.echo(f"report    {line}")
+        typer.echo(f"{'after':<24} {'state':>6} {'mask':>7} {'to end':>6}  end?  in")
+        for step in steps:
+            end = "yes" if step["accepting"] else "no"
+            shown = "?" if step["distance"] is None else step["distance"]
+            columns = f"{step['after']!r:<24} {step['state']:>6} {step['allowed']:>7} {shown:>6}"
+            typer.echo(f"{columns}  {end:<4}  {step['place']}")
+    if stopped:
+        refused = vocabulary.tokens[tokens[len(steps) - 1]]
+        typer.echo(f"refused: {refused.decode('utf-8', 'replace')!r} can't follow", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def demo(as_json: JsonOption = False) -> None:
+    """Write a document for a real schema with the built-in model, and say what it cost."""
+    with reported():
+        from tokenform.integrations.demonstration import PROMPT, SCHEMA, demonstrate
+
+        result, verdict = demonstrate()
+    if as_json:
+        typer.echo(json.dumps(described(result) | {"valid": verdict is None}, ensure_ascii=False))
+    else:
+        stats = result.stats
+        typer.echo(f"prompt    {PROMPT}")
+        typer.echo(f"schema    {', '.join(SCHEMA['properties'])}")
+        typer.echo(f"document  {result.text}")
+        typer.echo(f"judged    {'valid' if verdict is None else verdict} (by the package jsonschema)")
+        masks = 1e6 * stats.seconds_mask / max(stats.tokens, 1)
+        typer.echo(
+            f"figures   {stats.tokens} tokens in {stats.forwards} forward passes; "
+            f"model {stats.seconds_model:.2f} s, masks {masks:.0f} µs a token; "
+            f"log-probability {result.logprob:.1f}"
+        )
+    if verdict is not None:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Errors of the library as one sentence on standard error and an exit code."""
+    try:
+        yield
+    except errors.TokenformError as error:
+        place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
+        typer.echo(f"tokenform: {error}{place}", err=True)
+        raise typer.Exit(1 if isinstance(error, _REFUSALS) else 2) from None
+
+
+def constraint(schema: str | None, pattern: str | None, choices: list[str] | None, **options: Any) -> Grammar:
+    """The grammar of the one constraint that the command line gives."""
+    given = [
+        name for name, value in (("--schema", schema), ("--regex", pattern), ("--choices", choices)) if value
+    ]
+    if schema is None and pattern is None and not choices:
+        raise errors.OptionError("no constraint is given; pass --schema, --regex or --choices.")
+    if len(given) > 1:
+        raise errors.OptionError(f"{' and '.join(given)} are given; pass one constraint.")
+    if pattern is not None:
+        return regex(pattern)
+    if choices:
+        return choice(choices)
+    assert schema is not None
+    if ":" in schema and not Path(schema).exists():
+        return from_type(named_type(schema), **options)
+    try:
+        text = read_file(schema).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise errors.InvalidSchema(f"{schema} is not UTF-8 (byte {error.start}).") from None
+    return json_schema(text, **options)
+
+
+def named_type(name: str) -> Any:
+    """The object that `module:Name` names; modules of the working folder are found."""
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise errors.OptionError(f"{name!r} can't be imported: {error}.") from None
+    finally:
+        sys.path.remove("")
+    return found
+
+
+def read_file(path: str | None) -> bytes:
+    """The bytes of a file."""
+    try:
+        return Path(path or "").read_bytes()
+    except OSError as error:
+        raise errors.OptionError(f"{path!r} can't be read: {error.strerror or error}.") from None
+
+
+def byte_vocabulary() -> Vocabulary:
+    """The 256 bytes and an end."""
+    return Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
+
+
+def tokens_of(text: str, model: str | None) -> tuple[Vocabulary, list[int]]:
+    """A vocabulary and the text in its tokens: those of a model, or bytes."""
+    if model is None:
+        return byte_vocabulary(), list(text.encode())
+    from tokenform.engine import tokenizers
+    from tokenform.integrations.generation import Generator
+
+    writer = Generator(None if model == "builtin" else model)
+    return writer.vocabulary, tokenizers.encode(writer.tokenizer, text, specials=False)
+
+
+def walked(grammar: Grammar, vocabulary: Vocabulary, tokens: list[int]) -> Iterator[dict[str, Any]]:
+    """The states along the tokens, as far as they are allowed."""
+    automaton = grammar.compile(vocabulary)
+    state, after = automaton.start, b""
+    for token in [*tokens, None]:
+        yield {
+            "after": after.decode("utf-8", "replace"),
+            "state": state,
+            "allowed": len(automaton.allowed_tokens(state)),
+            "accepting": automaton.is_accepting(state),
+            "distance": automaton.distance(state),
+            "forced": automaton.forced_bytes(state).decode("utf-8", "replace"),
+            "place": automaton.describe(state),
+        }
+        if token is None or not automaton.allows(state, token):
+            return
+        state, after = automaton.advance(state, token), vocabulary.tokens[token]
+
+
+def described(result: Any) -> dict[str, Any]:
+    """A result as JSON."""
+    return {
+        "text": result.text,
+        "tokens": result.tokens,
+        "logprob": result.logprob,
+        "stats": vars(result.stats),
+    }
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,9 @@
+"""Writing texts with a model under constraints: prompts, the loop, samplers, results."""
+
+from __future__ import annotations
+
+from tokenform.decoding.generator import Generator
+from tokenform.decoding.results import Result, Stats
+from tokenform.decoding.samplers import Local
+
+__all__ = ["Generator", "Local", "Result", "Stats"]

@@ -1,0 +1,169 @@
+"""CARS: exact rejection sampling that learns which prefixes are hopeless.
+
+A walk draws a ∝ f(a|u)·θ(ua) where the trie knows u, and from the model itself where it doesn't; a forbidden token
+ends the walk, its θ becomes 0, and the next walk starts.  All accepted texts x have the same ratio f(x)/q(x) = U, so
+every draw is exactly the target, from the first one on; the rate of acceptance is Z/U and rises while U falls to Z.
+Source: "Constrained adaptive rejection sampling", 2025.
+
+Invariants: a walk's law is that of the trie at its start (see `descent`); capping the number of walks leaves draws exact,
+stopping within a walk would not.  A potential with an upper bound B is one more rejection, with chance Φ(x)/B.
+
+`learn` names the special cases:  "masks" (CARS: all forbidden tokens of a visited prefix at once) · "rejected"
+(adaptive rejection: only the token that was refused) · "first" (the first token is masked, the rest plain) ·
+"none" (plain rejection).  With a predicate, "masks" can only learn what was refused.
+Cost: 1 + expected rejections, each of them few tokens long: a walk ends at its first forbidden token.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tokenform.decoding.aligned.descent import descend
+from tokenform.decoding.aligned.explore import EVERY, explore
+from tokenform.decoding.aligned.lookahead import prefetch
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import Tokens
+from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.streams import Purpose, fresh_seed, stream
+from tokenform.decoding.aligned.trie import Trie
+from tokenform.errors import OptionError, SamplingError
+
+LEARNING = ("masks", "rejected", "first", "none")
+
+
+class CARS(AlignedSampler):
+    """See the module's header.
+
+    Args:
+        learn: "masks", "rejected", "first" or "none".
+        trie: a trie to start from (it goes on learning); None starts afresh in each call.
+        limit_bytes: bound on a fresh trie's memory.
+        explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model call.
+        lookahead: walks whose model calls are batched; never changes a draw.
+        max_attempts: walks for one draw before SamplingError.
+    """
+
+    def __init__(
+        self,
+        *,
+        learn: str = "masks",
+        trie: Trie | None = None,
+        limit_bytes: int = 512 << 20,
+        explore: int = 1,
+        lookahead: int = 8,
+        max_attempts: int = 100_000,
+        **common: object,
+    ) -> None:
+        super().__init__(**common)  # type: ignore[arg-type]
+        if learn not in LEARNING:
+            raise OptionError(f"learn is {learn!r}; it must be one of {', '.join(LEARNING)}")
+        if self.power < 1:
+            raise OptionError(f"power is {self.power}; CARS needs at least 1, else steps have more mass than 1 (use SMC)")
+        if self.potential is not None and self.potential.log_bound is None:
+            raise OptionError("CARS can take a potential only if it has an upper bound; give one by log_bound=")
+        if trie is not None and trie.restricted != (learn == "masks"):
+            raise OptionError("this trie was learned with another `learn`; use a fresh one")
+        self.learn, self.trie, self.limit_bytes = learn, trie, limit_bytes
+        self.explore, self.lookahead, self.max_attempts = explore, lookahead, max_attempts
+
+    def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
+        """n independent draws from exactly the target; all weights are equal."""
+        if self.trie is not None:
+            self.trie.belongs_to(problem)
+        run = _Run(self, problem, fresh_seed() if seed is None else seed)
+        before = problem.counts()
+        draws = [self._one(run) for _ in range(n)]
+        sample = Sample(draws, problem.target, exact=True, log_z=run.log_z(), trie=run.trie)
+        if self.learn == "masks" and problem.potential is None:
+            sample.certificate = run.trie.certificate()
+            sample.log_z = sharper(run.log_z(), sample.certificate)
+        sample.counts = problem.counts() - before
+        sample.counts.attempts, sample.counts.tokens = run.attempt, run.visited
+        return sample
+
+    def _one(self, run: _Run) -> Draw:
+        for _ in range(self.max_attempts):
+            draw = run.walk()
+            if draw is not None:
+                return draw
+            if run.hopeless:
+                raise SamplingError("the model gives the constraint no mass within the budget and truncation; loosen one of them")
+        raise SamplingError(
+            f"no walk of {self.max_attempts} was accepted (the mass that is not ruled out is still {math.exp(run.log_upper):.2g}); "
+            "raise max_attempts, or use SMC, whose cost does not depend on the rate of acceptance"
+        )
+
+
+class _Run:
+    """The walks of one call."""
+
+    def __init__(self, sampler: CARS, problem: Problem, seed: int) -> None:
+        self.sampler, self.problem, self.seed = sampler, problem, seed
+        self.attempt = self.visited = 0
+        self.trie = sampler.trie if sampler.trie is not None else self._fresh()
+        self._uppers: list[float] = []
+        self._accepted: list[bool] = []
+
+    def _fresh(self) -> Trie:
+        trie = Trie(self.problem, limit_bytes=self.sampler.limit_bytes, restricted=self.sampler.learn == "masks")
+        if self.sampler.learn == "first":
+            root = self.problem.root()
+            node = trie.visit(self.problem.full_laws([root])[0], None, 0, exact=False)
+            allowed = self.problem.masks([root])[0]
+            for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
+                trie.forbid(node, index)
+        return trie
+
+    @property
+    def log_upper(self) -> float:
+        """log U of the trie."""
+        return 0.0 if self.trie.root is None else self.trie.root.log_theta
+
+    @property
+    def hopeless(self) -> bool:
+        """True once nothing is left that could be accepted."""
+        return self.log_upper == -math.inf
+
+    def walk(self) -> Draw | None:
+        """The next walk; None if it was rejected."""
+        sampler = self.sampler
+        if self.attempt % EVERY == 0:
+            explore(self.problem, self.trie, sampler.explore * EVERY)
+        if sampler.lookahead > 1 and self.attempt % sampler.lookahead == 0:
+            prefetch(self.problem, self.trie, self.seed, range(self.attempt, self.attempt + sampler.lookahead), reject=True)
+        if sampler.learn in ("none", "first"):
+            self.trie = self._fresh()  # forgets the walk before
+        self._uppers.append(self.log_upper)
+        walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=True)
+        self.attempt += 1
+        self.visited += walk.visited
+        self.trie.shrink()
+        accepted = walk.tokens is not None and self._potential_allows(walk.tokens)
+        self._accepted.append(accepted)
+        return self.problem.draw(walk.tokens, walk.logf) if accepted and walk.tokens is not None else None
+
+    def _potential_allows(self, tokens: Tokens) -> bool:
+        potential = self.problem.potential
+        if potential is None:
+            return True
+        assert potential.log_bound is not None
+        log_chance = float(self.problem.log_potential([tokens])[0]) - potential.log_bound
+        return math.log1p(-stream(self.seed, Purpose.ACCEPTANCE, self.attempt).random()) <= log_chance
+
+    def log_z(self) -> LogZ:
+        """Accepted walks over Σ 1/U of the tries that they started from: walk j is accepted with chance Z/U_j.
+
+        Each accepted·U_j is unbiased for Z; weighting them by 1/U_j keeps the weights known beforehand.
+        """
+        uppers = np.array(self._uppers)
+        hits = sum(self._accepted)
+        log_scale = float(np.logaddexp.reduce(-uppers)) if len(uppers) else -math.inf
+        bound = 0.0 if self.problem.potential is None else float(self.problem.potential.log_bound or 0.0)
+        if hits == 0:
+            return LogZ(-math.inf, math.inf, len(uppers))
+        value = math.log(hits) - log_scale
+        chances = np.minimum(np.exp(value - uppers), 1.0)
+        return LogZ(value + bound, float(np.sqrt((chances * (1 - chances)).sum())) / hits, len(uppers))

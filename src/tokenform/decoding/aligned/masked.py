@@ -1,0 +1,133 @@
+"""Local masking, step by step and in batches: the proposal of MCMC and the control that faithful samplers are held against.
+
+Each token is drawn from f restricted to its mask.  A text's probability is Π f(a|u)/Z_u over its steps, so that its
+importance weight towards the target is w = Π Z_u.
+Invariant: a path keeps log f and log Z_u of every step, EOS included, so that any suffix's probability can be read off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.protocols import Float, Tokens
+from tokenform.decoding.aligned.results import LogZ, Sample
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.streams import Purpose, fresh_seed, pick, stream
+from tokenform.errors import SamplingError
+
+ATTEMPTS = 100  # restarts of a path that ran into a dead end (a budget, or truncation that empties a mask)
+
+
+@dataclass(slots=True)
+class Path:
+    """A finished text with its steps.
+
+    Attributes:
+        tokens: ids, EOS excluded; T of them.
+        logf, log_mass, entropy: float64 `[T + 1]`: log f of the token taken, log Z_u, entropy of the masked law in nats.
+    """
+
+    tokens: Tokens
+    logf: Float
+    log_mass: Float
+    entropy: Float
+
+    @property
+    def log_measure(self) -> float:
+        """log f(x)."""
+        return float(self.logf.sum())
+
+    def log_local(self, start: int) -> float:
+        """log probability that local masking, from position `start` on, writes this text's suffix."""
+        return float((self.logf[start:] - self.log_mass[start:]).sum())
+
+
+def masked_paths(problem: Problem, heads: Sequence[tuple[Path | None, int]], seed: int, numbers: Sequence[tuple[int, int]]) -> list[Path | None]:
+    """Completes texts by local masking, all in lockstep.
+
+    Args:
+        heads: for each text the path whose first tokens it keeps, and how many; (None, 0) starts afresh.
+        numbers: for each text the (run, step) of its stream.
+
+    Returns a path each, None where it ran into a dead end.
+    """
+    writers = [_Writer(problem, head, keep, stream(seed, Purpose.PROPOSAL, *address)) for (head, keep), address in zip(heads, numbers, strict=True)]
+    while live := [writer for writer in writers if writer.prefix is not None and not writer.done]:
+        laws = problem.laws([writer.prefix for writer in live if writer.prefix is not None])
+        for writer, law in zip(live, laws, strict=True):
+            writer.take(problem, law)
+    return [writer.path() for writer in writers]
+
+
+class _Writer:
+    def __init__(self, problem: Problem, head: Path | None, keep: int, generator: np.random.Generator) -> None:
+        self.generator, self.done = generator, False
+        self.prefix: Prefix | None = problem.root()
+        self.steps: list[tuple[float, float, float]] = []
+        if head is not None:
+            for token in head.tokens[:keep]:
+                self.prefix = problem.extend(self.prefix, token)  # type: ignore[arg-type]
+            self.steps = list(zip(head.logf[:keep].tolist(), head.log_mass[:keep].tolist(), head.entropy[:keep].tolist(), strict=True))
+        self.tokens: Tokens = self.prefix.tokens  # type: ignore[union-attr]
+
+    def take(self, problem: Problem, law: StepLaw) -> None:
+        mass = law.log_mass
+        if mass == -math.inf:
+            self.prefix = None
+            return
+        index = pick(law.logf, self.generator.random())
+        local = law.logf - mass
+        self.steps.append((float(law.logf[index]), mass, float(-(np.exp(local) * local).sum())))
+        token = int(law.ids[index])
+        if token == problem.eos:
+            self.done = True
+        else:
+            assert self.prefix is not None
+            self.prefix = problem.extend(self.prefix, token)
+            self.tokens = self.prefix.tokens
+
+    def path(self) -> Path | None:
+        if not self.done:
+            return None
+        table = np.array(self.steps, dtype=np.float64).reshape(-1, 3)
+        return Path(self.tokens, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+
+
+def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int]:
+    """n independent paths by local masking, and how many were tried; dead ends are tried again."""
+    out: dict[int, Path] = {}
+    tried = 0
+    for attempt in range(ATTEMPTS):
+        missing = [i for i in range(n) if i not in out]
+        if not missing:
+            break
+        tried += len(missing)
+        paths = masked_paths(problem, [(None, 0)] * len(missing), seed, [(i, attempt) for i in missing])
+        out.update((i, path) for i, path in zip(missing, paths, strict=True) if path is not None)
+    if len(out) < n:
+        raise SamplingError(f"local masking ran into a dead end {ATTEMPTS} times; use a larger max_tokens or less truncation (top_p, top_k)")
+    return [out[i] for i in range(n)], tried
+
+
+class Masked(AlignedSampler):
+    """Local masking with importance weights: see the module's header."""
+
+    def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
+        """n draws by local masking; log_weight is log Π Z_u (times Φ)."""
+        before = problem.counts()
+        paths, tried = first_paths(problem, n, fresh_seed() if seed is None else seed)
+        scores = problem.log_potential([path.tokens for path in paths])
+        weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
+        draws = [problem.draw(path.tokens, path.log_measure, weight) for path, weight in zip(paths, weights, strict=True)]
+        estimates = np.array(weights + [-math.inf] * (tried - n))
+        sample = Sample(draws, problem.target, log_z=LogZ.mean(estimates), counts=problem.counts() - before)
+        sample.counts.attempts = tried
+        sample.counts.tokens = sum(len(draw.tokens) + 1 for draw in draws)
+        return sample
+
+

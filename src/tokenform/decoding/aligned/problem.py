@@ -1,0 +1,284 @@
+"""One sampling problem: a model, a prompt, transforms, a constraint and a budget, as the samplers see it.
+
+Purpose: everything that all samplers need and none should redo: the measure f(a|u) of a step, folded EOS ids, the
+budget, caching and chunking of model calls, fast-forwarding over forced tokens.
+
+The target is  π(x) ∝ f(x)·Φ(x)·1[x ∈ L, |x| ≤ T]  over *token sequences* x:
+  f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the law after temperature and truncation; all EOS ids count
+  as one ending, so p(EOS|u) is their sum; Φ = `potential`; T = `max_tokens`, EOS excluded.
+String-level targets (one, canonical tokenisation a text) are the same with `Canonical` among the constraints.
+
+Invariants: a law depends on (prefix tokens) alone, never on batch, chunk or order; the ids that the distance
+bound removes are ones that no accepted text of at most T tokens can go through, so the target is untouched.
+
+Rejected: letting forced tokens skip the model.  They must still multiply f, or weights are wrong; fast-forward only
+asks for their laws in the call that computes the law before them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from tokenform.decoding.aligned.protocols import Bools, Constraint, Float, Ids, LanguageModel, Potential, State, Tokens
+from tokenform.decoding.aligned.results import Counts, Draw
+from tokenform.decoding.aligned.streams import log_sum
+from tokenform.decoding.aligned.transforms import Transforms
+from tokenform.errors import ModelError, OptionError
+
+FORCED_CHAIN = 64  # longest run of forced tokens asked for in one model call
+DISTANCE_SLACK = 2  # filter by distance once the budget is this near to the least number of tokens
+SMALL_MASK = 256  # masks up to this size are filtered by distance when the budget is this near
+MASKS_KEPT = 1024  # states whose ids are kept
+
+
+class Prefix(NamedTuple):
+    """A prefix of generated tokens (no prompt, no EOS) and the constraint's state after it."""
+
+    tokens: Tokens
+    state: State
+
+
+class StepLaw(NamedTuple):
+    """The measure of one step on the tokens that may follow: sorted ids int64 `[k]`, log f float64 `[k]`."""
+
+    ids: Ids
+    logf: Float
+
+    @property
+    def log_mass(self) -> float:
+        """log Σ f."""
+        return log_sum(self.logf)
+
+
+@dataclass
+class Problem:
+    """See the module's header.
+
+    Args:
+        model: next-token laws; the prefix it gets is `prompt` + generated tokens.
+        constraint: the set L.
+        prompt: token ids before the first generated one.
+        max_tokens: T, or None for no budget.
+        transforms: temperature and truncation.
+        power: α > 0.
+        potential: Φ, or None.
+        batch_size: most prefixes a model call is given; None for no bound.
+        fast_forward: ask for the laws along forced tokens in one call.
+        cache_bytes: bound on the memory of kept laws.
+    """
+
+    model: LanguageModel
+    constraint: Constraint
+    prompt: Tokens = ()
+    max_tokens: int | None = None
+    transforms: Transforms = field(default_factory=Transforms)
+    power: float = 1.0
+    potential: Potential | None = None
+    batch_size: int | None = None
+    fast_forward: bool = True
+    cache_bytes: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        self.prompt = tuple(int(token) for token in self.prompt)
+        if self.max_tokens is not None and self.max_tokens < 0:
+            raise OptionError(f"max_tokens is {self.max_tokens}; it must be at least 0, or None for no budget")
+        if not self.power > 0:
+            raise OptionError(f"power is {self.power}; it must be above 0")
+        if not self.model.eos:
+            raise ModelError("the model has no EOS id, so no text can end; give one by eos=[...]")
+        self.eos: int = self.model.eos[0]
+        self._laws: OrderedDict[Tokens, Float] = OrderedDict()
+        self._law_bytes = 0
+        self._masks: OrderedDict[State, Ids] = OrderedDict()
+        self._everything: tuple[Ids, Ids] | None = None
+
+    # ---- prefixes -------------------------------------------------------------------------------------------
+
+    def root(self) -> Prefix:
+        """The empty prefix."""
+        return Prefix((), self.constraint.start)
+
+    def extend(self, prefix: Prefix, token: int) -> Prefix:
+        """The prefix with one more token, which must be allowed and not EOS."""
+        return Prefix((*prefix.tokens, int(token)), self.constraint.advance(prefix.state, int(token)))
+
+    # ---- the model's side -----------------------------------------------------------------------------------
+
+    def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
+        """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf."""
+        wanted: dict[Tokens, None] = {}
+        for prefix in prefixes:
+            if prefix.tokens in self._laws or prefix.tokens in wanted:
+                continue
+            wanted[prefix.tokens] = None
+            if self.fast_forward:
+                for tokens in self._forced_chain(prefix):
+                    wanted.setdefault(tokens, None)
+        fresh: dict[Tokens, Float] = {}
+        missing = [tokens for tokens in wanted if tokens not in self._laws]
+        chunk = self.batch_size or max(len(missing), 1)
+        for first in range(0, len(missing), chunk):
+            part = missing[first : first + chunk]
+            logp = self._fold(np.array(self.model.logprobs([self.prompt + tokens for tokens in part]), dtype=np.float64))
+            fresh.update(zip(part, self.power * logp if self.power != 1.0 else logp, strict=True))
+        out = []
+        for prefix in prefixes:
+            if prefix.tokens in self._laws:
+                self._laws.move_to_end(prefix.tokens)
+            out.append(fresh[prefix.tokens] if prefix.tokens in fresh else self._laws[prefix.tokens])
+        for tokens, law in fresh.items():
+            self._remember(tokens, law)
+        return out
+
+    def _fold(self, logp: Float) -> Float:
+        logp = self.transforms.apply(logp)
+        others = [token for token in self.model.eos[1:] if token != self.eos]
+        if others:
+            logp[:, self.eos] = np.logaddexp.reduce(logp[:, [self.eos, *others]], axis=1)
+            logp[:, others] = -np.inf
+        return logp
+
+    def _remember(self, tokens: Tokens, law: Float) -> None:
+        law.setflags(write=False)
+        self._laws[tokens] = law
+        self._law_bytes += law.nbytes
+        while self._law_bytes > self.cache_bytes and len(self._laws) > 1:
+            self._law_bytes -= self._laws.popitem(last=False)[1].nbytes
+
+    def _forced_chain(self, prefix: Prefix) -> list[Tokens]:
+        chain: list[Tokens] = []
+        while self.constraint.exact and len(chain) < FORCED_CHAIN:
+            ids = self._candidate_ids([prefix])[0]
+            if len(ids) != 1 or ids[0] == self.eos:
+                break
+            prefix = self.extend(prefix, int(ids[0]))
+            chain.append(prefix.tokens)
+        return chain
+
+    # ---- the constraint's side ------------------------------------------------------------------------------
+
+    def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+        """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
+        return self._candidate_ids(prefixes)
+
+    def masks(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+        """Sorted ids that may follow, EOS included; a predicate is asked about every candidate."""
+        everything = self._candidate_ids(prefixes)
+        if self.constraint.exact:
+            return everything
+        return [ids[self.check([prefix] * len(ids), ids)] for prefix, ids in zip(prefixes, everything, strict=True)]
+
+    def check(self, prefixes: Sequence[Prefix], tokens: Sequence[int] | Ids) -> Bools:
+        """Whether each token, EOS included, may follow its prefix within the budget."""
+        ids = np.asarray(tokens, dtype=np.int64)
+        ending = ids == self.eos
+        out = np.zeros(len(ids), dtype=np.bool_)
+        if ending.any():
+            out[ending] = self.constraint.accepts([prefixes[i].state for i in np.flatnonzero(ending)])
+        within = [i for i in np.flatnonzero(~ending) if self.max_tokens is None or len(prefixes[i].tokens) < self.max_tokens]
+        if within:
+            out[within] = self.constraint.check([prefixes[i].state for i in within], [int(ids[i]) for i in within])
+        return out
+
+    def laws(self, prefixes: Sequence[Prefix], *, masked: bool = True) -> list[StepLaw]:
+        """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out."""
+        sets = self.masks(prefixes) if masked else self.candidates(prefixes)
+        return [self.law_of(ids, logf) for ids, logf in zip(sets, self.log_measure(prefixes), strict=True)]
+
+    def full_laws(self, prefixes: Sequence[Prefix]) -> list[StepLaw]:
+        """f over every token of measure above 0, forbidden ones included."""
+        everything = np.arange(self.model.vocab_size, dtype=np.int64)
+        return [self.law_of(everything, logf) for logf in self.log_measure(prefixes)]
+
+    @staticmethod
+    def law_of(ids: Ids, logf: Float) -> StepLaw:
+        """f, given on the whole vocabulary, restricted to these ids; tokens of measure 0 are left out."""
+        part = logf[ids]
+        alive = part > -np.inf
+        return StepLaw(ids, part) if alive.all() else StepLaw(ids[alive], part[alive])
+
+    def _candidate_ids(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+        sets: dict[State, Ids] = {}
+        missing: dict[State, None] = {}
+        for prefix in prefixes:
+            if (known := self._masks.get(prefix.state)) is not None:
+                sets[prefix.state] = known
+            else:
+                missing[prefix.state] = None
+        if missing:
+            states = list(missing)
+            # a predicate's verdict on ending costs a call, so there EOS stays a candidate until it is checked
+            ends = self.constraint.accepts(states) if self.constraint.exact else np.ones(len(states), np.bool_)
+            for state, ids, end in zip(states, self.constraint.candidates(states), ends, strict=True):
+                sets[state] = self._masks[state] = self._with_eos(ids) if end else np.asarray(ids, dtype=np.int64)
+            while len(self._masks) > MASKS_KEPT:
+                self._masks.popitem(last=False)
+        return [self._within_budget(prefix, sets[prefix.state]) for prefix in prefixes]
+
+    def _with_eos(self, ids: Ids) -> Ids:
+        # predicates hand out one and the same array for every state: copy it once
+        if self._everything is None or self._everything[0] is not ids:
+            widened = np.insert(np.asarray(ids, dtype=np.int64), int(np.searchsorted(ids, self.eos)), self.eos)
+            if self.constraint.exact:
+                return widened
+            self._everything = (ids, widened)
+        return self._everything[1]
+
+    def _within_budget(self, prefix: Prefix, ids: Ids) -> Ids:
+        """The ids through which a text of at most T tokens may still be reached (all of those, perhaps more)."""
+        if self.max_tokens is None:
+            return ids
+        room, least = self.max_tokens - len(prefix.tokens), self.constraint.distance(prefix.state)
+        if room <= 0 or least > room:
+            return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
+        if not self.constraint.exact or room > least + (SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK):
+            return ids
+        advance, distance = self.constraint.advance, self.constraint.distance
+        keep = [token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()]
+        return ids[np.array(keep, dtype=np.bool_)]
+
+    # ---- finished texts -------------------------------------------------------------------------------------
+
+    def bytes_of(self, tokens: Tokens) -> bytes:
+        """The bytes of a token sequence."""
+        return b"".join(self.constraint.token_bytes[token] for token in tokens)
+
+    def draw(self, tokens: Tokens, logf: float, log_weight: float = 0.0) -> Draw:
+        """A finished text as a result; `logf` is the log measure of tokens and EOS."""
+        text = self.bytes_of(tokens).decode("utf-8", errors="replace")
+        return Draw(text, tokens, logf / self.power, log_weight)
+
+    def log_potential(self, finished: Sequence[Tokens]) -> Float:
+        """log Φ of finished texts, zeros without a potential."""
+        if self.potential is None:
+            return np.zeros(len(finished))
+        return np.asarray(self.potential.complete([self.bytes_of(tokens) for tokens in finished]), dtype=np.float64)
+
+    def counts(self) -> Counts:
+        """The present readings of the model's and the constraint's counters."""
+        return Counts(self.model.forwards, self.model.rows, self.constraint.evaluations)
+
+    @property
+    def target(self) -> str:
+        """The law aimed at, in words."""
+        what = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
+        factor = "" if self.potential is None else "·Φ(x)"
+        budget = "" if self.max_tokens is None else f", |x| ≤ {self.max_tokens} tokens"
+        return f"{what}{factor} given x ∈ L{budget}, over token sequences"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names (model, prompt, transforms, grammar, budget, power): what learned tries depend on."""
+        t = self.transforms
+        parts = [getattr(self.model, "fingerprint", type(self.model).__name__), self.model.vocab_size, list(self.model.eos),
+                 list(self.prompt), self.max_tokens, self.power, [t.temperature, t.top_k, t.top_p, t.min_p],
+                 self.constraint.fingerprint]  # fmt: skip
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

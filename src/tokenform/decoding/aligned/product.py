@@ -1,0 +1,77 @@
+"""The intersection of constraints: a grammar's masks and a predicate's verdicts together.
+
+Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only about
+tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product of live
+automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
+Rejected: asking factors in parallel; the cheap ones first saves nearly all calls of the dear ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from tokenform.decoding.aligned.protocols import Bools, Constraint, Ids, State
+from tokenform.errors import OptionError
+
+
+class Product:
+    """`Constraint` that holds where all `factors` hold; they share one vocabulary."""
+
+    def __init__(self, *factors: Constraint) -> None:
+        if not factors:
+            raise OptionError("a product needs at least one constraint")
+        sizes = {len(factor.token_bytes) for factor in factors}
+        if len(sizes) > 1:
+            raise OptionError(f"the factors of a product have vocabularies of different sizes: {sorted(sizes)}")
+        self.factors = tuple(sorted(factors, key=lambda factor: not factor.exact))
+        self.exact = all(factor.exact for factor in factors)
+        self.start: State = tuple(factor.start for factor in self.factors)
+        self.token_bytes = factors[0].token_bytes
+        self.fingerprint = " & ".join(factor.fingerprint for factor in self.factors)
+
+    @property
+    def evaluations(self) -> int:
+        """Sum over the factors."""
+        return sum(factor.evaluations for factor in self.factors)
+
+    def advance(self, state: State, token: int) -> State:
+        return tuple(factor.advance(part, token) for factor, part in zip(self.factors, _parts(state), strict=True))
+
+    def candidates(self, states: Sequence[State]) -> list[Ids]:
+        columns = list(zip(*map(_parts, states), strict=True))
+        sets = [factor.candidates(column) for factor, column in zip(self.factors, columns, strict=True)]
+        return [reduce(_common, row) for row in zip(*sets, strict=True)]
+
+    def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
+        return self._narrow(len(states), lambda i, rows: self.factors[i].check(
+            [_parts(states[row])[i] for row in rows], [tokens[row] for row in rows]))  # fmt: skip
+
+    def accepts(self, states: Sequence[State]) -> Bools:
+        return self._narrow(len(states), lambda i, rows: self.factors[i].accepts([_parts(states[row])[i] for row in rows]))
+
+    def distance(self, state: State) -> int:
+        return max(factor.distance(part) for factor, part in zip(self.factors, _parts(state), strict=True))
+
+    def _narrow(self, count: int, ask) -> Bools:  # type: ignore[no-untyped-def]
+        """Asks factor after factor, each only about the rows that all before it let through."""
+        out = np.ones(count, dtype=np.bool_)
+        for i in range(len(self.factors)):
+            rows = np.flatnonzero(out)
+            if len(rows) == 0:
+                break
+            out[rows] = ask(i, rows.tolist())
+        return out
+
+
+def _parts(state: State) -> tuple[State, ...]:
+    assert isinstance(state, tuple)
+    return state
+
+
+def _common(a: Ids, b: Ids) -> Ids:
+    if a is b:
+        return a
+    return np.intersect1d(a, b, assume_unique=True)

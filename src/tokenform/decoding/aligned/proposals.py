@@ -1,0 +1,172 @@
+"""How a particle takes its next token, and what that multiplies its weight by.
+
+`MaskWeights`: draw from f restricted to the mask; the weight is its mass Z_u, exact and free where there is a mask.
+`RejectionWeights`: draw by adaptive weighted rejection; the weight is an unbiased estimate of Z_u.  For predicates.
+With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the trie, where
+θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
+
+Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
+Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for the race and a few tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tokenform.decoding.aligned.problem import Prefix, Problem
+from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
+from tokenform.decoding.aligned.rejection_step import Estimator, estimator, in_turn, run_steps
+from tokenform.decoding.aligned.streams import Purpose, log_sum, stream
+from tokenform.decoding.aligned.trie import Trie
+
+
+class Address(NamedTuple):
+    """Where a particle's random numbers come from."""
+
+    run: int
+    step: int
+    slot: int
+
+
+class Move(NamedTuple):
+    """The next token (None: none is possible), the log weight increment, and log f(token|u)."""
+
+    token: int | None
+    log_weight: float
+    logf: float
+
+
+class Table(NamedTuple):
+    """What a prefix offers: ids, log f, the log weights to draw by, and log θ of the prefix."""
+
+    ids: Ids
+    logf: Float
+    weights: Float
+    log_theta: float
+
+
+class Proposal(Protocol):
+    """One step of a batch of particles."""
+
+    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+        """A move for each prefix."""
+        ...
+
+
+@dataclass(frozen=True)
+class MaskWeights:
+    """See the module's header."""
+
+    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+        tables = _tables(problem, prefixes, twist, masked=True)
+        sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
+        out = []
+        for prefix, uniform in zip(prefixes, _uniforms(seed, prefixes, places), strict=True):
+            table = tables[prefix.tokens]
+            steps, log_mass = sums[prefix.tokens]
+            if log_mass == -math.inf:
+                out.append(Move(None, -math.inf, -math.inf))
+                continue
+            index = min(int(np.searchsorted(steps, uniform * steps[-1], side="right")), len(steps) - 1)
+            out.append(Move(int(table.ids[index]), log_mass - table.log_theta, float(table.logf[index])))
+        return out
+
+
+@dataclass(frozen=True)
+class RejectionWeights:
+    """See the module's header.
+
+    Attributes:
+        method: "two_loops", "recursive" or "geometric".
+        accepts: m of the geometric estimator.
+        always: reject even where the constraint has exact masks.
+    """
+
+    method: Estimator = "two_loops"
+    accepts: int = 2
+    always: bool = False
+
+    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+        if problem.constraint.exact and not self.always:
+            return MaskWeights().moves(problem, prefixes, places, seed, twist)
+        make = estimator(self.method, self.accepts)
+        tables = _tables(problem, prefixes, twist, masked=False, everything=self.always)
+        groups: dict[tuple[int, Tokens], list[int]] = {}
+        for i, (prefix, place) in enumerate(zip(prefixes, places, strict=True)):
+            groups.setdefault((place.run, prefix.tokens), []).append(i)
+        members = list(groups.values())
+        rows = [tables[tokens] for _, tokens in groups]
+        steps = [in_turn(make, row.weights, [self._stream(seed, places[i]) for i in part]) for row, part in zip(rows, members, strict=True)]
+
+        def test(which: list[int], indices: list[int]) -> list[bool]:
+            tokens = [int(rows[g].ids[index]) for g, index in zip(which, indices, strict=True)]
+            return problem.check([prefixes[members[g][0]] for g in which], tokens).tolist()
+
+        moves: dict[int, Move] = {}
+        for row, part, outcomes in zip(rows, members, run_steps(steps, test), strict=True):
+            for i, outcome in zip(part, outcomes, strict=True):
+                index = outcome.index
+                moves[i] = Move(None, -math.inf, -math.inf) if index is None else Move(
+                    int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))  # fmt: skip
+        return [moves[i] for i in range(len(prefixes))]
+
+    @staticmethod
+    def _stream(seed: int, place: Address) -> np.random.Generator:
+        return stream(seed, Purpose.PROPOSAL, place.run, (place.step << 20) + place.slot)
+
+
+def _uniforms(seed: int, prefixes: Sequence[Prefix], places: Sequence[Address]) -> list[float]:
+    """One number a place.  Particles of a run that stand at the same prefix get evenly spaced ones, frac(u + j/m).
+
+    Each of the m numbers is uniform by itself, so weights stay proper; together they spread over the law as systematic
+    resampling does, and N particles at the root are no longer N independent guesses.
+    """
+    widest: dict[tuple[int, int], int] = {}
+    groups: dict[tuple[int, int, Tokens], list[int]] = {}
+    for i, (prefix, place) in enumerate(zip(prefixes, places, strict=True)):
+        key = (place.run, place.step)
+        widest[key] = max(widest.get(key, 0), place.slot + 1)
+        groups.setdefault((place.run, place.step, prefix.tokens), []).append(i)
+    rows = {key: stream(seed, Purpose.PROPOSAL, *key).random(width) for key, width in widest.items()}
+    out = [0.0] * len(places)
+    for (run, step, _), members in groups.items():
+        shift = float(rows[run, step][places[members[0]].slot])
+        for j, i in enumerate(members):
+            out[i] = (shift + j / len(members)) % 1.0
+    return out
+
+
+def _tables(problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, *, masked: bool, everything: bool = False) -> dict[Tokens, Table]:
+    unique = list({prefix.tokens: prefix for prefix in prefixes}.values())
+    laws = problem.full_laws(unique) if everything else problem.laws(unique, masked=masked)
+    return {prefix.tokens: _twisted(prefix, law.ids, law.logf, twist) for prefix, law in zip(unique, laws, strict=True)}
+
+
+def _twisted(prefix: Prefix, ids: Ids, logf: Float, twist: Trie | None) -> Table:
+    if twist is None:
+        return Table(ids, logf, logf, 0.0)
+    log_theta = 0.0
+    if prefix.tokens and (above := twist.find(prefix.tokens[:-1])) is not None:
+        place = above.find(prefix.tokens[-1])
+        log_theta = 0.0 if place is None else above.theta.get(place, 0.0)
+    node = twist.find(prefix.tokens)
+    if node is None or not node.theta:
+        return Table(ids, logf, logf, log_theta)
+    weights = logf.copy()
+    for index, theta in node.theta.items():
+        place = int(np.searchsorted(ids, node.ids[index]))
+        if place < len(ids) and ids[place] == node.ids[index]:
+            weights[place] += theta
+    return Table(ids, logf, weights, log_theta)
+
+
+def _cumulated(log_weights: Float) -> tuple[Float, float]:
+    log_mass = log_sum(log_weights)
+    if log_mass == -math.inf:
+        return np.empty(0), log_mass
+    return np.cumsum(np.exp(log_weights - log_weights.max())), log_mass

@@ -1,0 +1,202 @@
+"""One step by rejection: draw a ∝ f restricted to the valid tokens, testing few of them, and estimate their mass.
+
+Given weights w over candidate tokens and a test of validity, let Z = Σ_valid w.  Each estimator returns (x, Ẑ) with
+E[Ẑ·1(x = a)] = w(a) for every valid a, so Ẑ is a proper importance weight (Lipkin et al., "Fast controlled generation
+from language models with adaptive weighted rejection sampling", 2025):
+
+  two loops   sample without replacement until a token x is valid (n0 rejects, their mass taken out), then once more
+              over the rest, x included (n1 rejects):  Ẑ = remaining mass after the first loop / (n0 + n1 + 1)
+  recursive   after x test just the next token of the same order:  Ẑ = remaining mass if it is valid or there is
+              none, else w(x)
+  geometric   sampling *with* replacement until m tokens are valid, the hits on known rejects only counted
+              (a geometric number of them before each draw):  Ẑ = W·min(m - 1, accepts)/(accepts + rejects - 1)
+
+The order is that of exponential races, keys E_a/w(a), in logs and float64 (the same as Gumbel keys).  The
+remaining mass is summed over what remains, never computed as 1 - rejected: a valid mass of 1e-12 beside rejects
+of mass 1 would drown in the rounding of the difference.
+
+Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z).
+Each estimator is a coroutine that yields the index to test and is sent the verdict, so that many particles test in
+one batch.  Rejected: testing a fixed number of tokens at a time for a single particle; most steps need two tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from tokenform.decoding.aligned.protocols import Float
+from tokenform.decoding.aligned.streams import log_sum
+from tokenform.errors import OptionError
+
+Estimator = Literal["two_loops", "recursive", "geometric"]
+FIRST_BLOCK = 32  # tokens whose order is worked out at first; more are sorted only if all of them are rejected
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The drawn index (None if no token is valid), log Ẑ, the indices found invalid, and the number of tests."""
+
+    index: int | None
+    log_mass: float
+    rejected: list[int] = field(default_factory=list)
+    tests: int = 0
+
+
+Step = Generator[int, bool, Outcome]
+Group = Generator[int, bool, list[Outcome]]
+T = TypeVar("T")
+
+
+def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
+    """Indices of positive weight in the order of sampling without replacement ∝ exp(log_weights)."""
+    with np.errstate(invalid="ignore"):
+        keys = np.log(generator.standard_exponential(len(log_weights))) - log_weights
+    order = np.flatnonzero(log_weights > -np.inf)
+    done, block = 0, FIRST_BLOCK
+    while done < len(order):
+        rest = order[done:]
+        if len(rest) > block:
+            rest = rest[np.argpartition(keys[rest], block)]
+        size = min(block, len(rest))
+        rest[:size] = rest[:size][np.argsort(keys[rest[:size]], kind="stable")]
+        order[done:] = rest
+        yield from rest[:size].tolist()
+        done, block = done + size, block * 8
+
+
+def two_loops(log_weights: Float, generator: np.random.Generator) -> Step:
+    """See the module's header."""
+    outcome = yield from _first_valid(race(log_weights, generator))
+    if outcome.index is None:
+        return outcome
+    remaining = _remaining(log_weights, outcome.rejected)
+    for index in race(remaining, generator):
+        if index == outcome.index:
+            break
+        outcome.tests += 1
+        if (yield index):
+            break
+        outcome.rejected.append(index)
+    outcome.log_mass = log_sum(remaining) - math.log(len(outcome.rejected) + 1)
+    return outcome
+
+
+def recursive(log_weights: Float, generator: np.random.Generator) -> Step:
+    """See the module's header."""
+    order = race(log_weights, generator)
+    outcome = yield from _first_valid(order)
+    if outcome.index is None:
+        return outcome
+    remaining = _remaining(log_weights, outcome.rejected)
+    following = next(order, None)
+    valid = True
+    if following is not None:
+        outcome.tests += 1
+        valid = yield following
+        if not valid:
+            outcome.rejected.append(following)
+    outcome.log_mass = log_sum(remaining) if valid else float(log_weights[outcome.index])
+    return outcome
+
+
+def geometric(log_weights: Float, generator: np.random.Generator, accepts: int = 2) -> Step:
+    """See the module's header; `accepts` is m ≥ 2."""
+    outcome = Outcome(None, -math.inf)
+    verdicts: dict[int, bool] = {}
+    remaining, total = log_weights, log_sum(log_weights)
+    hits, rejects, goal = 0, 0.0, accepts
+    while hits < goal and (mass := log_sum(remaining)) > -math.inf:
+        rejects += _phantoms(mass - total, generator)
+        index = next(race(remaining, generator))
+        if index not in verdicts:
+            outcome.tests += 1
+            verdicts[index] = yield index
+        if verdicts[index]:
+            hits += 1
+            outcome.index = index if outcome.index is None else outcome.index
+        else:
+            rejects += 1
+            outcome.rejected.append(index)
+            remaining = _remaining(remaining, [index])
+    if hits:
+        outcome.log_mass = total + math.log(min(goal - 1, hits)) - math.log(hits + rejects - 1)
+    return outcome
+
+
+def estimator(name: Estimator, accepts: int = 2) -> Callable[[Float, np.random.Generator], Step]:
+    """The estimator of a name; `accepts` matters to "geometric" alone."""
+    if name == "geometric":
+        if accepts < 2:
+            raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
+        return lambda weights, generator: geometric(weights, generator, accepts)
+    if name not in ("two_loops", "recursive"):
+        raise OptionError(f"estimator is {name!r}; it must be 'two_loops', 'recursive' or 'geometric'")
+    return two_loops if name == "two_loops" else recursive
+
+
+def in_turn(make: Callable[[Float, np.random.Generator], Step], log_weights: Float, generators: list[np.random.Generator]) -> Group:
+    """Several draws from one law, each without the tokens that the ones before found invalid.
+
+    What is known to be invalid adds nothing to Z, so each estimate stays unbiased given those before it, and the later ones
+    vary less.
+    """
+    outcomes = []
+    for generator in generators:
+        outcome = yield from make(log_weights, generator)
+        log_weights = _remaining(log_weights, outcome.rejected)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def run_steps(steps: Sequence[Generator[int, bool, T]], test: Callable[[list[int], list[int]], list[bool]]) -> list[T]:
+    """Runs steps side by side.  `test(which steps, which index of each)` answers one round for all that still ask."""
+    outcomes: dict[int, T] = {}
+    asked: dict[int, int] = {}
+
+    def resume(i: int, verdict: bool | None) -> None:
+        try:
+            asked[i] = next(steps[i]) if verdict is None else steps[i].send(verdict)
+        except StopIteration as stop:
+            outcomes[i] = stop.value
+            asked.pop(i, None)
+
+    for i in range(len(steps)):
+        resume(i, None)
+    while asked:
+        rows = list(asked)
+        for i, verdict in zip(rows, test(rows, [asked[i] for i in rows]), strict=True):
+            resume(i, bool(verdict))
+    return [outcomes[i] for i in range(len(steps))]
+
+
+def _first_valid(order: Iterator[int]) -> Step:
+    outcome = Outcome(None, -math.inf)
+    for index in order:
+        outcome.tests += 1
+        if (yield index):
+            outcome.index = index
+            break
+        outcome.rejected.append(index)
+    return outcome
+
+
+def _remaining(log_weights: Float, rejected: list[int]) -> Float:
+    if not rejected:
+        return log_weights
+    rest = log_weights.copy()
+    rest[rejected] = -np.inf
+    return rest
+
+
+def _phantoms(log_remaining: float, generator: np.random.Generator) -> float:
+    """Hits on known rejects before the next draw: Geom(q) - 1 with q = exp(log_remaining); by inversion, as a float."""
+    uniform = generator.random()
+    if log_remaining >= 0.0:
+        return 0.0
+    log_rejected = math.log(-math.expm1(log_remaining)) if log_remaining > -36.0 else -math.exp(log_remaining)
+    return float(math.floor(math.log1p(-uniform) / log_rejected)) if log_rejected < 0 else math.inf

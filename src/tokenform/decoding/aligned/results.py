@@ -1,0 +1,155 @@
+"""What every aligned sampler returns: weighted draws, an estimate of log Z, counts and, where there is one, a certificate.
+
+Invariant: the draws are properly weighted.  With w = exp(log_weight), E[w·g(x)] = c·E_target[g(x)] for one constant
+c; where the sampler says that its draws are exact, every log_weight is 0.
+
+Rejected: one result class for each sampler; the caller should be able to swap samplers without touching his code.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tokenform.decoding.aligned.protocols import Float, Tokens
+from tokenform.decoding.aligned.streams import log_sum
+
+if TYPE_CHECKING:
+    from tokenform.decoding.aligned.trie import Trie
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One finished text.
+
+    Attributes:
+        text: the text; bytes that are not UTF-8 are replaced.
+        tokens: its ids, EOS excluded.
+        logprob: log P(tokens, EOS) under the model, temperature and truncation applied, natural log.
+        log_weight: log importance weight towards the target, up to one constant for the whole sample.
+    """
+
+    text: str
+    tokens: Tokens
+    logprob: float
+    log_weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogZ:
+    """An estimate of log Z, Z = Σ over accepted texts of the model's mass (times potential), with its error.
+
+    Attributes:
+        value: log of the estimate of Z.  The estimate is unbiased for Z, not for log Z.
+        error: standard error of `value` (delta method: the relative error of Z); inf with one run.
+        runs: independent estimates behind it.
+    """
+
+    value: float
+    error: float
+    runs: int
+
+    @staticmethod
+    def mean(log_estimates: Float) -> LogZ:
+        """The mean of independent unbiased estimates of Z, given as logs (-inf stands for 0)."""
+        count = len(log_estimates)
+        value = log_sum(np.asarray(log_estimates)) - math.log(max(count, 1))
+        if count < 2 or value == -math.inf:
+            return LogZ(value, math.inf, count)
+        relative = np.exp(np.asarray(log_estimates) - value)
+        return LogZ(value, float(relative.std(ddof=1) / math.sqrt(count)), count)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Proven bounds: lower ≤ Z ≤ upper, and total variation between the sampler's law and the target ≤ distance.
+
+    Attributes:
+        log_lower: log of the mass of the accepted texts that are known.
+        log_upper: log of the mass that is not yet ruled out.
+    """
+
+    log_lower: float
+    log_upper: float
+
+    @property
+    def distance(self) -> float:
+        """1 - lower/upper, in [0, 1]."""
+        if self.log_lower == -math.inf:
+            return 1.0
+        return max(0.0, -math.expm1(self.log_lower - self.log_upper))
+
+
+def sharper(estimate: LogZ, bounds: Certificate) -> LogZ:
+    """The estimate kept inside proven bounds; their midpoint, with half their width as error, where that is tighter."""
+    half = (bounds.log_upper - bounds.log_lower) / 2
+    if half < estimate.error:
+        return LogZ(bounds.log_lower + half, half, estimate.runs)
+    return LogZ(min(max(estimate.value, bounds.log_lower), bounds.log_upper), estimate.error, estimate.runs)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Work done: for a sample, the difference between two readings of the counters."""
+
+    forwards: int = 0
+    rows: int = 0
+    evaluations: int = 0
+    tokens: int = 0
+    attempts: int = 0
+    resamplings: int = 0
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(slots=True)
+class Sample:
+    """The draws of one call and what is known about them.
+
+    Attributes:
+        draws: in the order drawn.
+        target: the law aimed at, in words.
+        exact: True if each draw has exactly the target law.
+        log_z: estimate of log Z, or None where the sampler gives none.
+        certificate: bounds on Z and the distance, or None.
+        counts: the work done by this call.
+        trie: what was learned, to start from next time, to save, or to twist SMC with; None where nothing is.
+    """
+
+    draws: list[Draw]
+    target: str
+    exact: bool = False
+    log_z: LogZ | None = None
+    certificate: Certificate | None = None
+    counts: Counts = field(default_factory=Counts)
+    trie: Trie | None = None
+
+    @property
+    def weights(self) -> Float:
+        """Normalised importance weights, float64 `[n]`."""
+        return normalised(np.array([draw.log_weight for draw in self.draws], dtype=np.float64))
+
+    @property
+    def ess(self) -> float:
+        """Effective sample size 1/Σw̄²."""
+        return effective_size(np.array([draw.log_weight for draw in self.draws], dtype=np.float64))
+
+
+def normalised(log_weights: Float) -> Float:
+    """Weights that sum to one; all zero if every weight is zero."""
+    total = log_sum(log_weights)
+    if total == -math.inf:
+        return np.zeros_like(log_weights)
+    weights: Float = np.exp(log_weights - total)
+    return weights
+
+
+def effective_size(log_weights: Float) -> float:
+    """1/Σw̄² of the normalised weights, 0 if every weight is zero (Kong, Liu, Wong 1994)."""
+    weights = normalised(log_weights)
+    squares = float((weights**2).sum())
+    return 1.0 / squares if squares > 0 else 0.0

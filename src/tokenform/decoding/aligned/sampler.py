@@ -1,0 +1,73 @@
+"""The shape that all aligned samplers share.
+
+A sampler is a frozen bundle of options; what it learns lives in objects of its own (`Trie`), keyed by the problem.
+`sample(problem, n, seed)` is the whole interface; `bind` makes the problem from what a generator has at hand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import Constraint, LanguageModel, Potential
+from tokenform.decoding.aligned.results import Sample
+from tokenform.decoding.aligned.transforms import Transforms
+from tokenform.errors import OptionError
+
+
+class AlignedSampler(ABC):
+    """Base of ASAp, CARS, AWRS, SMC, MCMC, Beam and BestSpan.
+
+    Args (of every sampler, by keyword):
+        temperature, top_k, top_p, min_p: applied to the model's law before the constraint.
+        power: α of the target P(x)^α.
+        potential: a soft factor Φ of the target.
+        batch_size: most prefixes in one forward pass; None for no bound.
+        fast_forward: score runs of forced tokens in one forward pass (never changes a draw).
+    """
+
+    takes_potential = True
+
+    def __init__(
+        self,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        power: float = 1.0,
+        potential: Potential | None = None,
+        batch_size: int | None = None,
+        fast_forward: bool = True,
+    ) -> None:
+        self.transforms = Transforms(temperature, top_k, top_p, min_p)
+        if not power > 0:
+            raise OptionError(f"power is {power}; it must be above 0")
+        if batch_size is not None and batch_size < 1:
+            raise OptionError(f"batch_size is {batch_size}; it must be at least 1, or None for no bound")
+        if potential is not None and not self.takes_potential:
+            raise OptionError(f"{type(self).__name__} can't take a potential; use SMC, MCMC or CARS with a bounded one")
+        self.power, self.potential = power, potential
+        self.batch_size, self.fast_forward = batch_size, fast_forward
+
+    def bind(
+        self,
+        model: LanguageModel,
+        constraint: Constraint | Any,
+        prompt: Sequence[int] = (),
+        max_tokens: int | None = None,
+    ) -> Problem:
+        """The problem of this sampler's options with a model and a constraint (or a token automaton)."""
+        if not hasattr(constraint, "candidates"):
+            constraint = AutomatonConstraint(constraint)
+        return Problem(
+            model, constraint, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
+            self.batch_size, self.fast_forward,
+        )  # fmt: skip
+
+    @abstractmethod
+    def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
+        """Draws n texts; the same seed gives the same draws for any batch size."""

@@ -1,0 +1,243 @@
+"""Sequential Monte Carlo: particles that carry weights, with resampling when the weights degenerate.
+
+Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic Φ(prefix) or a
+twist enters as a provisional factor that the next step divides out again, and the complete text's Φ takes its
+place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.  The mean weight Ẑ of a
+run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is properly weighted
+(Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
+
+Invariants: a run depends on (seed, run, step, slot) alone, so batch sizes and the number of runs don't matter; finished
+particles stay and are resampled with the rest; a run whose weights are all zero counts as Ẑ = 0.
+Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with weights.
+Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tokenform.decoding.aligned.problem import Prefix, Problem
+from tokenform.decoding.aligned.proposals import Address, MaskWeights, Move, Proposal, RejectionWeights
+from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
+from tokenform.decoding.aligned.rejection_step import Estimator
+from tokenform.decoding.aligned.resampling import METHODS, Method, resample
+from tokenform.decoding.aligned.results import LogZ, Sample, effective_size, normalised
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pick, stream
+from tokenform.decoding.aligned.trie import Trie
+from tokenform.errors import OptionError, SamplingError
+
+AT_ONCE = 256  # particles that step together when several runs are asked for
+LONGEST = 1 << 16  # steps after which a run without a budget is given up
+
+
+class Population:
+    """The particles of one run."""
+
+    def __init__(self, problem: Problem, count: int, run: int, seed: int) -> None:
+        self.run, self.seed, self.resamplings = run, seed, 0
+        self.prefixes: list[Prefix] = [problem.root()] * count
+        self.log_weights: Float = np.zeros(count)
+        self.logf: Float = np.zeros(count)
+        self.factor: Float = np.zeros(count)  # provisional log-score that the weight holds
+        self.done = np.zeros(count, dtype=np.bool_)
+
+    @property
+    def open(self) -> list[int]:
+        """Slots that still need a token."""
+        alive = self.log_weights > -np.inf
+        return np.flatnonzero(~self.done & alive).tolist()
+
+    def apply(self, problem: Problem, slot: int, move: Move) -> None:
+        """Takes a move."""
+        self.log_weights[slot] += move.log_weight
+        if move.token is None:
+            return
+        self.logf[slot] += move.logf
+        if move.token == problem.eos:
+            self.done[slot] = True
+        else:
+            self.prefixes[slot] = problem.extend(self.prefixes[slot], move.token)
+
+    def rescore(self, slots: list[int], scores: Float) -> None:
+        """Replaces provisional scores."""
+        before = self.factor[slots]
+        self.log_weights[slots] += np.where(scores == -np.inf, -np.inf, scores - before)
+        self.factor[slots] = scores
+
+    def balance(self, step: int, threshold: float, method: Method) -> None:
+        """Resamples if the effective size is below threshold·N and somebody still has to go on."""
+        count = len(self.log_weights)
+        if not self.open or effective_size(self.log_weights) >= threshold * count:
+            return
+        generator = stream(self.seed, Purpose.RESAMPLING, self.run, step)
+        ancestors = resample(normalised(self.log_weights), method, generator)
+        self.log_weights[:] = log_sum(self.log_weights) - math.log(count)
+        self.prefixes = [self.prefixes[i] for i in ancestors]
+        self.logf, self.factor, self.done = self.logf[ancestors], self.factor[ancestors], self.done[ancestors]
+        self.resamplings += 1
+
+    @property
+    def log_z(self) -> float:
+        """log of the mean weight."""
+        return log_sum(self.log_weights) - math.log(len(self.log_weights))
+
+
+class SMC(AlignedSampler):
+    """See the module's header.
+
+    Args:
+        particles: N.
+        threshold: τ in [0, 1]: resample when the effective size is below τN; 0 never (importance sampling).
+        resampling: "multinomial", "stratified", "systematic" or "residual".
+        weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks where
+            the constraint has them, else rejection.
+        estimator, accepts: of the rejection step; "two_loops", "recursive" or "geometric" with m accepts.
+        twist: a `Trie` learned by ASAp or CARS, or a potential whose `prefix` scores steer (its `complete` is not used).
+        until_error: go on with further runs until the error of log Z is at most this, or `max_runs` are done.
+        max_attempts: runs tried for one draw before SamplingError.
+    """
+
+    def __init__(
+        self,
+        particles: int = 16,
+        *,
+        threshold: float = 0.5,
+        resampling: Method = "systematic",
+        weights: str = "auto",
+        estimator: Estimator = "two_loops",
+        accepts: int = 2,
+        twist: Trie | Potential | None = None,
+        until_error: float | None = None,
+        max_runs: int = 10_000,
+        max_attempts: int = 100,
+        **common: object,
+    ) -> None:
+        super().__init__(**common)  # type: ignore[arg-type]
+        if particles < 1:
+            raise OptionError(f"particles is {particles}; it must be at least 1")
+        if not 0 <= threshold <= 1:
+            raise OptionError(f"threshold is {threshold}; it must be in [0, 1]")
+        if resampling not in METHODS:
+            raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(METHODS)}")
+        if weights not in ("auto", "mask", "rejection"):
+            raise OptionError(f"weights is {weights!r}; it must be 'auto', 'mask' or 'rejection'")
+        if estimator == "geometric" and accepts < 2:
+            raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
+        self.particles_per_run, self.threshold, self.resampling = particles, threshold, resampling
+        self.proposal: Proposal = (
+            MaskWeights() if weights == "mask" else RejectionWeights(estimator, accepts, always=weights == "rejection")
+        )
+        self.trie = twist if isinstance(twist, Trie) else None
+        self.twist = None if isinstance(twist, Trie) else twist
+        self.until_error, self.max_runs, self.max_attempts = until_error, max_runs, max_attempts
+
+    def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
+        """n draws, each picked from a run of its own; log_weight is the run's log Ẑ."""
+        seed = fresh_seed() if seed is None else seed
+        before = problem.counts()
+        runs, chosen = self._chosen_runs(problem, n, seed)
+        while self.until_error is not None and len(runs) < self.max_runs and LogZ.mean(_estimates(runs)).error > self.until_error:
+            runs += self._runs(problem, [_run_number(n + len(runs) + i, 0) for i in range(max(len(runs) // 2, 8))], seed)
+        draws = []
+        for population in chosen:
+            slot = pick(population.log_weights, stream(seed, Purpose.SELECTION, population.run).random())
+            draws.append(problem.draw(population.prefixes[slot].tokens, float(population.logf[slot]), population.log_z))
+        sample = Sample(draws, problem.target, log_z=LogZ.mean(_estimates(runs)), counts=problem.counts() - before)
+        sample.counts.attempts = len(runs)
+        return _tally(sample, runs)
+
+    def particles(self, problem: Problem, *, seed: int | None = None, run: int = 0) -> Sample:
+        """The whole weighted population of one run; particles of weight zero are left out."""
+        seed = fresh_seed() if seed is None else seed
+        before = problem.counts()
+        population = self._runs(problem, [_run_number(run, 0)], seed)[0]
+        alive = np.flatnonzero(population.log_weights > -np.inf).tolist()
+        draws = [problem.draw(population.prefixes[i].tokens, float(population.logf[i]), float(population.log_weights[i])) for i in alive]
+        log_z = LogZ(population.log_z, math.inf, 1)
+        return _tally(Sample(draws, problem.target, log_z=log_z, counts=problem.counts() - before), [population])
+
+    def _chosen_runs(self, problem: Problem, n: int, seed: int) -> tuple[list[Population], list[Population]]:
+        """All runs made for n draws, and for each draw its first run that did not die out."""
+        runs: list[Population] = []
+        chosen: dict[int, Population] = {}
+        for attempt in range(self.max_attempts):
+            missing = [i for i in range(n) if i not in chosen]
+            if not missing:
+                break
+            fresh = self._runs(problem, [_run_number(i, attempt) for i in missing], seed)
+            runs += fresh
+            chosen.update((i, population) for i, population in zip(missing, fresh, strict=True) if population.log_z > -math.inf)
+        if len(chosen) < n:
+            raise SamplingError(
+                f"all {self.max_attempts} runs of {self.particles_per_run} particles died out: the model gives the constraint "
+                "too little mass; use more particles, a larger max_tokens, or less truncation (top_p, top_k)"
+            )
+        return runs, [chosen[i] for i in range(n)]
+
+    def _runs(self, problem: Problem, numbers: list[int], seed: int) -> list[Population]:
+        if self.trie is not None:
+            self.trie.belongs_to(problem)
+        together = max(1, AT_ONCE // self.particles_per_run)
+        out: list[Population] = []
+        for first in range(0, len(numbers), together):
+            group = [Population(problem, self.particles_per_run, run, seed) for run in numbers[first : first + together]]
+            self._advance(problem, group, seed)
+            out += group
+        return out
+
+    def _advance(self, problem: Problem, group: list[Population], seed: int) -> None:
+        self._rescore(problem, [(p, s) for p in group for s in range(self.particles_per_run)])
+        for step in range(LONGEST):
+            places = [(population, slot) for population in group for slot in population.open]
+            if not places:
+                return
+            addresses = [Address(population.run, step, slot) for population, slot in places]
+            moves = self.proposal.moves(problem, [p.prefixes[s] for p, s in places], addresses, seed, self.trie)
+            for (population, slot), move in zip(places, moves, strict=True):
+                population.apply(problem, slot, move)
+            self._rescore(problem, places)
+            for population in group:
+                population.balance(step, self.threshold, self.resampling)
+        raise SamplingError(f"a text is longer than {LONGEST} tokens and has not ended; set max_tokens")
+
+    def _rescore(self, problem: Problem, places: list[tuple[Population, int]]) -> None:
+        """Brings the provisional factors up to date: critic and twist on prefixes, the critic's verdict on the finished."""
+        critic, twist = problem.potential, self.twist
+        if critic is None and twist is None:
+            return
+        texts: dict[tuple[Tokens, bool], bytes] = {}
+        for population, slot in places:
+            if population.log_weights[slot] > -np.inf:
+                tokens = population.prefixes[slot].tokens
+                texts.setdefault((tokens, bool(population.done[slot])), problem.bytes_of(tokens))
+        scores: dict[tuple[Tokens, bool], float] = {}
+        for done in (False, True):
+            keys = [key for key in texts if key[1] is done]
+            items = [texts[key] for key in keys]
+            total = np.zeros(len(keys))
+            if critic is not None and keys:
+                total += critic.complete(items) if done else critic.prefix(items)
+            if twist is not None and keys and not done:
+                total += twist.prefix(items)
+            scores.update(zip(keys, total.tolist(), strict=True))
+        for population, slot in places:
+            if population.log_weights[slot] > -np.inf:
+                score = scores[population.prefixes[slot].tokens, bool(population.done[slot])]
+                population.rescore([slot], np.array([score]))
+
+
+def _run_number(draw: int, attempt: int) -> int:
+    return (attempt << 32) + draw
+
+
+def _estimates(runs: list[Population]) -> Float:
+    return np.array([population.log_z for population in runs])
+
+
+def _tally(sample: Sample, runs: list[Population]) -> Sample:
+    sample.counts.resamplings = sum(population.resamplings for population in runs)
+    sample.counts.tokens = sum(len(draw.tokens) for draw in sample.draws)
+    return sample

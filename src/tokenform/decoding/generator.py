@@ -1,0 +1,212 @@
+"""Generator: a model, its vocabulary and a sampler, ready to write texts under constraints.
+
+Purpose: turns prompts and grammars into rows, runs them in batches, and turns rows into results.
+Invariant: every result's text is complete and accepted by its grammar; what one call does never changes
+another.  With a seed, results do not depend on how prompts are batched (up to the model's own rounding).
+Rejected: async twins of the methods (a caller can run them in a thread; the state is the call's own).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator as Yields
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from tokenform.decoding.decode import Decoder, Row, Transform
+from tokenform.decoding.loop import PlainLoop
+from tokenform.decoding.pieces import TextPieces
+from tokenform.decoding.progress import Progress
+from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
+from tokenform.decoding.results import Result
+from tokenform.decoding.samplers.local import Local
+from tokenform.engine import Grammar, Vocabulary
+from tokenform.errors import DrafterError, ModelError, OptionError
+from tokenform.frontends import to_grammar
+
+DEFAULT_MAX_TOKENS = 512
+
+
+class Generator:
+    """Writes texts with a causal language model.
+
+    Args:
+        model: a Hugging Face causal language model (or anything called like one), on any device.
+        tokenizer: its tokenizer, or a `Vocabulary` where prompts are token ids.
+        sampler: how tokens are drawn; greedy where none is given.
+        drafter: "auto" or None.
+        transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
+        batch_size: most sequences that run together.
+        format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
+    Raises:
+        ModelError, VocabularyError: the model or its tokenizer can't be used.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        sampler: Local | None = None,
+        drafter: Literal["auto"] | None = "auto",
+        transforms: Sequence[Transform] = (),
+        batch_size: int = 16,
+        format_prompt: PromptFormat | None = None,
+    ) -> None:
+        if tokenizer is None:
+            raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
+        if drafter not in ("auto", None):
+            raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto' or None.")
+        if batch_size < 1:
+            raise OptionError(f"batch_size={batch_size} is not possible; give at least 1.")
+        PlainLoop(model)  # refuses what can't be run, before any work
+        self.model = model
+        self.tokenizer = None if isinstance(tokenizer, Vocabulary) else tokenizer
+        self.vocabulary = (
+            tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
+        )
+        self.sampler = sampler if sampler is not None else Local(temperature=0.0)
+        self.batch_size = batch_size
+        self.transforms = tuple(transforms)
+        self._tokens: list[bytes] = list(self.vocabulary.tokens)
+        self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
+
+    def sample(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        n: int = 1,
+        seed: int | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: Local | None = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Write n texts for a prompt.
+
+        Args:
+            prompt: text, chat messages or token ids; or a list of prompts.
+            grammar: a grammar, schema or type; None for any text; or a list of them.  A list of prompts and
+                a list of grammars are paired; one prompt or grammar beside a list serves each entry.
+            n: texts for each prompt.
+            seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
+                prompts of a list have equal texts; None draws a fresh seed for each prompt.
+            max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
+            sampler: in place of the generator's own, for this call.
+            progress: show a bar; None shows one for long batches on a terminal.
+        Returns:
+            list[Result] of length n, or one such list for each entry of a batch.
+        Raises:
+            BudgetTooSmall: no accepted text has so few tokens.
+            PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
+        """
+        if n < 1 or max_tokens < 1:
+            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        prompts, grammars, batched = pair(prompt, grammar)
+        rows: list[Row] = []
+        for one, constraint in zip(prompts, grammars, strict=True):
+            rows += self._rows(one, constraint, n, seed, max_tokens)
+        decoder = self._decoder(sampler)
+        with Progress(len(rows), progress) as bar:
+            for start in range(0, len(rows), self.batch_size):
+                for _, token in decoder.run(rows[start : start + self.batch_size]):
+                    bar.advance(token)
+        results = [self._result(row, grammars[number // n]) for number, row in enumerate(rows)]
+        if not batched:
+            return results
+        return [results[start : start + n] for start in range(0, len(results), n)]
+
+    def stream(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        seed: int | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: Local | None = None,
+    ) -> Yields[str, None, Result]:
+        """Write one text for one prompt, in pieces as they come.
+
+        Arguments and errors are those of `sample`.
+
+        Yields:
+            Text of whole characters; the pieces joined are the text.
+        Returns:
+            The `Result`, as the generator's return value.
+        """
+        prompts, grammars, batched = pair(prompt, grammar)
+        if batched:
+            raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens)
+        return self._stream(row, grammars[0], self._decoder(sampler))
+
+    def _stream(self, row: Row, grammar: Grammar, decoder: Decoder) -> Yields[str, None, Result]:
+        pieces = TextPieces()
+        for _, token in decoder.run([row]):
+            piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
+            if piece:
+                yield piece
+        return self._result(row, grammar)
+
+    def _decoder(self, sampler: Local | None) -> Decoder:
+        chosen = sampler if sampler is not None else self.sampler
+        if not isinstance(chosen, Local):
+            raise OptionError(f"{type(chosen).__name__} is not a sampler of this generator; pass a Local.")
+        vocabulary = self.vocabulary
+        return Decoder(PlainLoop(self.model), chosen, vocabulary.size, vocabulary.eos, self.transforms)
+
+    def _rows(self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int) -> list[Row]:
+        automaton = grammar.compile(self.vocabulary)
+        ids = self._prompts.read(prompt, grammar)
+        budget = self._prompts.room(ids, max_tokens)
+        key = secrets.randbits(63) if seed is None else seed
+        return [Row(ids, automaton, budget, key, number) for number in range(n)]
+
+    def _result(self, row: Row, grammar: Grammar) -> Result:
+        text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
+        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats)
+
+
+def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
+    """Prompts and grammars of equal number, and whether either was a list."""
+    many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
+    prompts = list(prompt) if many_prompts else [prompt]
+    constraints = list(grammar) if many_grammars else [grammar]
+    if many_prompts and many_grammars and len(prompts) != len(constraints):
+        raise OptionError(
+            f"{len(prompts)} prompts can't be paired with {len(constraints)} grammars; "
+            "give as many of each, or one of either."
+        )
+    if many_prompts and not many_grammars:
+        shared = to_grammar(grammar)
+        return prompts, [shared] * len(prompts), True
+    if many_grammars and not many_prompts:
+        prompts = prompts * len(constraints)
+    return prompts, [to_grammar(constraint) for constraint in constraints], many_prompts or many_grammars
+
+
+def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
+    """The vocabulary of a model's logits: as wide as they are, with every id that ends its texts."""
+    ends: set[int] = set()
+    for source in (tokenizer, getattr(model, "generation_config", None), text_config(model)):
+        found = getattr(source, "eos_token_id", None)
+        ends.update([found] if isinstance(found, int) else found or ())
+    size = getattr(text_config(model), "vocab_size", None)
+    if size is not None:
+        ends = {token for token in ends if 0 <= token < size}
+    return Vocabulary.from_tokenizer(tokenizer, size=size, eos=ends or None)
+
+
+def context_length(model: Any) -> int | None:
+    """Most tokens that the model can hold, where its configuration says so."""
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+        length = getattr(text_config(model), name, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def text_config(model: Any) -> Any:
+    """The configuration of the model's text part."""
+    config: Any = getattr(model, "config", None)
+    return config.get_text_config() if hasattr(config, "get_text_config") else config

@@ -1,0 +1,50 @@
+"""A progress bar for long batches, on standard error."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+LONG_BATCH = 8
+"""Texts from which on a bar is shown by itself."""
+
+
+class Progress:
+    """Counts finished texts and tokens.
+
+    Args:
+        total: texts.
+        shown: True or False; None shows the bar from `LONG_BATCH` texts on, on a terminal.
+    """
+
+    def __init__(self, total: int, shown: bool | None = None) -> None:
+        visible = shown if shown is not None else total >= LONG_BATCH and sys.stderr.isatty()
+        self._tokens = 0
+        self._bar = Bar(
+            TextColumn("generating"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[tokens]} tokens"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not visible,
+        )
+        self._task = self._bar.add_task("", total=total, tokens=0)
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, token: int | None) -> None:
+        """One more token, or (None) one more finished text."""
+        self._tokens += token is not None
+        self._bar.update(self._task, advance=token is None, tokens=self._tokens)

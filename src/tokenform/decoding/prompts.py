@@ -1,0 +1,98 @@
+"""Prompts: text, chat messages or token ids, made into the ids that the model reads.
+
+Purpose: one reader that knows the tokenizer and, for models that want one, the prompt format.
+Invariant: a prompt is never cut; one that does not fit is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tokenform.engine import Grammar, Vocabulary, tokenizers
+from tokenform.errors import ModelError, OptionError, PromptTooLong
+
+Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
+PromptFormat = Callable[[Any, Grammar], str]
+
+
+def is_batch(prompt: Any) -> bool:
+    """Whether this is a list of prompts: not text, not chat messages, not token ids."""
+    if isinstance(prompt, str):
+        return False
+    if not isinstance(prompt, Sequence):
+        raise OptionError(f"a prompt is text, chat messages or token ids, not {type(prompt).__name__}.")
+    return not all(isinstance(part, int | Mapping) for part in prompt) or not prompt
+
+
+class PromptReader:
+    """Turns prompts into ids.
+
+    Args:
+        tokenizer: a tokenizer, or None where prompts are ids.
+        vocabulary: bounds the ids, and gives the token that stands for an empty prompt.
+        context: most tokens that the model can read and write together; None for any number.
+        write: for models with a prompt format of their own: (text or messages, grammar) -> the model's text.
+    """
+
+    def __init__(
+        self, tokenizer: Any, vocabulary: Vocabulary, context: int | None, write: PromptFormat | None = None
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
+        self._context = context
+        self._write = write
+
+    def read(self, prompt: Prompt, grammar: Grammar) -> list[int]:
+        """The ids of a prompt, at least one.
+
+        Raises:
+            PromptTooLong: no room for a single token would be left.
+            OptionError, ModelError: it can't be read with this tokenizer.
+        """
+        if not isinstance(prompt, Sequence):
+            raise OptionError(f"a prompt is text, chat messages or token ids, not {type(prompt).__name__}.")
+        ids = self._ids(prompt, grammar) or [self._beginning()]
+        if self._context is not None and len(ids) >= self._context:
+            raise PromptTooLong(
+                f"the prompt has {len(ids)} tokens, but the model reads and writes {self._context} at most; "
+                "shorten it."
+            )
+        return ids
+
+    def room(self, ids: Sequence[int], max_tokens: int) -> int:
+        """Tokens that may be written after the prompt."""
+        return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
+
+    def _ids(self, prompt: Prompt, grammar: Grammar) -> list[int]:
+        if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
+            size = self._vocabulary.size
+            ids = [int(token) for token in prompt]  # type: ignore[arg-type]
+            for token in ids:
+                if not 0 <= token < size:
+                    raise OptionError(f"the prompt has the id {token}, but the vocabulary has {size} ids.")
+            return ids
+        if self._tokenizer is None:
+            raise OptionError("this generator has no tokenizer, only a vocabulary; give token ids.")
+        if self._write is not None:
+            return tokenizers.encode(self._tokenizer, self._write(prompt, grammar), specials=False)
+        if isinstance(prompt, str):
+            return tokenizers.encode(self._tokenizer, prompt)
+        return self._chat(prompt)
+
+    def _chat(self, messages: Sequence[Any]) -> list[int]:
+        render = getattr(self._tokenizer, "apply_chat_template", None)
+        if render is None:
+            raise ModelError("this tokenizer has no chat template; give the prompt as text.")
+        try:
+            ids = render(list(messages), add_generation_prompt=True, tokenize=True, return_dict=False)
+        except ImportError:
+            raise
+        except Exception as error:  # a template is a program and may raise anything
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            raise ModelError(f"the tokenizer can't write these chat messages: {reason}.") from error
+        return [int(token) for token in ids]
+
+    def _beginning(self) -> int:
+        begin = getattr(self._tokenizer, "bos_token_id", None)
+        return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])

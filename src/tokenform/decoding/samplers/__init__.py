@@ -1,0 +1,7 @@
+"""Samplers: each draws from a law that it documents."""
+
+from __future__ import annotations
+
+from tokenform.decoding.samplers.local import Local
+
+__all__ = ["Local"]

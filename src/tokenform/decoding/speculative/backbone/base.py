@@ -1,0 +1,294 @@
+"""What every backbone keeps: sequences, their committed tokens, and the last scored tree.
+
+Purpose: one object runs the model for everybody.  `score` runs the tokens that have no
+keys and values yet, and a draft tree, for each sequence; `commit` moves a sequence on.
+Invariant: the logits that `score` returns depend on the committed tokens and the node's
+path alone, however the sequence was forked, drafted, committed or truncated before.
+Complexity: `fork` O(length) bookkeeping, no forward pass beyond the prompt's; `commit`,
+`truncate`, `drop` O(tokens concerned).
+Rejected: handing out the cache (every sampler would have to keep it consistent).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tokenform.errors import InvalidState, OptionError, PromptTooLong
+
+from ..tree import ROOT, DraftTree
+
+
+@dataclass
+class Track:
+    """One sequence.
+
+    Attributes:
+        tokens: committed tokens.
+        computed: how many of them have keys and values in the cache.
+        tree, logits: the last scored tree and its logits [n + 1, V]; None after `commit`.
+        root: logits [V] after all committed tokens, if they are known.
+        place: where the subclass keeps its keys and values.
+        thin: some of them were computed with layers left out, so nobody may share them.
+    """
+
+    tokens: list[int]
+    computed: int = 0
+    tree: DraftTree | None = None
+    logits: torch.Tensor | None = None
+    root: torch.Tensor | None = None
+    place: Any = None
+    thin: bool = False
+
+
+@dataclass
+class Counters:
+    """What a backbone has done so far: forward passes, and tokens run through them."""
+
+    forwards: int = 0
+    prefilled: int = 0
+    scored: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Backbone:
+    """Runs a causal language model for a ragged batch of sequences.
+
+    `Backbone(model)` picks what serves the model exactly: trees, chains or plain decoding
+    (`mode` says which, `notes` why).
+
+    Args:
+        model: a Hugging Face causal language model, or anything with the same call.
+        mode: "tree", "chain" or "plain"; None picks the best that is exact.
+        share: most sequences that share the cache row of one prompt; more are copied.
+    Raises:
+        ModelError: an encoder-decoder model, or no causal language model.
+    """
+
+    mode: str = "tree"
+
+    def __new__(cls, model: Any, mode: str | None = None, share: int = 8) -> Backbone:
+        if cls is Backbone:
+            from .choice import backbone_class  # the subclasses import this module
+
+            cls, _, _ = backbone_class(model, mode)
+        return super().__new__(cls)
+
+    def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
+        from .choice import backbone_class
+
+        _, self.mode, notes = backbone_class(model, mode)
+        if share < 1:
+            raise OptionError(f"share is the number of sequences of a cache row, at least 1, not {share}")
+        self.model = model
+        self.config = (
+            model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        )
+        self.share = share
+        self.vocabulary_size = int(self.config.vocab_size)
+        self.max_length = _max_length(self.config)
+        self.counters = Counters(notes=list(notes))
+        parameter = next(model.parameters())
+        self.device, self.dtype = parameter.device, parameter.dtype
+        self._tracks: dict[int, Track] = {}
+        self._ids = itertools.count()
+
+    @property
+    def notes(self) -> list[str]:
+        """What the model could not be given, in sentences."""
+        return self.counters.notes
+
+    @property
+    def deepest(self) -> int | None:
+        """Depth limit of the draft trees: None for any, 0 where nothing can be drafted."""
+        return 0 if self.mode == "plain" else None
+
+    def open(self, prompt_ids: Sequence[int]) -> int:
+        """A new sequence; its prompt is run at the first `score`.
+
+        Raises:
+            OptionError: the prompt is empty, or has ids that the model does not know.
+            PromptTooLong: the prompt does not fit the model's positions.
+        """
+        tokens = [int(t) for t in prompt_ids]
+        if not tokens:
+            raise OptionError("the prompt is empty; give at least the token that begins a text")
+        bad = next((t for t in tokens if not 0 <= t < self.vocabulary_size), None)
+        if bad is not None:
+            raise OptionError(f"token {bad} is not in the model's vocabulary of {self.vocabulary_size}")
+        self._check_length(len(tokens))
+        seq = next(self._ids)
+        self._tracks[seq] = self._start(tokens)
+        return seq
+
+    def fork(self, seq: int) -> int:
+        """A copy of a sequence, its scored tree included; its keys and values are shared."""
+        track = self._track(seq)
+        if len(track.tokens) - track.computed > 1:
+            self.score({seq: DraftTree()})
+        new = next(self._ids)
+        copy = Track(
+            list(track.tokens), track.computed, track.tree, track.logits, track.root, thin=track.thin
+        )
+        self._share(track, copy)
+        self._tracks[new] = copy
+        return new
+
+    def drop(self, seq: int) -> None:
+        """Ends a sequence and frees what only it holds."""
+        track = self._track(seq)
+        self._forget_tree(track)
+        self._release(track, 0)
+        self._close(track)
+        del self._tracks[seq]
+
+    def commit(self, seq: int, tokens: Sequence[int]) -> None:
+        """Appends tokens.  Those that the last scored tree has keep their keys and values.
+
+        Raises:
+            PromptTooLong: the text outgrows the model's positions.
+        """
+        track = self._track(seq)
+        if not tokens:
+            return
+        self._check_length(len(track.tokens) + len(tokens))
+        nodes = track.tree.walk(tokens) if track.tree is not None else []
+        logits = track.logits
+        if track.computed == len(track.tokens):
+            self._keep(track, nodes)
+            track.computed += len(nodes)
+        track.tokens.extend(int(t) for t in tokens)
+        known = nodes and len(nodes) == len(tokens) and logits is not None
+        root = logits[nodes[-1] + 1] if known and logits is not None else None
+        self._forget_tree(track)
+        track.root = root
+
+    def truncate(self, seq: int, length: int) -> None:
+        """Forgets the committed tokens from `length` on; at least one must be left."""
+        track = self._track(seq)
+        if not 1 <= length <= len(track.tokens):
+            raise OptionError(f"can't cut a sequence of {len(track.tokens)} tokens to {length}")
+        if length == len(track.tokens):
+            return
+        self._forget_tree(track)
+        del track.tokens[length:]
+        track.root = None
+        self._release(track, min(track.computed, length - 1))
+
+    def score(
+        self, trees: Mapping[int, DraftTree], *, skip: frozenset[int] = frozenset()
+    ) -> dict[int, torch.Tensor]:
+        """Logits at the root and at every node of each sequence's tree, in one forward pass.
+
+        Args:
+            trees: sequence -> draft tree, which may be empty.
+            skip: layers to leave out (for drafting with the model itself).  What is then
+                committed must be truncated again before the whole model goes on.
+        Returns:
+            sequence -> float [n + 1, V]: row 0 after the committed tokens, row i + 1 after
+            node i.  If the pass raises, every sequence is as it was, without its last tree.
+        """
+        out: dict[int, torch.Tensor] = {}
+        todo: dict[int, DraftTree] = {}
+        for seq, tree in trees.items():
+            track = self._track(seq)
+            track.thin = track.thin or bool(skip)
+            self._check_length(len(track.tokens) + max(tree.depths, default=0))
+            self._forget_tree(track)
+            if len(tree) or track.root is None or track.computed < len(track.tokens):
+                todo[seq] = tree
+            else:
+                track.tree, track.logits = tree, track.root[None]
+                out[seq] = track.logits
+        if todo:
+            for seq, logits in self._run(todo, skip).items():
+                track = self._track(seq)
+                track.root, track.tree, track.logits = logits[0], todo[seq], logits
+                out[seq] = logits
+        return out
+
+    def tokens(self, seq: int) -> list[int]:
+        """The committed tokens (a copy)."""
+        return list(self._track(seq).tokens)
+
+    def length(self, seq: int) -> int:
+        """How many tokens are committed."""
+        return len(self._track(seq).tokens)
+
+    def pending(self, seq: int) -> int:
+        """How many committed tokens have no keys and values yet."""
+        track = self._track(seq)
+        return len(track.tokens) - track.computed
+
+    def last_logits(self, seq: int) -> torch.Tensor | None:
+        """Logits [V] after the committed tokens, if no forward pass is needed to know them."""
+        return self._track(seq).root
+
+    @property
+    def sequences(self) -> list[int]:
+        """The live sequences."""
+        return list(self._tracks)
+
+    def _track(self, seq: int) -> Track:
+        try:
+            return self._tracks[seq]
+        except KeyError:
+            raise InvalidState(f"sequence {seq} is not open in this backbone") from None
+
+    def _check_length(self, length: int) -> None:
+        if self.max_length is not None and length > self.max_length:
+            raise PromptTooLong(
+                f"{length} tokens don't fit the model's {self.max_length} positions;"
+                " shorten the prompt or max_tokens"
+            )
+
+    def _forget_tree(self, track: Track) -> None:
+        self._free_tree(track)
+        track.tree = track.logits = None
+
+    def _start(self, tokens: list[int]) -> Track:
+        """A track for a new prompt, with whatever of it is already computed elsewhere."""
+        raise NotImplementedError
+
+    def _share(self, track: Track, copy: Track) -> None:
+        """Gives `copy` the keys and values of `track`."""
+        raise NotImplementedError
+
+    def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+        """Runs pending tokens and trees; sets `computed` and the tree's place."""
+        raise NotImplementedError
+
+    def _keep(self, track: Track, nodes: Sequence[int]) -> None:
+        """The scored nodes on the committed path become part of the text."""
+        raise NotImplementedError
+
+    def _release(self, track: Track, computed: int) -> None:
+        """Frees the keys and values from `computed` on and sets `track.computed`."""
+        raise NotImplementedError
+
+    def _free_tree(self, track: Track) -> None:
+        """Frees the keys and values of the last tree."""
+        raise NotImplementedError
+
+    def _close(self, track: Track) -> None:
+        """The sequence is gone."""
+        raise NotImplementedError
+
+
+def _max_length(config: Any) -> int | None:
+    """Positions of a learned table; rotary models stretch beyond what their config says."""
+    learned = getattr(config, "n_positions", None)
+    if (
+        learned is None
+        and getattr(config, "rope_parameters", None) is None
+        and not hasattr(config, "rope_theta")
+    ):
+        learned = getattr(config, "max_position_embeddings", None)
+    return int(learned) if learned else None
+
+
+__all__ = ["ROOT", "Backbone", "Counters", "Track"]

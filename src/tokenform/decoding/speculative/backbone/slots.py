@@ -1,0 +1,154 @@
+"""The cache: slots of keys and values, in rows.
+
+Purpose: keys and values of every sequence, written wherever a slot is free.  A row is a
+pool of slots that belongs to one prompt and its forks; the attention mask alone says who
+sees which slot, so forking copies nothing, a rejected draft is freed at once and holes
+do no harm.
+Invariant: slot 0 of a row is never anybody's: padding is written there.  A slot is free
+exactly when its count is 0.
+Complexity: taking n slots O(row length); writing O(tokens x layers).
+Source: paged key-value caches (Kwon et al. 2023) with pages of one slot.
+Rejected: one row for all sequences (attention would be quadratic in the batch); a row per
+sequence (a fork would copy its prompt's keys and values).
+
+The model calls `update` once a layer, as it would call its own cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+_FIRST = 64  # slots of a new cache; doubled when they run out
+
+
+@dataclass(eq=False)
+class Row:
+    """One pool: `count[s]` owners of slot s, `position[s]` where in the text it stands."""
+
+    count: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST, np.int32))
+    position: np.ndarray = field(default_factory=lambda: np.zeros(_FIRST, np.int32))
+    top: int = 1
+    members: int = 0
+
+    def __post_init__(self) -> None:
+        self.count[0] = 1
+
+    def take(self, n: int) -> list[int]:
+        """The n lowest free slots, now with one owner each."""
+        if n == 0:
+            return []
+        free = np.flatnonzero(self.count == 0)
+        if len(free) < n:
+            size = len(self.count)
+            while size - len(self.count) + len(free) < n:
+                size *= 2
+            self.count = np.concatenate([self.count, np.zeros(size - len(self.count), np.int32)])
+            self.position = np.concatenate([self.position, np.zeros(size - len(self.position), np.int32)])
+            free = np.flatnonzero(self.count == 0)
+        slots = free[:n]
+        self.count[slots] = 1
+        self.top = max(self.top, int(slots[-1]) + 1)
+        return [int(s) for s in slots]
+
+    def hold(self, slots: list[int]) -> None:
+        """One owner more for each slot."""
+        np.add.at(self.count, slots, 1)
+
+    def free(self, slots: list[int]) -> None:
+        """One owner less for each slot; the row's top sinks to its last slot in use."""
+        if slots:
+            np.subtract.at(self.count, slots, 1)
+            if int(self.count[self.top - 1]) == 0:
+                self.top = int(np.flatnonzero(self.count[: self.top])[-1]) + 1
+
+    @property
+    def used(self) -> int:
+        """Slots with an owner, slot 0 included."""
+        return int(np.count_nonzero(self.count[: self.top]))
+
+
+class SlotCache:
+    """Keys and values of all rows: per layer two tensors [rows, heads, slots, size]."""
+
+    is_compileable = False
+
+    def __init__(self) -> None:
+        self.keys: dict[int, torch.Tensor] = {}
+        self.values: dict[int, torch.Tensor] = {}
+        self._rows: torch.Tensor | slice = slice(0, 0)
+        self._index: torch.Tensor | None = None
+        self._slots: torch.Tensor | None = None
+        self._shape = (0, 0)
+        self._width = 0
+
+    def plan(self, rows: list[int], slots: torch.Tensor, width: int, shape: tuple[int, int]) -> None:
+        """Says where the next pass writes.
+
+        Args:
+            rows: the row of each line of the batch, ascending.
+            slots: int64 [lines, tokens], the slot of each token.
+            width: slots [0, width) are what the pass attends to.
+            shape: (rows, slots) that the tensors must have room for.
+        """
+        consecutive = rows[-1] - rows[0] + 1 == len(rows)
+        index = torch.tensor(rows, device=slots.device)
+        self._rows = slice(rows[0], rows[-1] + 1) if consecutive else index
+        self._index, self._slots = index[:, None], slots
+        self._width, self._shape = width, shape
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Writes [lines, heads, tokens, size] and returns [lines, heads, width, size]."""
+        out = []
+        for store, new in ((self.keys, keys), (self.values, values)):
+            held = self._room(store, layer_idx, new)
+            held[self._index, :, self._slots] = new.transpose(1, 2).to(held.dtype)
+            out.append(held[self._rows, :, : self._width])
+        return out[0], out[1]
+
+    def _room(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:
+        held = store.get(layer)
+        rows, slots = self._shape
+        if held is None or held.shape[0] < rows or held.shape[2] < slots:
+            if held is not None:
+                rows, slots = max(rows, held.shape[0]), max(slots, held.shape[2])
+            grown = like.new_zeros((rows, like.shape[1], slots, like.shape[3]))
+            if held is not None:
+                grown[: held.shape[0], :, : held.shape[2]] = held
+            store[layer] = held = grown
+        return held
+
+    @torch.inference_mode()
+    def copy(self, source: int, slots: list[int], target: int, to: list[int], shape: tuple[int, int]) -> None:
+        """Copies slots of one row to slots of another (or moves them within a row)."""
+        self._shape = shape
+        for store in (self.keys, self.values):
+            for layer in list(store):
+                held = self._room(store, layer, store[layer][:1])
+                held[target, :, to] = held[source, :, slots].clone()
+
+    @torch.inference_mode()
+    def move_row(self, source: int, target: int, width: int) -> None:
+        """Overwrites a row by another."""
+        for store in (self.keys, self.values):
+            for held in store.values():
+                if source < held.shape[0]:  # else nothing was ever written to it
+                    held[target, :, :width] = held[source, :, :width]
+
+    def get_seq_length(self, layer_idx: int = 0, *_: Any, **__: Any) -> int:
+        """Slots in use, as the model's own cache would count them (positions are explicit)."""
+        return self._width
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int = 0, *_: Any, **__: Any) -> tuple[int, int]:
+        """(slots attended to, offset), for models that ask although the mask is given."""
+        return self._width, 0
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the keys and values."""
+        return sum(t.numel() * t.element_size() for s in (self.keys, self.values) for t in s.values())

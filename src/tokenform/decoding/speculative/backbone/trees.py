@@ -1,0 +1,270 @@
+"""The backbone of models that take custom attention masks: a tree for every sequence.
+
+Purpose: `score` packs, for every row of the cache, the tokens that its sequences have not
+run yet and their draft trees into one line of the batch.
+Invariant: see `base.py`; a sequence's `slots[i]` holds position i of its text.
+Complexity: one forward pass over (rows x longest line) tokens, attending to the highest
+slot in use; rows are compacted when less than half of that is in use.
+Source: tree attention (Miao et al. 2024; Cai et al. 2024); ragged lines (Ni et al. 2024, EMS-SD).
+Rejected: cropping the cache after each pass (its meaning changes between versions, and
+a static cache has none).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..tree import DraftTree
+from .base import Backbone, Track
+from .masks import additive_masks, layer_windows
+from .skipping import skipped
+from .slots import Row, SlotCache
+
+_SHARED_PREFIX = 16  # tokens; a shorter common prefix is not worth a shared row
+
+
+@dataclass
+class Place:
+    """Where a sequence's keys and values are: the row, a slot a position, a slot a tree node."""
+
+    row: Row
+    slots: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Item:
+    """A sequence in a line: its pending tokens, its tree and their columns."""
+
+    seq: int
+    track: Track
+    tree: DraftTree
+    pending: list[int]
+    taken: list[int]
+    early: int = 0  # column of the first pending token
+    late: int = 0  # column of the first token whose logits are wanted
+
+
+class TreeBackbone(Backbone):
+    """Scores a draft tree for every sequence in one forward pass."""
+
+    def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
+        super().__init__(model, mode, share)
+        self._cache = SlotCache()
+        self._rows: list[Row] = []
+        self._windows = layer_windows(self.config)
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    def _start(self, tokens: list[int]) -> Track:
+        best, length = None, 0
+        for other in self._tracks.values():
+            place: Place = other.place
+            if other.computed > length and place.row.members < self.share and not other.thin:
+                common = _common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
+                if common > length:
+                    best, length = other, common
+        if best is not None and length >= _SHARED_PREFIX:
+            row, slots = best.place.row, best.place.slots[:length]
+            row.hold(slots)
+            row.members += 1
+            return Track(tokens, computed=length, place=Place(row, list(slots)))
+        return Track(tokens, place=Place(self._new_row()))
+
+    def _new_row(self) -> Row:
+        row = Row(members=1)
+        self._rows.append(row)
+        return row
+
+    def _shape(self) -> tuple[int, int]:
+        return len(self._rows), max((len(r.count) for r in self._rows), default=0)
+
+    def _share(self, track: Track, copy: Track) -> None:
+        place: Place = track.place
+        if place.row.members < self.share:
+            place.row.members += 1
+            place.row.hold(place.slots + place.nodes)
+            copy.place = Place(place.row, list(place.slots), list(place.nodes))
+            return
+        row = self._new_row()
+        slots, nodes = row.take(len(place.slots)), row.take(len(place.nodes))
+        old = place.slots + place.nodes
+        if old:
+            self._cache.copy(
+                self._rows.index(place.row), old, len(self._rows) - 1, slots + nodes, self._shape()
+            )
+            row.position[slots + nodes] = place.row.position[old]
+        copy.place = Place(row, slots, nodes)
+
+    def _keep(self, track: Track, nodes: Sequence[int]) -> None:
+        place: Place = track.place
+        kept = [place.nodes[n] for n in nodes]
+        place.row.hold(kept)
+        place.slots.extend(kept)
+
+    def _release(self, track: Track, computed: int) -> None:
+        place: Place = track.place
+        place.row.free(place.slots[computed:])
+        del place.slots[computed:]
+        track.computed = computed
+
+    def _free_tree(self, track: Track) -> None:
+        place: Place = track.place
+        place.row.free(place.nodes)
+        place.nodes = []
+
+    def _close(self, track: Track) -> None:
+        row: Row = track.place.row
+        row.members -= 1
+        if row.members == 0:
+            at = self._rows.index(row)
+            last = self._rows.pop()
+            if last is not row:
+                self._cache.move_row(len(self._rows), at, last.top)
+                self._rows[at] = last
+
+    def compact(self) -> None:
+        """Moves the slots in use to the front of every row."""
+        for at, row in enumerate(self._rows):
+            used = np.flatnonzero(row.count[: row.top])
+            if len(used) == row.top:
+                continue
+            to = np.arange(len(used))
+            moved = np.zeros(row.top, np.int64)
+            moved[used] = to
+            self._cache.copy(at, used.tolist(), at, to.tolist(), self._shape())
+            for values in (row.count, row.position):
+                values[: len(used)] = values[used]
+            row.count[len(used) :] = 0
+            row.top = len(used)
+            for track in self._tracks.values():
+                place: Place = track.place
+                if place.row is row:
+                    place.slots = moved[place.slots].tolist()
+                    place.nodes = moved[place.nodes].tolist()
+
+    def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+        if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
+            self.compact()
+        lines: dict[int, list[_Item]] = {}
+        order = {id(row): i for i, row in enumerate(self._rows)}
+        taken: list[tuple[Row, list[int]]] = []
+        for seq, tree in trees.items():
+            track = self._track(seq)
+            pending = track.tokens[track.computed :]
+            slots = track.place.row.take(len(pending) + len(tree))
+            taken.append((track.place.row, slots))
+            lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, slots))
+        rows = sorted(lines)
+        try:
+            logits, wide = self._forward(rows, [lines[r] for r in rows], skip)
+        except BaseException:
+            for row, slots in taken:
+                row.free(slots)
+            raise
+        return self._collect(rows, lines, logits, wide)
+
+    def _forward(
+        self, rows: list[int], lines: list[list[_Item]], skip: frozenset[int]
+    ) -> tuple[torch.Tensor, int]:
+        """Logits [lines, wanted, V] and the width of a line."""
+        early = max(sum(max(len(i.pending) - 1, 0) for i in line) for line in lines)
+        late = max(sum(min(len(i.pending), 1) + len(i.tree) for i in line) for line in lines)
+        wide, width = early + late, max(self._rows[r].top for r in rows)
+        ids = np.zeros((len(lines), wide), np.int64)
+        positions = np.zeros((len(lines), wide), np.int64)
+        slots = np.zeros((len(lines), wide), np.int64)
+        allowed = np.zeros((len(lines), wide, width), bool)
+        allowed[:, :, 0] = True
+        for b, line in enumerate(lines):
+            end, start = early, wide
+            for item in line:
+                n = max(len(item.pending) - 1, 0)
+                end -= n
+                start -= len(item.pending) - n + len(item.tree)
+                item.early, item.late = end, start
+                self._fill(item, ids[b], positions[b], slots[b], allowed[b])
+        seen = np.zeros((len(lines), width), np.int64)
+        for b, r in enumerate(rows):
+            seen[b] = (
+                self._rows[r].position[:width]
+                if len(self._rows[r].position) >= width
+                else np.pad(self._rows[r].position, (0, width - len(self._rows[r].position)))
+            )
+        mask = additive_masks(allowed, positions, seen, self._windows, self.device, self.dtype)
+        self._cache.plan(rows, torch.from_numpy(slots).to(self.device), width, self._shape())
+        keep = {"logits_to_keep": late} if self._keeps else {}
+        with torch.inference_mode(), skipped(self.model, skip):
+            logits = self.model(
+                input_ids=torch.from_numpy(ids).to(self.device),
+                attention_mask=mask,
+                position_ids=torch.from_numpy(positions).to(self.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                **keep,
+            ).logits
+        self.counters.forwards += not skip
+        return logits[:, -late:], wide
+
+    def _fill(
+        self, item: _Item, ids: np.ndarray, positions: np.ndarray, slots: np.ndarray, allowed: np.ndarray
+    ) -> None:
+        """Writes one sequence into its line."""
+        track, tree, place = item.track, item.tree, item.track.place
+        n, p = len(item.pending), max(len(item.pending) - 1, 0)
+        columns = np.concatenate(
+            [np.arange(item.early, item.early + p), np.arange(n - p + len(tree)) + item.late]
+        )
+        own = np.asarray(item.taken, np.int64)
+        length = len(track.tokens)
+        ids[columns] = item.pending + tree.tokens
+        depths = np.concatenate(
+            [np.arange(track.computed, length), length - 1 + np.asarray(tree.depths, np.int64)]
+        )
+        positions[columns] = depths
+        place.row.position[own] = depths
+        slots[columns] = own
+        allowed[columns[:, None], np.asarray([*place.slots, *own[:n]], np.int64)[None, :]] = True
+        allowed[columns, 0] = False
+        if n:
+            later = np.triu(np.ones((n, n), bool), 1)
+            block = allowed[columns[:n, None], own[None, :n]]
+            allowed[columns[:n, None], own[None, :n]] = block & ~later
+        for i, parent in enumerate(tree.parents):
+            column = columns[n + i]
+            if parent >= 0:
+                allowed[column] = allowed[columns[n + parent]]
+            allowed[column, own[n + i]] = True
+
+    def _collect(
+        self, rows: list[int], lines: dict[int, list[_Item]], logits: torch.Tensor, wide: int
+    ) -> dict[int, torch.Tensor]:
+        """Splits the logits and books the slots."""
+        out: dict[int, torch.Tensor] = {}
+        offset = wide - logits.shape[1]
+        for b, r in enumerate(rows):
+            for item in lines[r]:
+                n, track = len(item.pending), item.track
+                got = logits[b, item.late - offset : item.late - offset + min(n, 1) + len(item.tree)]
+                if not n:
+                    assert track.root is not None
+                    got = torch.cat([track.root[None].to(got.dtype), got])
+                track.place.slots.extend(item.taken[:n])
+                track.place.nodes = item.taken[n:]
+                track.computed = len(track.tokens)
+                self.counters.prefilled += max(n - 1, 0)
+                self.counters.scored += len(item.tree) + min(n, 1)
+                out[item.seq] = got
+        return out
+
+
+def _common(a: Sequence[int], b: Sequence[int], most: int) -> int:
+    n = 0
+    while n < most and a[n] == b[n]:
+        n += 1
+    return n

@@ -1,0 +1,34 @@
+"""Drafters: sources of guesses."""
+
+from .auto import auto
+from .base import Budget, Context, Drafter, Nothing, Session
+from .draft_model import DraftModel
+from .forced import Forced
+from .input import Input
+from .layer_skip import LayerSkip, search_skip_set
+from .lookahead import Lookahead
+from .merge import Merge
+from .ngram import NGram
+from .other_vocabulary import VocabularyMap
+from .recycling import Recycling
+from .suffix import Suffix
+
+__all__ = [
+    "Budget",
+    "Context",
+    "DraftModel",
+    "Drafter",
+    "Forced",
+    "Input",
+    "LayerSkip",
+    "Lookahead",
+    "Merge",
+    "NGram",
+    "Nothing",
+    "Recycling",
+    "Session",
+    "Suffix",
+    "VocabularyMap",
+    "auto",
+    "search_skip_set",
+]

@@ -1,0 +1,168 @@
+"""The protocol of drafters.
+
+Purpose: a drafter guesses what follows; it never decides anything.  `session` starts it on
+one sequence; the drafter itself holds what sequences share (a datastore, a second model).
+Invariant: a draft may be anything: the grammar prunes it, the verifier judges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from ..node import Node
+from ..tree import DraftTree
+
+
+@dataclass
+class Context:
+    """What a drafter may look at.
+
+    Attributes:
+        tokens: prompt and committed output (the live list: not to be changed).
+        prompt_length: tokens of the prompt at its head.
+        path: drafted tokens after `tokens` below which the draft is to grow.
+        automaton, state: the constraint after `path`, or None.
+        vocabulary_size: V of the model.
+        backbone, seq: the model's backbone and the sequence in it.
+        sampler: the sequence's own sampler (see `node.py`), for drafters that draw.
+        seed, sequence: the key of the randomness.
+        remaining: tokens that may still be written after `path`.
+        eos: tokens that end the text.
+        companions: second models or prompts that the sampler mixes in.
+    """
+
+    tokens: list[int]
+    prompt_length: int
+    path: tuple[int, ...] = ()
+    automaton: Any = None
+    state: int | None = None
+    vocabulary_size: int = 0
+    backbone: Any = None
+    seq: int = -1
+    sampler: Any = None
+    seed: int = 0
+    sequence: int = 0
+    remaining: int = 1 << 30
+    eos: frozenset[int] = frozenset()
+    companions: int = 0
+
+    def below(self, path: tuple[int, ...], state: int | None) -> Context:
+        """The same context after a longer drafted path."""
+        return replace(self, path=path, state=state, remaining=self.remaining - len(path) + len(self.path))
+
+    def node(self, row: np.ndarray, path: Sequence[int], state: int | None) -> Node:
+        """A place `path` tokens further on, as the sampler sees it, with a drafting model's logits [V]."""
+        return Node(
+            (row,) * (1 + self.companions),
+            self.tokens,
+            (*self.path, *path),
+            self.prompt_length,
+            self.automaton,
+            state,
+            self.remaining - len(path),
+            self.seed,
+            self.sequence,
+        )
+
+    def tail(self, n: int) -> list[int]:
+        """The last n tokens, `path` included; fewer if there are not so many."""
+        if len(self.path) >= n:
+            return list(self.path[len(self.path) - n :])
+        return [*self.tokens[max(0, len(self.tokens) - n + len(self.path)) :], *self.path]
+
+
+@dataclass
+class Budget:
+    """How much may be drafted.
+
+    Attributes:
+        nodes: most nodes of the tree.
+        depth: most levels.
+        stop: (confidence of the next node, product on its path) -> stop here; for drafters
+            whose every token costs a forward pass.
+    """
+
+    nodes: int
+    depth: int = 1 << 30
+    stop: Callable[[float, float], bool] = field(default=lambda confidence, cumulative: False)
+
+
+class Session(Protocol):
+    """A drafter at work on one sequence."""
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """A tree of at most `budget.nodes` nodes; empty if there is nothing to guess."""
+        ...
+
+    def observe(
+        self,
+        context: Context,
+        committed: Sequence[int],
+        tree: DraftTree,
+        visited: Sequence[int],
+        logits: torch.Tensor,
+    ) -> None:
+        """Told after each step.
+
+        Args:
+            context: `context.tokens` ends with `committed`.
+            committed: tokens of this step.
+            tree: the tree that was scored.
+            visited: nodes of the tree on the committed path.
+            logits: [len(tree) + 1, V] of the model; row 0 is the root.
+        """
+        ...
+
+    def close(self) -> None:
+        """The sequence has ended."""
+        ...
+
+
+class Drafter(Protocol):
+    """Makes sessions.
+
+    Attributes:
+        name: stands in reports as the source of its nodes.
+        drawn: whether its drafts are drawn from laws that are kept in the tree.
+    """
+
+    name: str
+    drawn: bool
+
+    def session(self, context: Context) -> Session:
+        """Starts on a sequence whose prompt is `context.tokens`."""
+        ...
+
+
+class Silent:
+    """Base of sessions that learn nothing; also what `drafter=None` means."""
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        return DraftTree()
+
+    def observe(
+        self,
+        context: Context,
+        committed: Sequence[int],
+        tree: DraftTree,
+        visited: Sequence[int],
+        logits: torch.Tensor,
+    ) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+class Nothing:
+    """No drafts: plain decoding."""
+
+    name, drawn = "nothing", False
+
+    def session(self, context: Context) -> Session:
+        return Silent()

@@ -1,0 +1,201 @@
+"""Several sources in one tree.
+
+Purpose: each source is asked in turn at the root, then where the likeliest path ends (so
+that a copied span follows a forced one and the other way round), until the budget is spent.
+Every answer is pruned by the grammar at once, so what the grammar refuses costs no budget.
+Invariant: every node of the tree is allowed; a source that raises or proposes nonsense is
+not asked again for this sequence; one that does not pay rests.
+Complexity: at most `rounds` proposals a source and step.
+Rejected: fixed shares of the budget (a source with nothing to say would waste its own).
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+
+import torch
+
+from tokenform.errors import DrafterError
+
+from ..grammar import prune
+from ..tree import ROOT, DraftTree
+from .base import Budget, Context, Drafter, Session
+from .tally import Tally
+
+_WORTH = 0.15  # probability of a path below which nothing more is hung on it
+
+
+class Merge:
+    """Args:
+    drafters: in order of trust; the first to propose a node is its source.
+    rounds: how often the sources may go on where the tree ends.
+    """
+
+    name, drawn = "merge", False
+
+    def __init__(self, *drafters: Drafter, rounds: int = 4) -> None:
+        if not drafters:
+            raise DrafterError("Merge needs at least one drafter")
+        self.drafters, self.rounds = drafters, rounds
+        names = [d.name for d in drafters]
+        if len(set(names)) < len(names):
+            raise DrafterError(f"two drafters of a Merge have one name: {names}; give each another")
+
+    def session(self, context: Context) -> MergeSession:
+        return MergeSession(self, context)
+
+
+class MergeSession:
+    """Also what a single drafter is wrapped in: the pruning and the faults are handled here.
+
+    Attributes:
+        faults: what went wrong, in sentences.
+        seconds: time spent by each source.
+    """
+
+    def __init__(self, merge: Merge, context: Context) -> None:
+        self.rounds = merge.rounds
+        self.faults: list[str] = []
+        self.seconds: dict[str, float] = {}
+        self.tally = Tally()
+        self.stated: list[float] = []
+        self._states: dict[int, int | None] = {}
+        self._live: list[tuple[Drafter, Session]] = []
+        for drafter in merge.drafters:
+            try:
+                self._live.append((drafter, drafter.session(context)))
+            except Exception as error:
+                self._fault(drafter, error)
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        tree = DraftTree()
+        self._states = {ROOT: context.state}
+        asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
+        leaf = ROOT
+        for round_ in range(self.rounds):
+            before = len(tree)
+            path = tuple(tree.path(leaf))
+            depth = min(budget.depth, context.remaining) - len(path)
+            if depth <= 0 or (path and path[-1] in context.eos):
+                break
+            below = context.below(path, self._states[leaf])
+            for drafter, session in asked:
+                if (
+                    round_ and drafter.drawn
+                ):  # drawn once, from the root: what the rules for drawn drafts assume
+                    continue
+                room = budget.nodes - len(tree)
+                if room <= 0:
+                    break
+                self._ask(drafter, session, below, Budget(room, depth, budget.stop), tree, leaf)
+                if round_ and len(tree) > before:
+                    break
+            leaf, chance = self._front(tree)
+            if len(tree) == before or chance < _WORTH:
+                break
+        self.stated = list(tree.confidences)
+        self.tally.calibrate(tree)
+        return tree
+
+    def shape(self, tree: DraftTree, keep: Sequence[bool]) -> DraftTree:
+        """The kept part of the tree that was just proposed; `states` and `stated` follow it."""
+        if all(keep):
+            return tree
+        new, kept = {ROOT}, []
+        for node, parent in enumerate(tree.parents):
+            if keep[node] and parent in new:
+                new.add(node)
+                kept.append(node)
+        self._states = {ROOT: self._states[ROOT], **{i: self._states[n] for i, n in enumerate(kept)}}
+        self.stated = [self.stated[n] for n in kept]
+        return tree.select(keep)
+
+    def reset(self, state: int | None) -> None:
+        """Nothing is drafted in this step."""
+        self._states, self.stated = {ROOT: state}, []
+
+    @property
+    def states(self) -> dict[int, int | None]:
+        """The automaton's state at each node of the last tree."""
+        return self._states
+
+    def _ask(
+        self, drafter: Drafter, session: Session, context: Context, budget: Budget, tree: DraftTree, at: int
+    ) -> None:
+        began = time.perf_counter()
+        try:
+            part = session.propose(context, budget)
+            _check(part, context.vocabulary_size)
+            part, states = prune(part, context.automaton, context.state, context.eos, budget.depth)
+        except Exception as error:
+            self._fault(drafter, error)
+            return
+        finally:
+            spent = time.perf_counter() - began
+            self.seconds[drafter.name] = self.seconds.get(drafter.name, 0.0) + spent
+        for i, source in enumerate(part.sources):
+            part.sources[i] = source or drafter.name
+        tree.graft(part, budget.nodes, at)
+        new = {ROOT: at}
+        for i, token in enumerate(part.tokens):
+            parent = new.get(part.parents[i])
+            node = None if parent is None else tree.child(parent, token)
+            if node is not None:
+                new[i] = node
+                self._states[node] = states[i]
+
+    def _front(self, tree: DraftTree) -> tuple[int, float]:
+        """Where the likeliest path ends, and its probability."""
+        node, chance = ROOT, 1.0
+        while kids := tree.children(node):
+            rates = [self.tally.rate(tree.sources[k], tree.confidences[k]) for k in kids]
+            best = max(range(len(kids)), key=lambda i: rates[i])
+            node, chance = kids[best], chance * rates[best]
+        return node, chance
+
+    def _fault(self, drafter: Drafter, error: Exception) -> None:
+        self.faults.append(f"drafter {drafter.name} is switched off: {type(error).__name__}: {error}")
+        warnings.warn(self.faults[-1], stacklevel=3)
+        self._live = [(d, s) for d, s in self._live if d is not drafter]
+
+    def observe(
+        self,
+        context: Context,
+        committed: Sequence[int],
+        tree: DraftTree,
+        visited: Sequence[int],
+        logits: torch.Tensor,
+    ) -> None:
+        if len(self.stated) == len(tree):
+            self.tally.observe(tree, self.stated, visited)
+        for drafter, session in list(self._live):
+            began = time.perf_counter()
+            try:
+                session.observe(context, committed, tree, visited, logits)
+            except Exception as error:
+                self._fault(drafter, error)
+            spent = time.perf_counter() - began
+            self.seconds[drafter.name] = self.seconds.get(drafter.name, 0.0) + spent
+
+    def close(self) -> None:
+        for drafter, session in list(self._live):
+            try:
+                session.close()
+            except Exception as error:
+                self._fault(drafter, error)
+
+
+def _check(tree: DraftTree, vocabulary_size: int) -> None:
+    """Raises DrafterError for what is not a tree of the model's tokens."""
+    if not isinstance(tree, DraftTree):
+        raise DrafterError(f"it proposed a {type(tree).__name__}, not a DraftTree")
+    n = len(tree.tokens)
+    if not (len(tree.parents) == len(tree.depths) == len(tree.sources) == len(tree.confidences) == n):
+        raise DrafterError("its tree has lists of different lengths")
+    for i, (token, parent) in enumerate(zip(tree.tokens, tree.parents, strict=True)):
+        if not isinstance(token, int) or not 0 <= token < vocabulary_size:
+            raise DrafterError(f"it proposed token {token!r}, which the model does not have")
+        if not -1 <= parent < i:
+            raise DrafterError(f"node {i} of its tree has the parent {parent}")

@@ -1,0 +1,115 @@
+"""Suffix automaton drafts from the text itself and from earlier outputs.
+
+Purpose: the longest match decides what is copied and how much of it: the longer the match,
+the longer the draft.  Shorter suffixes that continue otherwise become branches.
+Invariant: the text's automaton has seen the committed tokens and nothing else.
+Complexity: amortised O(1) a committed token, O(path + draft) a proposal.
+Source: Hu et al. 2024 (SAM decoding), draft length min(n, 1 + 4 x match); Oliaro et al. 2024
+(SuffixDecoding), outputs of earlier requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from ..tree import ROOT, DraftTree
+from .base import Budget, Context, Session, Silent
+from .suffix_automaton import SEPARATOR, SuffixAutomaton
+
+
+class Suffix:
+    """Args:
+    datastore: token lists of earlier texts.
+    tokens: longest draft.
+    shortest: matches shorter than this give no draft.
+    branches: how many different continuations a tree may have.
+    remember: add every finished output to the datastore.
+    """
+
+    name, drawn = "suffix", False
+
+    def __init__(
+        self,
+        datastore: Iterable[Sequence[int]] = (),
+        tokens: int = 32,
+        shortest: int = 1,
+        branches: int = 3,
+        remember: bool = False,
+    ) -> None:
+        self.tokens, self.shortest, self.branches, self.remember = tokens, shortest, branches, remember
+        self.store = SuffixAutomaton()
+        for text in datastore:
+            self.add(text)
+
+    def add(self, text: Sequence[int]) -> None:
+        """Adds a text to the datastore."""
+        for token in text:
+            self.store.extend(token)
+        self.store.extend(SEPARATOR)
+
+    def session(self, context: Context) -> Session:
+        return _SuffixSession(self, context)
+
+
+class _SuffixSession(Silent):
+    def __init__(self, drafter: Suffix, context: Context) -> None:
+        self.drafter = drafter
+        self.own = SuffixAutomaton(context.tokens)
+        self.output: list[int] = []
+        self.match = (0, 0)
+        if drafter.store.text:
+            for token in context.tokens[-64:]:
+                self.match = drafter.store.step(*self.match, token)
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        d, tree = self.drafter, DraftTree()
+        own, stored = self.own.before(), self.match
+        for token in context.path:
+            own = self.own.step(*own, token)
+            stored = d.store.step(*stored, token)
+        found = [*self._candidates(self.own, *own), *self._candidates(d.store, *stored)]
+        found.sort(key=lambda c: -c[0])
+        for rank, (matched, tokens) in enumerate(found[: d.branches]):
+            room = min(
+                budget.nodes - len(tree),
+                budget.depth,
+                d.tokens,
+                1 + 4 * matched if rank == 0 else 1 + matched,
+            )
+            if room > 0:
+                tree.add_path(ROOT, tokens[:room], d.name, (1 - 0.6**matched) * 0.6**rank)
+        return tree
+
+    def _candidates(
+        self, automaton: SuffixAutomaton, state: int, matched: int
+    ) -> list[tuple[int, list[int]]]:
+        """(match, continuation) of the match and its shorter suffixes, each with another next token."""
+        out: list[tuple[int, list[int]]] = []
+        heads: set[int] = set()
+        while state > 0 and matched >= self.drafter.shortest and len(out) < self.drafter.branches:
+            tokens = automaton.continuation(state, self.drafter.tokens)
+            if tokens and tokens[0] not in heads:
+                heads.add(tokens[0])
+                out.append((matched, tokens))
+            state = automaton.link[state]
+            matched = automaton.length[state]
+        return out
+
+    def observe(
+        self,
+        context: Context,
+        committed: Sequence[int],
+        tree: DraftTree,
+        visited: Sequence[int],
+        logits: torch.Tensor,
+    ) -> None:
+        for token in committed:
+            self.own.extend(token)
+            self.match = self.drafter.store.step(*self.match, token)
+        self.output.extend(committed)
+
+    def close(self) -> None:
+        if self.drafter.remember and self.output:
+            self.drafter.add(self.output)

@@ -1,0 +1,83 @@
+"""How often each source was right.
+
+Purpose: turns a drafter's own confidence into a measured one, and says when a source
+does not pay.
+Invariant: a node is a trial only if its parent was on the committed path, so the measured
+rate is the conditional acceptance that tree shaping needs.
+Complexity: O(children of visited nodes) a step.
+Source: calibration by bins; the prior is the drafter's confidence with weight `_PRIOR`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tree import ROOT, DraftTree
+
+_BINS = 6
+_PRIOR = 4.0
+_KEEP = 0.98  # what a trial still counts for after the next one: the last 50 matter
+_REST = 64  # steps for which a source that does not pay is silent, doubled each time
+_TRIALS = 24
+_LEAST = 0.03  # accepted nodes per drafted node below which a source does not pay
+
+
+class Tally:
+    """Acceptance by source and stated confidence."""
+
+    def __init__(self) -> None:
+        self._rates: dict[tuple[str, int], list[float]] = {}
+        self._sources: dict[str, list[float]] = {}
+        self._silent: dict[str, list[int]] = {}
+
+    def rate(self, source: str, confidence: float) -> float:
+        """Measured acceptance of such a node, given its parent's."""
+        hits, trials = self._rates.get((source, _bin(confidence)), (0.0, 0.0))
+        return (hits + _PRIOR * confidence) / (trials + _PRIOR)
+
+    def calibrate(self, tree: DraftTree) -> None:
+        """Replaces the stated confidences of a tree by measured ones; keeps the stated ones for `observe`."""
+        tree.confidences = [self.rate(s, c) for s, c in zip(tree.sources, tree.confidences, strict=True)]
+
+    def observe(self, tree: DraftTree, stated: Sequence[float], visited: Sequence[int]) -> None:
+        """Counts the outcome of a scored tree.
+
+        Args:
+            stated: the drafters' own confidence of each node.
+            visited: nodes on the committed path.
+        """
+        on = set(visited)
+        for parent in (ROOT, *visited):
+            for child in tree.children(parent):
+                cell = self._rates.setdefault((tree.sources[child], _bin(stated[child])), [0.0, 0.0])
+                cell[0] = cell[0] * _KEEP + (child in on)
+                cell[1] = cell[1] * _KEEP + 1.0
+        counts: dict[str, list[int]] = {}
+        for node, source in enumerate(tree.sources):
+            count = counts.setdefault(source, [0, 0])
+            count[0] += node in on
+            count[1] += 1
+        for source, (hits, nodes) in counts.items():
+            self._count(source, hits / nodes)
+
+    def _count(self, source: str, share: float) -> None:
+        entry = self._sources.setdefault(source, [0.0, 0.0])
+        entry[0] = entry[0] * _KEEP + share
+        entry[1] = entry[1] * _KEEP + 1.0
+        if entry[1] > _TRIALS * 0.8 and entry[0] < _LEAST * entry[1]:
+            rest = self._silent.setdefault(source, [0, _REST // 2])
+            rest[1] = min(rest[1] * 2, 4096)
+            rest[0] = rest[1]
+            entry[0] = entry[1] = 0.0
+
+    def pays(self, source: str) -> bool:
+        """Whether to ask the source now; a silent one is asked again after its rest."""
+        rest = self._silent.get(source)
+        if rest is None or rest[0] <= 0:
+            return True
+        rest[0] -= 1
+        return False
+
+
+def _bin(confidence: float) -> int:
+    return min(int(confidence * _BINS), _BINS - 1)

@@ -1,0 +1,109 @@
+"""The target at the nodes of one scored tree, and the randomness of a verifier.
+
+Invariant: laws and draws are computed at most once a node, and only where a verifier asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from .node import Node
+from .randomness import draw, uniform
+from .request import Request
+from .tree import DraftTree
+
+
+class NodeLaws:
+    """Asks the request's sampler at the nodes of a tree.
+
+    Args:
+        logits: [n + 1, V] of the model, then of each companion.
+        base: prompt and committed output.
+        states: the automaton's state at each node.
+        remaining: tokens that may still be written.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        tree: DraftTree,
+        logits: Sequence[torch.Tensor],
+        base: list[int],
+        states: dict[int, int | None],
+        remaining: int,
+    ) -> None:
+        self._request, self._tree, self._logits = request, tree, logits
+        self._base, self._states, self._remaining = base, states, remaining
+        self._nodes: dict[int, Node] = {}
+        self._laws: dict[int, np.ndarray] = {}
+        self.seconds = 0.0
+
+    def _ended(self, node: int) -> bool:
+        if node >= 0 and self._tree.tokens[node] in self._request.eos:
+            return True
+        state = self._states[node]
+        return self._request.automaton is not None and (
+            state is None or self._request.automaton.is_finished(state)
+        )
+
+    def node(self, node: int) -> Node:
+        """The node as a sampler sees it."""
+        made = self._nodes.get(node)
+        if made is None:
+            request = self._request
+            rows = tuple(part[node + 1].to("cpu", torch.float64).numpy() for part in self._logits)
+            path = self._tree.path(node) if node >= 0 else []
+            made = Node(
+                rows, self._base, path, len(request.prompt), request.automaton, self._states[node],
+                self._remaining - len(path), request.seed, request.number,
+            )  # fmt: skip
+            self._nodes[node] = made
+        return made
+
+    def law(self, node: int) -> np.ndarray:
+        if node not in self._laws:
+            began = time.perf_counter()
+            if self._ended(node):  # never committed; verifiers may look one step too far
+                law = np.zeros(self._logits[0].shape[-1])
+                law[next(iter(self._request.eos), 0)] = 1.0
+            else:
+                law = self._request.sampler.law(self.node(node))
+            self._laws[node] = law
+            self.seconds += time.perf_counter() - began
+        return self._laws[node]
+
+    def draw(self, node: int) -> int:
+        if self._ended(node):
+            return next(iter(self._request.eos), 0)
+        began = time.perf_counter()
+        token = int(self._request.sampler.draw(self.node(node)))
+        self.seconds += time.perf_counter() - began
+        return token
+
+    def logprob(self, node: int, token: int) -> float:
+        """Log-probability of a token under the model's own law at a node."""
+        row = self.node(node).logits[0]
+        top = row.max()
+        return float(row[token] - top - np.log(np.exp(row - top).sum()))
+
+
+class KeyedChoice:
+    """A verifier's own randomness: the n-th decision of a step has its own number."""
+
+    def __init__(self, seed: int, sequence: int, position: int) -> None:
+        self._key = seed, sequence, position
+        self._count = 0
+
+    def _next(self) -> float:
+        self._count += 1
+        return uniform(*self._key, stream=self._count)
+
+    def accept(self, probability: float) -> bool:
+        return self._next() < probability
+
+    def draw(self, law: np.ndarray) -> int:
+        return draw(law, self._next())

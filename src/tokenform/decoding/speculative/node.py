@@ -1,0 +1,127 @@
+"""What a sampler sees at one node of a draft tree, and what it answers.
+
+Purpose: the seam between the backbone and every sampler.  A sampler is asked for the law
+or for a draw at a node; whether the node was committed or drafted it can't tell.
+Invariant: a node's law is a function of its text, its state and the tokens that remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from .randomness import draw, uniform
+
+
+class Automaton(Protocol):
+    """The part of a token automaton that speculation needs."""
+
+    start: int
+
+    def mask(self, state: int) -> np.ndarray: ...
+    def allows(self, state: int, token: int) -> bool: ...
+    def advance(self, state: int, token: int) -> int: ...
+    def is_accepting(self, state: int) -> bool: ...
+    def is_finished(self, state: int) -> bool: ...
+    def forced(self, state: int) -> Sequence[int]: ...
+    def forced_bytes(self, state: int) -> bytes: ...
+    def allowed_tokens(self, state: int) -> np.ndarray: ...
+
+
+class Node:
+    """A place in a text where the next token is to be drawn.
+
+    Attributes:
+        logits: float64 [V] of the model, then of each companion (a second model or prompt).
+        prompt_length: tokens of the prompt at the head of `text`.
+        automaton, state: the constraint and where it stands, or None.
+        remaining: tokens that may still be written, the next one included.
+        seed, sequence: the key of the randomness, with `position`.
+        depth: drafted tokens between the committed text and this node.
+    """
+
+    __slots__ = (
+        "_base",
+        "_path",
+        "automaton",
+        "depth",
+        "logits",
+        "prompt_length",
+        "remaining",
+        "seed",
+        "sequence",
+        "state",
+    )
+
+    def __init__(
+        self,
+        logits: tuple[np.ndarray, ...],
+        base: Sequence[int],
+        path: Sequence[int] = (),
+        prompt_length: int = 0,
+        automaton: Any = None,
+        state: int | None = None,
+        remaining: int = 1 << 30,
+        seed: int = 0,
+        sequence: int = 0,
+    ) -> None:
+        self.logits, self._base, self._path = logits, base, path
+        self.prompt_length, self.automaton, self.state = prompt_length, automaton, state
+        self.remaining, self.seed, self.sequence, self.depth = remaining, seed, sequence, len(path)
+
+    @property
+    def position(self) -> int:
+        """Absolute position of the token to be drawn, the prompt's tokens counted."""
+        return len(self._base) + len(self._path)
+
+    @property
+    def text(self) -> list[int]:
+        """All tokens before the node: prompt, output, drafted path."""
+        return [*self._base, *self._path]
+
+    @property
+    def output(self) -> list[int]:
+        """The tokens before the node without the prompt."""
+        return [*self._base[self.prompt_length :], *self._path]
+
+    def uniform(self, stream: int = 0) -> float:
+        """The number in [0, 1) that belongs to (seed, sequence, position)."""
+        return uniform(self.seed, self.sequence, self.position, stream)
+
+
+class Sampler(Protocol):
+    """Draws the next token at a node; the same node always gives the same draw."""
+
+    def draw(self, node: Node) -> int:
+        """A token id."""
+        ...
+
+    def law(self, node: Node) -> np.ndarray:
+        """float64 [V], sums to one: the law that `draw` draws from."""
+        ...
+
+
+class LawSampler:
+    """Draws from a target's law by the counter-based number of the node."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+
+    def law(self, node: Node) -> np.ndarray:
+        law: np.ndarray = self.target.law(node)
+        return law
+
+    def draw(self, node: Node) -> int:
+        if self.target.greedy:
+            return int(np.argmax(self.target.scores(node)))
+        return draw(self.target.law(node), node.uniform())
+
+
+def mask_bits(words: np.ndarray, size: int) -> np.ndarray:
+    """bool [size] of a mask in 32-bit words; tokens beyond the mask are not allowed."""
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little", count=None)
+    if len(bits) >= size:
+        return bits[:size].view(bool)
+    return np.pad(bits, (0, size - len(bits))).view(bool)

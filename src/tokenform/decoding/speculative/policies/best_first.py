@@ -1,0 +1,41 @@
+"""The n nodes most likely to be committed.
+
+Invariant: a node's probability is at most its parent's, so the n best form a tree.
+Complexity: O(n log n).
+Source: Wang et al. 2024 (OPT-Tree); Xiong et al. 2024 (DySpec).
+"""
+
+from __future__ import annotations
+
+from ..drafters.base import Budget
+from ..tree import DraftTree
+from .base import chances
+from .fixed import Fixed
+
+
+class BestFirst(Fixed):
+    """Args:
+    nodes: nodes that are scored.
+    wide: how many times as many are asked for.
+    """
+
+    def __init__(self, nodes: int = 32, wide: int = 3, depth: int | None = None) -> None:
+        super().__init__(nodes, depth)
+        self.wide = wide
+
+    def budget(self, active: int) -> Budget:
+        budget = super().budget(active)
+        budget.nodes *= self.wide
+        return budget
+
+    def shape(self, tree: DraftTree) -> list[bool]:
+        return best(tree, self.nodes)
+
+
+def best(tree: DraftTree, nodes: int) -> list[bool]:
+    """Keeps the `nodes` likeliest nodes; the earlier of two equals, so parents come first."""
+    keep = [False] * len(tree)
+    chance = chances(tree)
+    for node in sorted(range(len(tree)), key=lambda n: (-chance[n], n))[:nodes]:
+        keep[node] = True
+    return keep

@@ -1,0 +1,77 @@
+"""As many nodes as make the most tokens per second, by measured costs.
+
+Purpose: node k of the best-first order is worth scoring while
+(1 + sum of the k best chances) / (time of a pass with k nodes) still rises.
+Invariant: with no cost known yet the budget is small; with chances near 0 nothing is drafted,
+so free text is not slowed down.
+Complexity: O(n log n) a tree, O(1) a pass.
+Source: the throughput criterion of Sequoia (Chen et al. 2024, section 4.3), with the time of a
+pass fitted online as a + b x tokens (least squares, forgetting 2 % a pass).
+Rejected: a table of times by size (too few passes to fill it).
+"""
+
+from __future__ import annotations
+
+from ..drafters.base import Budget
+from ..tree import DraftTree
+from .base import chances
+
+_KEEP = 0.98
+_START = 8  # tokens that cost as much as the fixed part of a pass, until measured
+
+
+class Controller:
+    """Args:
+    nodes: most nodes of a tree.
+    overhead: seconds of work beside the forward pass of a step, as far as drafting causes it.
+    """
+
+    def __init__(self, nodes: int = 48, overhead: float = 0.0) -> None:
+        self.nodes, self.overhead = nodes, overhead
+        self._n = self._x = self._y = self._xx = self._xy = 0.0
+        self._active = 1
+
+    def observe(self, tokens: int, seconds: float) -> None:
+        if tokens > 8 * self.nodes * self._active:  # a prompt: another regime
+            return
+        for name, value in (
+            ("_n", 1.0),
+            ("_x", tokens),
+            ("_y", seconds),
+            ("_xx", tokens**2),
+            ("_xy", tokens * seconds),
+        ):
+            setattr(self, name, getattr(self, name) * _KEEP + value)
+
+    def costs(self) -> tuple[float, float]:
+        """(seconds of a pass without tokens, seconds of a token), positive; no unit until measured."""
+        if self._n < 1:
+            return float(_START), 1.0
+        spread = self._n * self._xx - self._x**2
+        mean = self._y / self._n
+        slope = (
+            (self._n * self._xy - self._x * self._y) / spread if spread > 1e-9 * self._n * self._xx else -1.0
+        )
+        slope = max(slope, mean * 0.002) if slope > 0 else mean / (_START + self._x / self._n)
+        return max(mean - slope * self._x / self._n, mean * 0.02) + self.overhead, slope
+
+    def budget(self, active: int) -> Budget:
+        self._active = max(active, 1)
+        fixed, slope = self.costs()
+        most = int(min(self.nodes, max(4.0, 4 * fixed / (slope * self._active))))
+        least = slope * self._active / (fixed + slope * self._active)
+        return Budget(most, stop=lambda confidence, cumulative: cumulative < least)
+
+    def shape(self, tree: DraftTree) -> list[bool]:
+        chance = chances(tree)
+        order = sorted(range(len(tree)), key=lambda n: (-chance[n], n))
+        fixed, slope = self.costs()
+        fixed = fixed / self._active + slope  # a share of the pass, and the token that is run anyway
+        keep = [False] * len(tree)
+        tokens, seconds = 1.0, fixed
+        for node in order:
+            if (tokens + chance[node]) * seconds <= tokens * (seconds + slope):
+                break
+            keep[node] = True
+            tokens, seconds = tokens + chance[node], seconds + slope
+        return keep

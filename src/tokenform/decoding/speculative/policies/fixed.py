@@ -1,0 +1,29 @@
+"""A constant budget."""
+
+from __future__ import annotations
+
+from tokenform.errors import OptionError
+
+from ..drafters.base import Budget
+from ..tree import DraftTree
+
+
+class Fixed:
+    """Args:
+    nodes: most nodes of a tree.
+    depth: most levels; None for any.
+    """
+
+    def __init__(self, nodes: int = 32, depth: int | None = None) -> None:
+        if nodes < 0:
+            raise OptionError(f"a budget is at least 0 nodes, not {nodes}")
+        self.nodes, self.depth = nodes, depth
+
+    def budget(self, active: int) -> Budget:
+        return Budget(self.nodes) if self.depth is None else Budget(self.nodes, self.depth)
+
+    def shape(self, tree: DraftTree) -> list[bool]:
+        return [True] * len(tree)
+
+    def observe(self, tokens: int, seconds: float) -> None:
+        return None

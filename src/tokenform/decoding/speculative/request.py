@@ -1,0 +1,66 @@
+"""What is asked of the speculator, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tokenform.errors import TokenformError
+
+from .node import Sampler
+from .report import Report
+
+if TYPE_CHECKING:
+    from .backbone import Backbone
+
+
+@dataclass
+class Request:
+    """One text to be written.
+
+    Attributes:
+        prompt: token ids, at least one.
+        sampler: draws at each node (see `node.py`).
+        automaton, state: the constraint and where it stands; `state` None is its start.
+        max_tokens: most tokens of the output, the end-of-text token excluded.
+        eos: tokens that end the text.
+        seed, number: key of the randomness.
+        drafter: in place of the speculator's own.
+        companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
+    """
+
+    prompt: Sequence[int]
+    sampler: Sampler
+    automaton: Any = None
+    state: int | None = None
+    max_tokens: int = 256
+    eos: frozenset[int] = frozenset()
+    seed: int = 0
+    number: int = 0
+    drafter: Any = None
+    companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
+
+
+@dataclass
+class Output:
+    """One text that was written, or is being written.
+
+    Attributes:
+        tokens: the output so far, end-of-text excluded.
+        state: the automaton's state after `tokens`, or None.
+        logprob: natural logarithm of the probability of `tokens` under the model's own law.
+        done: whether it has ended.
+        reason: "end" (an EOS token, or the constraint allows nothing more), "length",
+            "cancelled" or "error".
+        error: why it ended, for the reason "error".
+        report: what speculation did.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    state: int | None = None
+    logprob: float = 0.0
+    done: bool = False
+    reason: str = ""
+    error: TokenformError | None = None
+    report: Report = field(default_factory=Report)

@@ -1,0 +1,349 @@
+"""The driver: draft, score, verify, commit, for a ragged batch of sequences.
+
+Purpose: `add` requests at any time, `step` until they are done; one forward pass of the model
+serves all of them in each step.
+Invariant: the law of a text is the sampler's, whatever is drafted; with sample-and-match the
+text itself does not depend on drafts, the batch or the order of requests.  A sequence that
+fails takes no other with it, and leaves nothing in the cache.
+Complexity: one forward pass a step, plus the drafters' own.
+Source: Leviathan et al. 2023; Miao et al. 2024; design, "the shared speculative backbone".
+Rejected: a loop per sampler (each would need its own drafting); dropping a batch that ran out
+of memory (the pass is tried again without drafts, then in halves).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
+
+from .backbone import Backbone
+from .drafters.base import Context, Nothing
+from .drafters.merge import Merge
+from .judging import KeyedChoice, NodeLaws
+from .policies import Fixed, Policy
+from .report import Report
+from .request import Output, Request
+from .tree import DraftTree
+from .verifiers import SampleAndMatch, Verifier
+
+
+class _Live:
+    """A sequence at work."""
+
+    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Any) -> None:
+        self.number, self.request, self.output = number, request, Output()
+        auto = request.automaton
+        self.output.state = request.state if request.state is not None or auto is None else auto.start
+        self.text = [int(t) for t in request.prompt]
+        self.seqs: list[tuple[Backbone, int]] = []
+        for part, prompt in [(backbone, self.text), *request.companions]:
+            try:
+                self.seqs.append((part, part.open(prompt)))
+            except BaseException:
+                self.drop()
+                raise
+        self.context = Context(
+            tokens=self.text,
+            prompt_length=len(self.text),
+            automaton=auto,
+            state=self.output.state,
+            vocabulary_size=backbone.vocabulary_size,
+            backbone=backbone,
+            seq=self.seqs[0][1],
+            sampler=request.sampler,
+            seed=request.seed,
+            sequence=request.number,
+            remaining=request.max_tokens,
+            eos=request.eos,
+            companions=len(request.companions),
+        )
+        merge: Merge = drafter if isinstance(drafter, Merge) else Merge(drafter)
+        self.session = merge.session(self.context)
+        self.tree = DraftTree()
+
+    def drop(self) -> None:
+        for backbone, seq in self.seqs:
+            backbone.drop(seq)
+        self.seqs = []
+
+    @property
+    def remaining(self) -> int:
+        return self.request.max_tokens - len(self.output.tokens)
+
+
+class Speculator:
+    """Writes texts with a backbone.
+
+    Args:
+        backbone: runs the model.
+        drafter: guesses; None decodes plainly.
+        verifier: the rule of acceptance; rules for drawn drafts need a drafter that draws.
+        policy: size and shape of drafts; None is 32 nodes.
+    Raises:
+        DrafterError: the verifier and the drafter don't fit.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        drafter: Any = None,
+        verifier: Verifier | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.drafter = drafter if drafter is not None else Nothing()
+        self.verifier = verifier if verifier is not None else SampleAndMatch()
+        self.policy = policy if policy is not None else Fixed(32)
+        self.report = Report(notes=list(backbone.notes))
+        self._live: dict[int, _Live] = {}
+        self._next = 0
+        self._check(self.drafter)
+
+    def _check(self, drafter: Any) -> None:
+        if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
+            raise DrafterError(
+                f"{type(self.verifier).__name__} needs drafts drawn from a law, {drafter.name!r} looks them up;"
+                " use SampleAndMatch with it"
+            )
+
+    @property
+    def active(self) -> int:
+        """Sequences that are not done."""
+        return len(self._live)
+
+    def add(self, request: Request) -> int:
+        """Starts a text; returns the number by which `step` and `cancel` call it.
+
+        Raises:
+            PromptTooLong, OptionError: the prompt can't be run.
+            DrafterError: the request's drafter does not fit the verifier.
+        """
+        drafter = request.drafter if request.drafter is not None else self.drafter
+        self._check(drafter)
+        number, self._next = self._next, self._next + 1
+        self._live[number] = _Live(number, request, self.backbone, drafter)
+        return number
+
+    def output(self, number: int) -> Output:
+        """The text so far of a live sequence."""
+        try:
+            return self._live[number].output
+        except KeyError:
+            raise InvalidState(f"text {number} is not being written") from None
+
+    def cancel(self, number: int) -> Output:
+        """Ends a text and frees its cache."""
+        output = self.output(number)
+        self._finish(self._live[number], "cancelled")
+        return output
+
+    def close(self) -> None:
+        """Ends everything."""
+        for number in list(self._live):
+            self.cancel(number)
+
+    def step(self) -> list[tuple[int, list[int], Output]]:
+        """One forward pass; (number, new tokens, output) of each sequence that moved or ended."""
+        moved: list[tuple[int, list[int], Output]] = []
+        for live in list(self._live.values()):
+            reason = self._ended(live)
+            if reason:
+                self._finish(live, reason)
+                moved.append((live.number, [], live.output))
+        batch = list(self._live.values())
+        if not batch:
+            return moved
+        for live in batch:
+            self._draft(live, len(batch))
+        for live, logits in self._score(batch):
+            tokens: list[int] = []
+            if isinstance(logits, TokenformError):
+                self._finish(live, "error", logits)
+            else:
+                try:
+                    tokens = self._judge(live, logits)
+                except Exception as error:
+                    self._finish(live, "error", _as_own(error, "the sampler failed"))
+            moved.append((live.number, tokens, live.output))
+        return moved
+
+    def _ended(self, live: _Live) -> str:
+        """Why nothing more can be written, or ""."""
+        if live.remaining <= 0:
+            return "length"
+        auto, state = live.request.automaton, live.output.state
+        if auto is not None:
+            if auto.is_finished(state):
+                return "end"
+            if auto.is_accepting(state):
+                allowed = auto.allowed_tokens(state)
+                if len(allowed) <= len(live.request.eos) and all(int(t) in live.request.eos for t in allowed):
+                    return "end"
+        limit = self.backbone.max_length
+        return "length" if limit is not None and len(live.text) >= limit else ""
+
+    def _draft(self, live: _Live, active: int) -> None:
+        began = time.perf_counter()
+        live.tree = DraftTree()
+        budget = self.policy.budget(active)
+        room = live.remaining - 1
+        if self.backbone.max_length is not None:
+            room = min(room, self.backbone.max_length - len(live.text) - 1)
+        budget.depth = min(budget.depth, room)
+        if self.backbone.deepest is not None:
+            budget.depth = min(budget.depth, self.backbone.deepest)
+        live.context.state, live.context.remaining = live.output.state, live.remaining
+        tree = (
+            live.session.propose(live.context, budget)
+            if budget.depth > 0 and budget.nodes > 0
+            else DraftTree()
+        )
+        if not len(tree):
+            live.session.reset(live.output.state)
+        if not self.verifier.drawn:
+            keep = self.policy.shape(tree)
+            if any(part.mode != "tree" for part, _ in live.seqs):
+                keep = _first_path(tree, keep)
+            tree = live.session.shape(tree, keep)
+        live.tree = tree
+        live.output.report.seconds_draft += time.perf_counter() - began
+
+    def _score(self, batch: list[_Live]) -> Iterator[tuple[_Live, list[torch.Tensor] | TokenformError]]:
+        """Logits of the model and the companions for each sequence, or why there are none."""
+        began = time.perf_counter()
+        try:
+            scored = self._passes(batch)
+        except Exception as error:
+            if not _memory(error):
+                failure = _as_own(error, "the model's forward pass failed")
+                yield from ((live, failure) for live in batch)
+                return
+        else:
+            seconds = time.perf_counter() - began
+            self.report.forwards += 1
+            self.policy.observe(sum(len(live.tree) + 1 for live in batch), seconds)
+            for live in batch:
+                live.output.report.forwards += 1
+                live.output.report.seconds_model += seconds / len(batch)
+                yield live, scored[live.number]
+            return
+        if any(len(live.tree) for live in batch):
+            self._note("out of memory: a pass was run again without drafts")
+            for live in batch:
+                live.tree = DraftTree()
+                live.session.reset(live.output.state)
+            yield from self._score(batch)
+        elif len(batch) > 1:
+            self._note("out of memory: a batch was run in halves")
+            yield from self._score(batch[: len(batch) // 2])
+            yield from self._score(batch[len(batch) // 2 :])
+        else:
+            yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
+
+    def _passes(self, batch: Sequence[_Live]) -> dict[int, list[torch.Tensor]]:
+        asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
+        for live in batch:
+            for part, seq in live.seqs:
+                asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
+        got = {key: part.score(trees) for key, (part, trees) in asked.items()}
+        return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
+
+    def _judge(self, live: _Live, logits: list[torch.Tensor]) -> list[int]:
+        """Verifies one scored tree and commits; returns the new tokens, end-of-text excluded."""
+        request, output, tree = live.request, live.output, live.tree
+        states = live.session.states
+        laws = NodeLaws(request, tree, logits, live.text, states, live.remaining)
+        choice = KeyedChoice(request.seed, request.number, len(live.text))
+        began = time.perf_counter()
+        tokens = self.verifier.verify(tree, laws, choice)
+        output.report.seconds_mask += time.perf_counter() - began
+        ended = next((i for i, t in enumerate(tokens) if t in request.eos), None)
+        if ended is not None:
+            tokens = tokens[: ended + 1]
+        tokens = tokens[: live.remaining + (ended is not None)]
+        visited = tree.walk(tokens)
+        output.report.count(tree, visited, len(tokens))
+        text = tokens if ended is None else tokens[:-1]
+        nodes = [-1, *visited]
+        output.logprob += sum(laws.logprob(n, t) for n, t in zip(nodes, text, strict=False))
+        state = output.state
+        if request.automaton is not None:
+            known = visited[: len(text)]
+            state = states[known[-1]] if known else state
+            for token in text[len(known) :]:
+                state = request.automaton.advance(state, token)
+        output.state = state
+        output.tokens.extend(text)
+        live.text.extend(text)
+        if ended is not None:
+            self._finish(live, "end")
+            return text
+        for part, seq in live.seqs:
+            part.commit(seq, text)
+        began = time.perf_counter()
+        live.session.observe(live.context, text, tree, visited, logits[0])
+        output.report.seconds_draft += time.perf_counter() - began
+        return text
+
+    def _finish(self, live: _Live, reason: str, error: TokenformError | None = None) -> None:
+        output = live.output
+        output.done, output.reason, output.error = True, reason, error
+        del self._live[live.number]
+        live.session.close()
+        live.drop()
+        output.report.notes = [*self.backbone.notes, *live.session.faults]
+        forwards = self.report.forwards
+        self.report.add(output.report)
+        self.report.forwards = forwards
+
+    def _note(self, note: str) -> None:
+        if note not in self.report.notes:
+            self.report.notes.append(note)
+
+
+def decode(
+    backbone: Backbone,
+    requests: Iterable[Request],
+    drafter: Any = None,
+    verifier: Verifier | None = None,
+    policy: Policy | None = None,
+) -> list[Output]:
+    """Writes all texts in one ragged batch.
+
+    Returns:
+        One output a request, in their order; a sequence that failed has `error`.
+    """
+    speculator = Speculator(backbone, drafter, verifier, policy)
+    try:
+        outputs = [speculator.output(speculator.add(request)) for request in requests]
+        while speculator.active:
+            speculator.step()
+    finally:
+        speculator.close()
+    return outputs
+
+
+def _first_path(tree: DraftTree, keep: Sequence[bool]) -> list[bool]:
+    """The likeliest kept path alone, for models that score chains."""
+    chain, node = [False] * len(tree), -1
+    while kids := [k for k in tree.children(node) if keep[k]]:
+        node = max(kids, key=lambda k: tree.confidences[k])
+        chain[node] = True
+    return chain
+
+
+def _memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def _as_own(error: Exception, what: str) -> TokenformError:
+    if isinstance(error, TokenformError):
+        return error
+    own = ModelError(f"{what}: {type(error).__name__}: {error}")
+    own.__cause__ = error
+    return own

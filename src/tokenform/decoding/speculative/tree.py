@@ -1,0 +1,146 @@
+"""Draft trees: what a drafter guesses and one forward pass scores.
+
+Purpose: a prefix tree of guessed tokens below the last committed token.  A chain is
+the degenerate tree.  Node -1 is the root (the committed text itself).
+Invariant: `parents[i] < i`, and no two children of one node carry the same token, so
+a path of tokens names at most one node.
+Complexity: `add`, `child` O(1); `graft` O(size of the other tree).
+Source: Miao et al. 2024 (SpecInfer), section 3, token trees.
+Rejected: arrays with padding per level (a fixed template wastes what the grammar
+prunes); duplicates as separate nodes (they would be scored twice: a sampler that draws
+with replacement records its draws in `paths` instead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+ROOT = -1
+
+
+class DraftTree:
+    """A tree of guessed tokens.
+
+    Attributes:
+        tokens: token id of each node.
+        parents: index of each node's parent, `ROOT` for the first level.
+        depths: 1 for the first level.
+        sources: name of the drafter that guessed the node first.
+        confidences: the drafter's estimate, in (0, 1], that the node is accepted given
+            that its parent is.
+        laws: node -> float64 [V], the law q that the node's children were *drawn* from.
+            No entry: the children are point masses (looked up, not drawn).
+        paths: independently drawn root-to-leaf paths as node indices, repeats included;
+            empty where the tree was not drawn path by path.
+    """
+
+    __slots__ = ("_index", "_kids", "confidences", "depths", "laws", "parents", "paths", "sources", "tokens")
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.parents: list[int] = []
+        self.depths: list[int] = []
+        self.sources: list[str] = []
+        self.confidences: list[float] = []
+        self.laws: dict[int, np.ndarray] = {}
+        self.paths: list[list[int]] = []
+        self._index: dict[tuple[int, int], int] = {}
+        self._kids: dict[int, list[int]] = {}
+
+    @classmethod
+    def chain(cls, tokens: Iterable[int], source: str = "", confidence: float = 1.0) -> DraftTree:
+        """The degenerate tree: one path."""
+        tree = cls()
+        tree.add_path(ROOT, tokens, source, confidence)
+        return tree
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __repr__(self) -> str:
+        return f"DraftTree(tokens={self.tokens}, parents={self.parents})"
+
+    def add(self, parent: int, token: int, source: str = "", confidence: float = 1.0) -> int:
+        """The child of `parent` with this token, made if it is not there; returns its index."""
+        node = self._index.get((parent, token))
+        if node is not None:
+            return node
+        if not -1 <= parent < len(self.tokens):
+            raise IndexError(f"parent {parent} is not a node of a tree of {len(self.tokens)}")
+        node = len(self.tokens)
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self.depths.append(1 if parent < 0 else self.depths[parent] + 1)
+        self.sources.append(source)
+        self.confidences.append(confidence)
+        self._index[parent, token] = node
+        self._kids.setdefault(parent, []).append(node)
+        return node
+
+    def add_path(self, parent: int, tokens: Iterable[int], source: str = "", confidence: float = 1.0) -> int:
+        """Adds a path below `parent`; returns its last node (`parent` for no tokens)."""
+        for token in tokens:
+            parent = self.add(parent, token, source, confidence)
+        return parent
+
+    def child(self, parent: int, token: int) -> int | None:
+        """The child of `parent` with this token, or None."""
+        return self._index.get((parent, token))
+
+    def children(self, parent: int) -> Sequence[int]:
+        """Children in the order in which they were added."""
+        return self._kids.get(parent, ())
+
+    def walk(self, tokens: Iterable[int], start: int = ROOT) -> list[int]:
+        """The nodes that `tokens` name from `start` on, as far as the tree goes."""
+        nodes: list[int] = []
+        for token in tokens:
+            node = self._index.get((start, token))
+            if node is None:
+                break
+            nodes.append(node)
+            start = node
+        return nodes
+
+    def path(self, node: int) -> list[int]:
+        """Tokens from the first level down to `node`."""
+        tokens: list[int] = []
+        while node >= 0:
+            tokens.append(self.tokens[node])
+            node = self.parents[node]
+        return tokens[::-1]
+
+    def select(self, keep: Sequence[bool]) -> DraftTree:
+        """The tree of the kept nodes whose ancestors are all kept."""
+        out = DraftTree()
+        new: dict[int, int] = {ROOT: ROOT}
+        for i, token in enumerate(self.tokens):
+            parent = new.get(self.parents[i])
+            if keep[i] and parent is not None:
+                new[i] = out.add(parent, token, self.sources[i], self.confidences[i])
+        out.laws = {new[n]: q for n, q in self.laws.items() if n in new}
+        out.paths = [[new[n] for n in p if n in new] for p in self.paths]
+        return out
+
+    def graft(self, other: DraftTree, room: int, at: int = ROOT) -> int:
+        """Adds the other tree's nodes below `at`, up to `room` new ones; returns how many were new."""
+        before = len(self.tokens)
+        new: dict[int, int] = {ROOT: at}
+        for i, token in enumerate(other.tokens):
+            parent = new.get(other.parents[i])
+            if parent is None:
+                continue
+            known = self._index.get((parent, token))
+            if known is None:
+                if len(self.tokens) - before >= room:
+                    continue
+                known = self.add(parent, token, other.sources[i], other.confidences[i])
+            new[i] = known
+        for node, law in other.laws.items():
+            if node in new:
+                self.laws.setdefault(new[node], law)
+        if not before and len(new) == len(other) + 1:
+            self.paths = [[new[n] for n in p] for p in other.paths]
+        return len(self.tokens) - before

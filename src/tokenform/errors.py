@@ -1,0 +1,117 @@
+"""Every error that tokenform raises, in one table.
+
+The Rust core reports an error as (kind, message, place); the boundary looks the
+kind up here by class name, so a kind that is missing here fails a test.  Each
+message says what is wrong, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class TokenformError(Exception):
+    """Base of every error of the library.
+
+    Attributes:
+        pointer: JSON Pointer (RFC 6901) into the schema, where there is one.
+        keyword: the schema keyword that the error is about, where there is one.
+        line, column: 1-based place in a grammar or pattern text, where there is one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pointer: str | None = None,
+        keyword: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.pointer = pointer
+        self.keyword = keyword
+        self.line = line
+        self.column = column
+
+
+class InvalidSchema(TokenformError):
+    """The text is not JSON, or not a JSON Schema (a keyword has a value of the wrong type)."""
+
+
+class UnsupportedSchema(TokenformError):
+    """A keyword that can't be enforced exactly; `keyword` and `pointer` name it."""
+
+
+class UnsatisfiableSchema(TokenformError):
+    """No document satisfies the schema; `pointer` names the clash."""
+
+
+class InvalidRegex(TokenformError):
+    """The pattern is not a regular expression; `column` is the 1-based place."""
+
+
+class UnsupportedRegex(TokenformError):
+    """The pattern uses what is not regular (a backreference) or not offered."""
+
+
+class InvalidGrammar(TokenformError):
+    """A mistake in a grammar text; `line` and `column` are the place."""
+
+
+class UnsatisfiableGrammar(TokenformError):
+    """A grammar, regex or choice that accepts no text at all."""
+
+
+class InvalidType(TokenformError):
+    """A Python type that no JSON Schema can be made of."""
+
+
+class LimitExceeded(TokenformError):
+    """A bound on size, nesting, states or time was reached; the engine stays usable."""
+
+
+class VocabularyError(TokenformError):
+    """The vocabulary can't be read, or lacks bytes that the constraint needs."""
+
+
+class TokenRejected(TokenformError):
+    """The token is not allowed in this state."""
+
+
+class InvalidState(TokenformError):
+    """The number is not a state of this automaton."""
+
+
+class BudgetTooSmall(TokenformError):
+    """No complete text fits into `max_tokens`."""
+
+
+class PromptTooLong(TokenformError):
+    """The prompt does not fit into the model's context."""
+
+
+class ModelError(TokenformError):
+    """The model or tokenizer can't be loaded, or can't be used for this call."""
+
+
+class ToolError(TokenformError):
+    """A tool definition, a tool format or the text of a tool call is wrong."""
+
+
+class PredicateError(TokenformError):
+    """A caller's predicate or potential raised, or returned what it may not."""
+
+
+class DrafterError(TokenformError):
+    """A drafter was set up in a way that can't work."""
+
+
+class SamplingError(TokenformError):
+    """A sampler could not produce a draw within the limits that it was given."""
+
+
+class DataError(TokenformError):
+    """A data file of an evaluation or a benchmark can't be read."""
+
+
+class OptionError(TokenformError, ValueError):
+    """An argument has a value that it can't have."""

@@ -1,0 +1,60 @@
+"""One constraint out of the ways in which a caller may state it.
+
+Purpose: `generate(schema=...)`, `sample(prompt, grammar)` and the command line agree on what counts
+as a constraint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tokenform.errors import OptionError
+from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.patterns import any_text, choice, regex
+from tokenform.frontends.python_types import from_type, is_type
+from tokenform.frontends.schemas import json_schema
+
+
+def to_grammar(constraint: Any) -> Grammar:
+    """A grammar from a grammar, a schema (mapping, boolean, JSON text), a Python type, or None (any text)."""
+    if isinstance(constraint, Grammar):
+        return constraint
+    if constraint is None:
+        return any_text()
+    if isinstance(constraint, Mapping | bool | str):
+        return json_schema(constraint)
+    if is_type(constraint):
+        return from_type(constraint)
+    raise OptionError(
+        f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type or None."
+    )
+
+
+def one_constraint(
+    *,
+    schema: Any = None,
+    regex_pattern: str | re.Pattern[str] | None = None,
+    choices: Iterable[str] | None = None,
+    grammar: Any = None,
+    tp: Any = None,
+) -> Grammar | list[Grammar]:
+    """The grammar of the one argument that is given (a list where `grammar` is one); any text where none is.
+
+    Raises:
+        OptionError: more than one is given.
+    """
+    named = {"schema": schema, "regex": regex_pattern, "choices": choices, "grammar": grammar, "type": tp}
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise OptionError(f"{' and '.join(given)} are given; pass one constraint.")
+    if regex_pattern is not None:
+        return regex(regex_pattern)
+    if choices is not None:
+        return choice(choices)
+    if tp is not None:
+        return from_type(tp)
+    if isinstance(grammar, list | tuple):
+        return [to_grammar(each) for each in grammar]
+    return to_grammar(schema if schema is not None else grammar)

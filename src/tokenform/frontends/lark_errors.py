@@ -1,0 +1,140 @@
+"""Mistakes in a Lark grammar, told with their place.
+
+Purpose: Lark's own errors, of five kinds and mostly without a place, become `InvalidGrammar` with 1-based line and
+column, the line itself, a caret, and what was expected.
+Invariant: only reads the text; the place is that of the mistake for syntax, and of the definition (or, for a name that
+has none, the first use) of the named symbol for meaning.
+Complexity: linear in the text.
+Rejected: showing Lark's messages as they are; they name tokens of its own grammar (`_NL_OR`), and lack places.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.load_grammar import find_grammar_errors
+
+from tokenform.errors import InvalidGrammar
+
+# The parts of a Lark text in which neither keywords nor names are looked for: comments, strings, regexes.
+SKIPPED = r'//[^\n]*|"(?:\\.|[^"\\\n])*"i?|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*'
+_NAME = re.compile(rf"{SKIPPED}|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<defines>(?:\{{[^}}\n]*\}})?(?:\.-?\d+)?[ \t]*:)?")
+
+# Readable names of the tokens of Lark's grammar language, for "expected ...".
+_TOKEN_NAMES = {
+    "RULE": "a rule name",
+    "TERMINAL": "a terminal name",
+    "STRING": "a string",
+    "REGEXP": "a /regex/",
+    "NUMBER": "a number",
+    "OP": "'?', '*' or '+'",
+    "TILDE": "'~'",
+    "RULE_MODIFIERS": "'?' or '!'",
+    "_COLON": "':'",
+    "_COMMA": "','",
+    "_DOT": "'.'",
+    "_DOTDOT": "'..'",
+    "_OR": "'|'",
+    "_NL_OR": "a line that begins with '|'",
+    "_NL": "the end of the line",
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "_LBRA": "'['",
+    "_RBRA": "']'",
+    "_LBRACE": "'{'",
+    "_RBRACE": "'}'",
+    "_TO": "'->'",
+    "_IGNORE": "'%ignore'",
+    "_IMPORT": "'%import'",
+    "_DECLARE": "'%declare'",
+    "_OVERRIDE": "'%override'",
+    "_EXTEND": "'%extend'",
+    "$END": "the end of the grammar",
+}
+
+# Where Lark's messages hold the name that they are about, most telling first.
+_NAMED = (
+    re.compile(r"\('\w+'\) in (\w+)"),
+    re.compile(r"'([^']+)'"),
+    re.compile(r"\bnot defined: (\w+)"),
+    re.compile(r"\bused for (\w+)"),
+    re.compile(r"\b[Tt]erminal (\w+)"),
+    re.compile(r"\bin (?:terminal|template|rule) (\w+)"),
+    re.compile(r"\((\w+)"),
+)
+
+
+def error_at(message: str, text: str, line: int, column: int) -> InvalidGrammar:
+    """The error for a place; `line` and `column` are 1-based."""
+    lines = text.splitlines() or [""]
+    shown = lines[min(line, len(lines)) - 1]
+    pointer = " " * max(column - 1, 0) + "^"
+    return InvalidGrammar(f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column)
+
+
+def syntax_error(plain: str, text: str) -> InvalidGrammar:
+    """The first mistake in syntax; plain: what Lark read, text: what the caller wrote (same lines)."""
+    error, explanation = find_grammar_errors(plain)[0]
+    lines = text.splitlines() or [""]
+    line, column = error.line, error.column
+    if not isinstance(line, int) or line < 1 or line > len(lines):
+        line, column = len(lines), len(lines[-1]) + 1
+    if isinstance(error, UnexpectedCharacters):
+        expected, explanation = error.allowed or set(), f"unexpected character {error.char!r}"
+    else:
+        token = cast(UnexpectedToken, error)
+        expected = set(token.accepts or token.expected or ())
+        explanation = explanation.split(". Expected one of")[0]
+    message = re.sub(r"'(?:\\n|\\r)+'", "end of line", explanation.rstrip("."))
+    message = message[:1].lower() + message[1:]
+    wanted = " or ".join(sorted({_TOKEN_NAMES.get(name, name) for name in expected}))
+    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, int(column))
+
+
+def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:
+    """A mistake in meaning; the place is that of `name`, or of the name that the message gives."""
+    first = message.strip().splitlines()[0].rstrip(".:!")
+    place = _find_name(text, name or _named_in(first), last="more than once" in first) or _find_quoted(text, name, first)
+    if place is None:
+        return InvalidGrammar(f"{first}.")
+    return error_at(first, text, *place)
+
+
+def _named_in(message: str) -> str | None:
+    for pattern in _NAMED:
+        if found := pattern.search(message):
+            return found.group(1)
+    return None
+
+
+def _find_name(text: str, name: str | None, *, last: bool) -> tuple[int, int] | None:
+    definitions: list[int] = []
+    uses: list[int] = []
+    for match in _NAME.finditer(text):
+        if name and match.group("name") == name:
+            (definitions if match.group("defines") else uses).append(match.start())
+    places = definitions or uses
+    return _place(text, places[-1 if last else 0]) if places else None
+
+
+def _find_quoted(text: str, name: str | None, message: str) -> tuple[int, int] | None:
+    """The place of a piece of text: an unnamed terminal, the bounds of a repetition, the empty string."""
+    bounds = re.search(r"\((-?\d+)\.\.(-?\d+)", message)
+    span = re.fullmatch(r"\[(\\?.)-(\\?.)\]", name or "")
+    pieces = [re.escape(name)] if name and not span else []
+    if span:
+        pieces.append(rf'"{re.escape(span.group(1))}"[ \t]*\.\.[ \t]*"{re.escape(span.group(2))}"')
+    if bounds:
+        pieces.append(rf"~[ \t]*{bounds.group(1)}[ \t]*\.\.[ \t]*{bounds.group(2)}")
+    if '("")' in message:
+        pieces.append(r'(?<![\w\\"])""')
+    for piece in pieces:
+        if found := re.search(piece, text):
+            return _place(text, found.start())
+    return None
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

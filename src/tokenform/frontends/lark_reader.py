@@ -1,0 +1,228 @@
+"""Lark's grammar language, read into a `GrammarStructure`.
+
+Purpose: the text of a grammar becomes flat rules over named terminals.  Lark's own loader does the reading:
+templates, EBNF operators, `~ n..m`, ranges, aliases, `?`/`!`/`_` modifiers, `%import`, `%override`, `%extend`,
+`%ignore` and `%declare` mean exactly what they mean there.
+Invariant: two texts that Lark reads into the same rules give the same structure; every mistake is an `InvalidGrammar`
+with 1-based line and column, the line itself and what was expected.
+Complexity: Lark's loading time (LALR over the grammar text), plus linear checks.
+Source: the grammar reference of lark 1.x; terminal order is `lark.lexer.BasicLexer.__init__`: priority, width, length
+of the pattern, name.
+Additions, written so that Lark's own reader ignores them:
+  `// tokenform: lexer=contextual start=file_input` sets options (explicit arguments win), and
+  `// tokenform: indenter newline=_NEWLINE indent=_INDENT dedent=_DEDENT open=LPAR close=RPAR tab=8` describes layout.
+`%json {...}` inside an expansion stands for the JSON texts that the schema accepts.
+Rejected: an own parser of the language (it would drift from Lark's); Lark's `Lark` object (it builds parse tables,
+which refuses grammars that are not LALR).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal, cast
+
+from lark.exceptions import GrammarError, UnexpectedInput
+from lark.grammar import Rule
+from lark.lexer import PatternStr, TerminalDef
+from lark.load_grammar import Grammar, load_grammar
+
+from tokenform.errors import InvalidGrammar, OptionError
+from tokenform.frontends.grammar_structure import (
+    GrammarStructure,
+    IndenterEntry,
+    RuleEntry,
+    TerminalEntry,
+    pattern_problem,
+    unproductive_cycles,
+)
+from tokenform.frontends.lark_errors import SKIPPED, error_at, semantic_error, syntax_error
+
+Lexer = Literal["contextual", "dynamic"]
+
+_DIRECTIVE = re.compile(r"^[ \t]*(?://|#)[ \t]*tokenform:[ \t]*(.*)$", re.MULTILINE)
+_JSON_KEYWORD = re.compile(rf"{SKIPPED}|(?P<json>%json\b[ \t]*)")
+
+def read_lark(
+    text: str,
+    *,
+    start: str | None = None,
+    lexer: Lexer | None = None,
+    import_paths: list[str] | None = None,
+) -> GrammarStructure:
+    """Reads a grammar in Lark's language.
+
+    Args:
+        text: the grammar.
+        start: name of the start rule; without it that of the `// tokenform:` line, or "start".
+        lexer: "contextual" or "dynamic"; without it that of the `// tokenform:` line, or "contextual".
+        import_paths: folders in which `%import` looks, before Lark's own grammars.
+
+    Raises:
+        InvalidGrammar: with `line`, `column` and the line itself where the text has them.
+    """
+    options, indenter = _read_directives(text)
+    start_rule = start or options.get("start", "start")
+    # Lark's Earley has no contextual lexer, so a header for it says "basic"; its grammar means the same in both.
+    lexer_name = lexer or options.get("lexer", "contextual").replace("basic", "contextual")
+    if lexer_name not in ("contextual", "dynamic"):
+        raise OptionError(f"lexer must be 'contextual' or 'dynamic', not {lexer_name!r}")
+    plain, schemas = _extract_schemas(text)
+    grammar = _load(plain, text, import_paths or [])
+    names = {rule[0] for rule in grammar.rule_defs}
+    if start_rule not in names:
+        known = ", ".join(sorted(names)) or "none"
+        raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
+    terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
+    structure = GrammarStructure(
+        terminals=terminals,
+        rules=rules,
+        ignore=list(dict.fromkeys(ignore)),
+        declare=[name for name, (tree, _) in grammar.term_defs if tree is None],
+        start=start_rule,
+        lexer=cast(Lexer, lexer_name),
+        indenter=indenter,
+        schemas=schemas,
+    )
+    _check_productive(structure, text)
+    return structure
+
+
+def read_options(text: str) -> dict[str, str]:
+    """The settings of the `// tokenform:` line: parser, lexer and start, as far as they are there."""
+    return _read_directives(text)[0]
+
+
+def _load(plain: str, text: str, import_paths: list[str]) -> Grammar:
+    try:
+        grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
+            plain, "<string>", import_paths, False
+        )
+    except UnexpectedInput:
+        raise syntax_error(plain, text) from None
+    except (GrammarError, re.error) as error:
+        if re.match(r"Unexpected input|.*, at line \d+ column \d+", str(error)):
+            raise syntax_error(plain, text) from None
+        raise semantic_error(str(error), text) from None
+    except FileNotFoundError as error:
+        name = str(error.filename).removesuffix(".lark").replace("/", ".")
+        raise semantic_error(f"The grammar '{name}' that is imported was not found", text, name) from None
+    return cast(Grammar, grammar)
+
+
+def _compile(
+    grammar: Grammar, plain: str, text: str, start: str, indenter: IndenterEntry | None
+) -> tuple[list[TerminalEntry], list[RuleEntry], list[str]]:
+    keep = {indenter["newline"], *indenter["open"], *indenter["close"]} if indenter else set()
+    try:
+        definitions, rules, ignore = grammar.compile([start], keep)
+        for definition in definitions:
+            _check_terminal(definition, text)
+        # The order of `lark.lexer.BasicLexer`, with which it settles matches of one priority.
+        definitions.sort(key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
+    except UnexpectedInput:
+        raise syntax_error(plain, text) from None
+    except (GrammarError, ValueError, re.error) as error:
+        raise semantic_error(str(error), text) from None
+    return [_terminal(t) for t in definitions], [_rule(r) for r in rules], list(ignore)
+
+
+def _check_terminal(definition: TerminalDef, text: str) -> None:
+    pattern = definition.pattern
+    source = re.escape(pattern.value) if isinstance(pattern, PatternStr) else pattern.value
+    problem = pattern_problem(source, "".join(pattern.flags))
+    if problem:
+        visible = "" if definition.name.startswith("__") else f" {definition.name}"
+        raise semantic_error(f"The terminal{visible} {problem}", text, visible.strip() or pattern.raw or source)
+
+
+def _terminal(definition: TerminalDef) -> TerminalEntry:
+    pattern = definition.pattern
+    literal = pattern.value if isinstance(pattern, PatternStr) else None
+    return TerminalEntry(
+        name=definition.name,
+        pattern=pattern.value if literal is None else re.escape(literal),
+        literal=literal,
+        kind="re" if literal is None else "str",
+        flags="".join(sorted(pattern.flags)),
+        priority=definition.priority,
+    )
+
+
+def _rule(rule: Rule) -> RuleEntry:
+    return RuleEntry(
+        origin=str(rule.origin.name),
+        expansion=[str(symbol.name) for symbol in rule.expansion],
+        priority=rule.options.priority or 0,
+        order=rule.order,
+    )
+
+
+def _check_productive(structure: GrammarStructure, text: str) -> None:
+    names = [terminal["name"] for terminal in structure["terminals"]] + structure["declare"]
+    for name in unproductive_cycles(structure["rules"], names):
+        visible = _visible_name(name)
+        raise semantic_error(
+            f"The rule '{visible}' derives nothing: each of its alternatives needs a rule that never ends; "
+            "add an alternative without recursion",
+            text,
+            visible,
+        )
+
+
+def _visible_name(name: str) -> str:
+    """`__value_star_0`, which Lark makes for an operator inside `value`, is reported as `value`."""
+    made = re.fullmatch(r"__(\w+?)_(?:star|plus|repeat_a\d+_b\d+(?:_opt)?)_\d+", name)
+    return made.group(1) if made else name
+
+
+def _read_directives(text: str) -> tuple[dict[str, str], IndenterEntry | None]:
+    options: dict[str, str] = {}
+    indenter: IndenterEntry | None = None
+    for match in _DIRECTIVE.finditer(text):
+        words = match.group(1).split()
+        layout = bool(words) and words[0] == "indenter"
+        pairs = dict(word.partition("=")[::2] for word in (words[1:] if layout else words))
+        if not layout:
+            options.update(pairs)
+            continue
+        missing = {"newline", "indent", "dedent"} - pairs.keys()
+        if missing or not pairs.get("tab", "8").isdigit():
+            wrong = f"lacks {', '.join(sorted(missing))}" if missing else "has a tab width that is not a number"
+            line = text.count("\n", 0, match.start()) + 1
+            raise InvalidGrammar(f"The indenter on line {line} {wrong}: {match.group(0)}", line=line, column=1)
+        indenter = IndenterEntry(
+            newline=pairs["newline"],
+            indent=pairs["indent"],
+            dedent=pairs["dedent"],
+            open=[name for name in pairs.get("open", "").split(",") if name],
+            close=[name for name in pairs.get("close", "").split(",") if name],
+            tab=int(pairs.get("tab", "8")),
+        )
+    return options, indenter
+
+
+def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:
+    """Replaces each `%json {...}` by a declared terminal; later lines and columns stay where they were."""
+    pieces: list[str] = []
+    schemas: dict[str, Any] = {}
+    position = 0
+    while match := _JSON_KEYWORD.search(text, position):
+        if match.lastgroup != "json":
+            pieces.append(text[position : match.end()])
+            position = match.end()
+            continue
+        try:
+            schema, end = json.JSONDecoder().raw_decode(text, match.end())
+        except json.JSONDecodeError as error:
+            raise error_at(f"%json needs a JSON Schema: {error.msg}", text, error.lineno, error.colno) from None
+        name = f"JSON_SCHEMA_{len(schemas)}"
+        schemas[name] = schema
+        # A backslash before the line break continues the expansion, so that line numbers are kept.
+        breaks = text.count("\n", match.start(), end)
+        last = text[:end].rpartition("\n")[2] if breaks else text[match.start() : end]
+        padding = " " * len(last) if breaks else " " * (len(last) - len(name))
+        pieces += [text[position : match.start()], name, " \\\n" * breaks, padding]
+        position = end
+    declared = "".join(f"\n%declare {name}" for name in schemas)
+    return "".join(pieces) + text[position:] + declared, schemas

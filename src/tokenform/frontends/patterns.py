@@ -1,0 +1,62 @@
+"""Regular expressions, lists of choices and free text as grammars.
+
+Purpose: the constraints that are plain regular languages.
+Invariant: a pattern describes the whole text, as `re.fullmatch` reads it, unless ECMA-262 is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from tokenform import _core
+from tokenform.errors import InvalidRegex, OptionError, UnsupportedRegex
+from tokenform.frontends.grammar import Grammar
+
+_FLAGS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
+
+
+def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] = "python") -> Grammar:
+    """The texts that match a pattern.
+
+    Args:
+        pattern: text, or a compiled pattern, whose flags count.
+        dialect: "python", as `re.fullmatch` reads it; or "ecma", as JSON Schema's `pattern` does (a text
+            that has a match anywhere).
+    Raises:
+        InvalidRegex: `column` is the place of the mistake.
+        UnsupportedRegex: backreferences and whatever else is not regular.
+        UnsatisfiableGrammar: nothing matches.
+    """
+    if isinstance(pattern, re.Pattern):
+        if not isinstance(pattern.pattern, str):
+            raise InvalidRegex("a pattern over bytes can't constrain text; compile it from a str.")
+        if pattern.flags & (re.ASCII | re.LOCALE):
+            raise UnsupportedRegex("the flags ASCII and LOCALE are not supported; write the classes out.")
+        flags = "".join(letter for flag, letter in _FLAGS if pattern.flags & flag)
+        pattern = f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+    if not isinstance(pattern, str):
+        raise InvalidRegex(f"a pattern is a str or a compiled pattern, not {type(pattern).__name__}.")
+    if dialect not in ("python", "ecma"):
+        raise OptionError(f"dialect={dialect!r} is not known; choose 'python' or 'ecma'.")
+    return Grammar(_core.regex(pattern, dialect=dialect), source=pattern)
+
+
+def choice(texts: Iterable[str]) -> Grammar:
+    """Exactly one of the given texts.
+
+    Raises:
+        OptionError: an entry is not a str.
+        UnsatisfiableGrammar: there are none.
+    """
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    for text in listed:
+        if not isinstance(text, str):
+            raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
+    return Grammar(_core.choice(listed), source=" | ".join(map(repr, listed)))
+
+
+def any_text() -> Grammar:
+    """Every text of valid UTF-8: the constraint of a call that asks for none."""
+    return regex(r"(?s).*")

@@ -1,0 +1,94 @@
+"""JSON Schema as a grammar.
+
+Purpose: hand the schema's text and the caller's choices to the core, which alone knows the rules.
+Invariant: the schema reaches the core as text, so the order of its keys (which `order="declared"`
+needs) and the digits of its numbers are those that the caller wrote.
+Rejected: checking keywords here too (one rule in two languages drifts apart).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from tokenform import _core
+from tokenform.errors import InvalidSchema, OptionError
+from tokenform.frontends.grammar import Grammar
+
+Schema = Mapping[str, Any] | bool | str
+
+_CHOICES = {
+    "order": ("declared", "any"),
+    "whitespace": ("compact", "spaced", "indent", "any"),
+    "numbers": ("canonical", "any"),
+    "strings": ("canonical", "any"),
+    "formats": ("assert", "annotate"),
+    "additional": ("schema", "forbid"),
+    "unsupported": ("refuse", "report"),
+}
+
+
+def json_schema(
+    schema: Schema,
+    *,
+    order: Literal["declared", "any"] = "declared",
+    whitespace: Literal["compact", "spaced", "indent", "any"] = "spaced",
+    numbers: Literal["canonical", "any"] = "canonical",
+    strings: Literal["canonical", "any"] = "canonical",
+    formats: Literal["assert", "annotate"] = "assert",
+    additional: Literal["schema", "forbid"] = "schema",
+    unsupported: Literal["refuse", "report"] = "refuse",
+    registry: Mapping[str, Schema] | None = None,
+) -> Grammar:
+    """The grammar of the documents that a JSON Schema accepts.
+
+    Args:
+        schema: the schema as a mapping, a boolean, or JSON text.
+        order: keys as the schema's text first names them, or in any order.
+        whitespace: none, one space as `json.dumps` writes it, indented, or any (bounded).
+        numbers, strings: as `json.dumps` spells them, or every spelling that JSON has.
+        formats: `format` is enforced, or only annotates.
+        additional: undeclared properties as the schema says, or never.
+        unsupported: a keyword that can't be enforced is refused, or ignored and reported.
+        registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.
+    Raises:
+        InvalidSchema, UnsupportedSchema, UnsatisfiableSchema, LimitExceeded, OptionError.
+    """
+    chosen = {
+        "order": order,
+        "whitespace": whitespace,
+        "numbers": numbers,
+        "strings": strings,
+        "formats": formats,
+        "additional": additional,
+        "unsupported": unsupported,
+    }
+    for name, value in chosen.items():
+        if value not in _CHOICES[name]:
+            allowed = ", ".join(repr(choice) for choice in _CHOICES[name])
+            raise OptionError(f"{name}={value!r} is not known; choose one of {allowed}.")
+    text = schema_text(schema)
+    known = [(uri, schema_text(other)) for uri, other in (registry or {}).items()]
+    core = _core.json_schema(text, **chosen, registry=known)
+    return Grammar(core, read=json.loads, source=text, schema=json.loads(text))
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as JSON text, keys in their order."""
+    if isinstance(schema, str):
+        return schema
+    if not isinstance(schema, Mapping | bool):
+        raise InvalidSchema(
+            f"a schema is a mapping, true, false or JSON text, not {type(schema).__name__}.", pointer=""
+        )
+    try:
+        return json.dumps(schema, allow_nan=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSchema(f"the schema can't be written as JSON: {error}.", pointer="") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -1,0 +1,32 @@
+"""Tool calls: definitions, formats, the grammar of a format, and reading calls back.
+
+`definitions.py` says what a tool is, `layout.py` what a format is, `formats/` has one file each, `shape.py`
+is the tree that `grammar.py` writes for the engine, `reader.py` and `stream.py` read outputs back.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.calls import ToolCall, ToolCalls
+from tokenform.frontends.tools.definitions import Tool, read_tools
+from tokenform.frontends.tools.detect import detect_format
+from tokenform.frontends.tools.formats import FORMATS, find_format
+from tokenform.frontends.tools.grammar import tools
+from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.reader import parse_tool_calls
+from tokenform.frontends.tools.shape import Shape
+from tokenform.frontends.tools.stream import ToolCallStream
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "Shape",
+    "Tool",
+    "ToolCall",
+    "ToolCallStream",
+    "ToolCalls",
+    "detect_format",
+    "find_format",
+    "parse_tool_calls",
+    "read_tools",
+    "tools",
+]

@@ -1,0 +1,68 @@
+"""What reading gives: calls, and the text and reasoning around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenform.frontends.tools.definitions import Tool
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call.
+
+    Attributes:
+        name: the tool's name.
+        arguments: the arguments, parsed and, unless the reader was told not to, validated.
+        id: the id that the model wrote, or one made for the answer to refer to.
+        tool: the definition.
+    """
+
+    name: str
+    arguments: dict[str, Any]
+    id: str = field(default="", compare=False)
+    tool: Tool | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The arguments as the type that the tool was made from; from JSON, the dictionary itself."""
+        return self.tool.instance(self.arguments) if self.tool else self.arguments
+
+    def __call__(self) -> Any:
+        """Call the function that the tool was made from; ToolError where there is none."""
+        if self.tool is None:
+            from tokenform.errors import ToolError
+
+            raise ToolError(f"the call of {self.name!r} has no tool to call")
+        return self.tool.call(self.arguments)
+
+    def to_openai(self) -> dict[str, Any]:
+        """The call as a message of OpenAI's API holds it."""
+        arguments = json.dumps(self.arguments, ensure_ascii=False)
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
+
+
+class ToolCalls(list[ToolCall]):
+    """The calls in order; `content` is the text outside, `reasoning` the block's; None: there is none."""
+
+    def __init__(
+        self, calls: Iterable[ToolCall] = (), content: str | None = None, reasoning: str | None = None
+    ) -> None:
+        super().__init__(calls)
+        self.content = content
+        self.reasoning = reasoning
+
+    def __repr__(self) -> str:
+        return f"ToolCalls({super().__repr__()}, content={self.content!r}, reasoning={self.reasoning!r})"
+
+    def to_openai(self) -> dict[str, Any]:
+        """The assistant's message, to be put into the conversation before the tools' answers."""
+        message: dict[str, Any] = {"role": "assistant", "content": self.content}
+        if self.reasoning is not None:
+            message["reasoning_content"] = self.reasoning
+        if self:
+            message["tool_calls"] = [call.to_openai() for call in self]
+        return message

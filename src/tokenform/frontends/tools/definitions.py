@@ -1,0 +1,296 @@
+"""Tools, however the caller describes them, as one kind of value.
+
+Purpose: OpenAI-style JSON, pydantic models and Python functions become `Tool`s: a name, a description, the
+JSON Schema of the arguments as one object, and the way from a dictionary of arguments to an instance or a
+result.
+Invariant: the names of a list of tools differ, and each `parameters` is a valid JSON Schema of an object.
+Complexity: linear in the size of the definitions; a validator is built once per tool, when it is first asked
+for.
+Source: OpenAI's function-calling reference; the Responses API's flat form; Model Context Protocol
+(`inputSchema`).
+Rejected: guessing a missing name, or numbering tools of the same name (the caller could not tell whose call
+it is).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Union
+
+from tokenform.errors import InvalidSchema, InvalidType, ToolError
+
+ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """One tool.
+
+    Attributes:
+        name: what a call names it by.
+        description: for the prompt; may be empty.
+        parameters: the JSON Schema of the arguments; its instances are objects.
+        convert: turns a valid dictionary of arguments into what `instance` gives; None: the dictionary
+            itself.
+        function: what `call` calls with the converted arguments as keywords; None: the tool can't be called.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    convert: Callable[[dict[str, Any]], Any] | None = field(default=None, repr=False)
+    function: Callable[..., Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def _validator(self) -> Any:
+        from jsonschema.validators import validator_for
+        from referencing import Registry
+
+        schema = dict(self.parameters)
+        cls = validator_for(schema, default=_draft())
+        return cls(schema, registry=Registry(), format_checker=None)
+
+    def validate(self, arguments: Any) -> None:
+        """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""
+        if not isinstance(arguments, dict):
+            raise ToolError(f"the arguments of {self.name!r} must be a JSON object")
+        error = next(iter(self._validator.iter_errors(arguments)), None)
+        if error is not None:
+            place = "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path)
+            where = f" at {place}" if place else ""
+            raise ToolError(
+                f"the arguments of {self.name!r} do not satisfy its schema{where}: {error.message}",
+                pointer=place,
+                keyword=str(error.validator),
+            )
+
+    def instance(self, arguments: dict[str, Any]) -> Any:
+        """The arguments as the type that the tool was made from (a model instance, converted keywords)."""
+        if self.convert is None:
+            return arguments
+        try:
+            return self.convert(arguments)
+        except ValueError as error:
+            raise ToolError(f"the arguments of {self.name!r} were refused by its type: {error}") from None
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """The function's result; ToolError where the tool is no function."""
+        if self.function is None:
+            raise ToolError(f"the tool {self.name!r} has no function to call; make it from a Python function")
+        return self.function(**self.instance(arguments))
+
+    def to_openai(self) -> dict[str, Any]:
+        """The definition as chat templates take it."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+
+def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...]:
+    """The tools of a list of definitions, or of a mapping with the key "tools".
+
+    Raises:
+        ToolError: no tool at all, a tool without a name, two of the same name, or something that is no tool.
+        InvalidSchema: the arguments' schema is none.
+        InvalidType: a type or function that no schema can be made of.
+    """
+    if isinstance(tools, Mapping):
+        tools = tools["tools"] if "tools" in tools and "name" not in tools else [tools]
+    if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        raise ToolError("tools must be a list of definitions, models or functions")
+    result = tuple(_read_tool(tool, index) for index, tool in enumerate(tools))
+    if not result:
+        raise ToolError("the list of tools is empty; give at least one tool")
+    first: dict[str, int] = {}
+    for index, tool in enumerate(result):
+        if tool.name in first:
+            raise ToolError(
+                f"tools {first[tool.name]} and {index} have the same name {tool.name!r}; rename one"
+            )
+        first[tool.name] = index
+    return result
+
+
+def _read_tool(tool: Any, index: int) -> Tool:
+    if isinstance(tool, Tool):
+        return tool
+    if isinstance(tool, Mapping):
+        return _from_json(tool, index)
+    if isinstance(tool, type):
+        return _from_model(tool)
+    if callable(tool):
+        return _from_function(tool, index)
+    raise ToolError(
+        f"tool {index} is {type(tool).__name__}; give a definition, a pydantic model or a function"
+    )
+
+
+def _from_json(tool: Mapping[str, Any], index: int) -> Tool:
+    body = tool.get("function", tool)
+    if not isinstance(body, Mapping):
+        raise ToolError(f'"function" of tool {index} must be an object', pointer=f"/{index}/function")
+    name = body.get("name")
+    if not isinstance(name, str) or not name:
+        raise ToolError(f'tool {index} has no name; give it "name"', pointer=f"/{index}")
+    parameters: Any = None
+    for key in ("parameters", "input_schema", "inputSchema"):
+        parameters = body.get(key) if parameters is None else parameters
+    description = body.get("description")
+    return Tool(name, description if isinstance(description, str) else "", _checked(parameters, name))
+
+
+def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
+    """The schema of an object, or an error that names the tool."""
+    import jsonschema
+
+    if parameters is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(parameters, Mapping):
+        raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
+    try:
+        plain = json.loads(json.dumps(parameters, allow_nan=False))
+        jsonschema.validators.validator_for(plain, default=_draft()).check_schema(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSchema(f"the parameters of tool {name!r} are not JSON: {error}") from None
+    except jsonschema.exceptions.SchemaError as error:
+        place = "".join(f"/{p}" for p in error.absolute_path)
+        raise InvalidSchema(
+            f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {error.message}",
+            pointer=place,
+        ) from None
+    kind = plain.get("type", "object")
+    if kind != "object" and kind != ["object"]:
+        raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
+    plain["type"] = "object"
+    return dict(plain)
+
+
+def _draft() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator
+
+
+def _from_model(model: type) -> Tool:
+    """A pydantic model, dataclass or typed dictionary: the call's arguments are its fields."""
+    import pydantic
+
+    adapter, schema = _adapter(model, model.__name__)
+    if schema.get("type") != "object" and "$ref" not in schema:
+        raise InvalidType(f"{model.__name__} is not an object type; a tool's arguments have names")
+    name = getattr(model, "__tool_name__", model.__name__)
+    description = inspect.cleandoc(model.__doc__) if model.__doc__ and _own_docstring(model, pydantic) else ""
+    return Tool(name, description, _checked(schema, name), convert=adapter.validate_python)
+
+
+def _own_docstring(model: type, pydantic: Any) -> bool:
+    """Whether the docstring is the author's (a dataclass without one gets its signature as docstring)."""
+    return issubclass(model, pydantic.BaseModel) or not str(model.__doc__).startswith(f"{model.__name__}(")
+
+
+def _from_function(function: Callable[..., Any], index: int) -> Tool:
+    """A function: its parameters are the arguments, its docstring describes it and them."""
+    import pydantic
+
+    name = getattr(function, "__name__", "")
+    if not name or name == "<lambda>":
+        raise ToolError(
+            f"tool {index} is a function without a name; define it with def, or give a definition"
+        )
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, ValueError, TypeError) as error:
+        raise InvalidType(f"the signature of {name!r} can't be read: {error}") from None
+    summary, notes = describe(function.__doc__ or "")
+    fields: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise InvalidType(
+                f"{name!r} has the positional-only parameter {parameter.name!r}; calls use names"
+            )
+        annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
+        default = ... if parameter.default is parameter.empty else parameter.default
+        # Aliases: a parameter named like a BaseModel attribute ("schema", "_x") is then no clash.
+        note = notes.get(parameter.name)
+        fields[f"p{len(fields)}"] = (
+            annotation,
+            pydantic.Field(default, alias=parameter.name, description=note)
+            if note
+            else pydantic.Field(default, alias=parameter.name),
+        )
+    try:
+        model = pydantic.create_model(name, __config__=pydantic.ConfigDict(title=name), **fields)
+    except Exception as error:
+        raise InvalidType(f"no JSON Schema can be made of the annotations of {name!r}: {error}") from None
+    adapter, schema = _adapter(model, name)
+    keys = [str(f.alias) for f in model.model_fields.values()]
+
+    def convert(arguments: dict[str, Any]) -> dict[str, Any]:
+        value = adapter.validate_python(arguments)
+        given = value.model_fields_set
+        return {key: getattr(value, f"p{i}") for i, key in enumerate(keys) if f"p{i}" in given}
+
+    return Tool(name, summary, _checked(schema, name), convert=convert, function=function)
+
+
+def _adapter(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
+    import pydantic
+    from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+
+    try:
+        adapter = pydantic.TypeAdapter(model)
+        schema = adapter.json_schema(by_alias=True, mode="validation")
+    except (
+        PydanticInvalidForJsonSchema,
+        PydanticSchemaGenerationError,
+        PydanticUserError,
+        TypeError,
+    ) as error:
+        raise InvalidType(f"no JSON Schema can be made of {name!r}: {error}") from None
+    schema.pop("title", None)
+    for property_schema in schema.get("properties", {}).values():
+        if isinstance(property_schema, dict):
+            property_schema.pop("title", None)
+    return adapter, schema
+
+
+_SECTION = re.compile(
+    r"^(args|arguments|parameters|params|returns?|raises|yields|examples?|notes?):\s*$", re.I
+)
+_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)$")
+_FIELD = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.*)$")
+
+
+def describe(docstring: str) -> tuple[str, dict[str, str]]:
+    """The text before the first section, and what `Args:` entries or `:param x:` say of each parameter."""
+    summary: list[str] = []
+    notes: dict[str, str] = {}
+    section, current = "", ""
+    for line in inspect.cleandoc(docstring).splitlines():
+        heading, entry, fielded = _SECTION.match(line), _ENTRY.match(line), _FIELD.match(line)
+        if heading:
+            section, current = heading.group(1).lower(), ""
+        elif fielded:
+            section, current = "fields", fielded.group(1)
+            notes[current] = fielded.group(2).strip()
+        elif line.lstrip().startswith(":") and section in ("", "fields"):
+            section, current = "fields", ""
+        elif section.startswith(("arg", "param")) and entry:
+            current = entry.group(1)
+            notes[current] = entry.group(2).strip()
+        elif current and line.strip():
+            notes[current] = f"{notes[current]} {line.strip()}".strip()
+        elif not section:
+            summary.append(line)
+    return "\n".join(summary).strip(), {key: note for key, note in notes.items() if note}
+
+
+def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    """The tools under their names."""
+    return {tool.name: tool for tool in tools}

@@ -1,0 +1,66 @@
+"""The table of formats: a new format is one file beside this one and one line here.
+
+The order is that of detection: of the formats whose marks a chat template bears, the first is meant.
+"""
+
+from __future__ import annotations
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.formats import (
+    command_r,
+    deepseek_v3,
+    deepseek_v31,
+    deepseek_v32,
+    glm45,
+    glm47,
+    gpt_oss,
+    granite,
+    granite_20b_fc,
+    hermes,
+    json_plain,
+    kimi_k2,
+    llama3_json,
+    llama3_pythonic,
+    llama4_pythonic,
+    minimax,
+    mistral_v3,
+    mistral_v11,
+    phi4,
+    qwen3_coder,
+)
+from tokenform.frontends.tools.layout import Format
+
+FORMATS: dict[str, Format] = {
+    module.FORMAT.name: module.FORMAT
+    for module in (
+        gpt_oss,
+        deepseek_v32,
+        deepseek_v3,
+        deepseek_v31,
+        kimi_k2,
+        minimax,
+        qwen3_coder,
+        glm45,
+        glm47,
+        mistral_v11,
+        mistral_v3,
+        command_r,
+        phi4,
+        granite,
+        granite_20b_fc,
+        llama4_pythonic,
+        llama3_pythonic,
+        llama3_json,
+        hermes,
+        json_plain,
+    )
+}
+
+
+def find_format(name: str | Format) -> Format:
+    """The format of this name; ToolError, with the names there are, if there is none."""
+    if isinstance(name, Format):
+        return name
+    if name not in FORMATS:
+        raise ToolError(f"there is no tool format {name!r}; choose one of {', '.join(sorted(FORMATS))}")
+    return FORMATS[name]

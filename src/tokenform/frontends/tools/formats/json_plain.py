@@ -1,0 +1,24 @@
+"""Plain JSON: one call as an object, several as a list; for models without a format of their own.
+
+A fenced list with text before it, as xLAM writes it, is read too.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, JsonCall, Wire
+
+_CALL = (JsonCall("name", "arguments"),)
+
+FORMAT = Format(
+    name="json",
+    models="any model that is told to; xLAM",
+    wire=Wire(call=_CALL, section=("[", "]"), between=", ", guess=True),
+    also=(
+        Wire(call=_CALL, guess=True),
+        Wire(call=_CALL, section=("```json [", "] ```"), between=", ", guess=True),
+        Wire(call=("```json", *_CALL, "```"), guess=True),
+    ),
+    bare=True,
+    at_start=True,
+    text_after=False,
+)

@@ -1,0 +1,17 @@
+"""Phi-4-mini: the word `functools`, then a JSON list of calls.
+
+Source: the model card of microsoft/Phi-4-mini-instruct.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, JsonCall, Wire
+
+FORMAT = Format(
+    name="phi4",
+    models="Phi-4-mini",
+    wire=Wire(call=(JsonCall("name", "arguments"),), section=("functools[", "]"), between=", "),
+    whole_word=True,
+    dropped=("<|end|>", "<|endoftext|>"),
+    template=("<|tool|>",),
+)

@@ -1,0 +1,24 @@
+"""Qwen3-Coder: elements with the name in the tag and raw values on lines of their own.
+
+Source: the chat template of Qwen/Qwen3-Coder (Step 3.5 and Nemotron 3 write the same).  The template writes
+booleans as Python does (`True`), models write both.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
+
+_ARGUMENTS = Tagged(before="<parameter=", middle=">\n", after="\n</parameter>\n", python_words=True)
+
+FORMAT = Format(
+    name="qwen3_coder",
+    models="Qwen3-Coder, Qwen3-Next-Coder, Qwen 3.5, Step 3.5, Nemotron 3",
+    wire=Wire(
+        call=("<tool_call>\n<function=", Name(), ">\n", _ARGUMENTS, "</function>\n</tool_call>"),
+        between="\n",
+    ),
+    also=(Wire(call=("<function=", Name(), ">\n", _ARGUMENTS, "</function>"), between="\n"),),
+    special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    dropped=("<|im_end|>",),
+    template=("<function=", "<parameter="),
+)

@@ -1,0 +1,183 @@
+"""What a tool format is made of, as data.
+
+Purpose: one `Format` value says how a model family writes calls: where they begin and end, how name, id and
+arguments are laid out, what stands between two calls, which texts are special tokens, how reasoning is
+fenced. The grammar (`grammar.py`) writes exactly this layout; the reader (`reader.py`) reads it and is
+lenient about whitespace, so that the two can't drift apart.
+Invariant: the first piece of a `Wire` is a literal (its *opener*), and every `Name` is followed by a literal
+or by arguments, so that where a name ends can be told from the text.
+Complexity: none, this is data.
+Source: the chat templates of the model families, named in each format's file.
+Rejected: a reader and a grammar of their own for each format (nineteen of each would say everything twice).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True)
+class Name:
+    """The tool's name, as it is."""
+
+
+@dataclass(frozen=True)
+class Id:
+    """The call's id: what the pattern matches.  full: the id that callers see, made of {id} and {name}."""
+
+    pattern: str
+    full: str = "{id}"
+
+
+@dataclass(frozen=True)
+class JsonArguments:
+    """The arguments as one JSON object."""
+
+
+@dataclass(frozen=True)
+class PythonArguments:
+    """The arguments as keywords of a Python call: `a=1, b='x'`."""
+
+
+@dataclass(frozen=True)
+class JsonCall:
+    """The whole call as one JSON object: `{"name": …, "arguments": …}` under the given keys.
+
+    id: the key of the call's id, which is then written first, as digits in a string.
+    last_id: the pattern of an id that may be written last, under "id".
+    """
+
+    name: str
+    arguments: str
+    id: str | None = None
+    last_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The arguments as one marked-up element each: `before key middle value after`.
+
+    middle: written before a value that is a string, which is then raw text.
+    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides.
+    markers: texts that no raw value may hold besides the closing one.
+    python_words: True, False and None are read and written besides true, false and null.
+    """
+
+    before: str
+    middle: str
+    after: str
+    json_middle: str | None = None
+    markers: tuple[str, ...] = ()
+    python_words: bool = False
+
+    @property
+    def close(self) -> str:
+        """The closing marker without the whitespace around it."""
+        return self.after.strip()
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """Parts that a reader takes if they are there.  written: whether the grammar writes them (None: may)."""
+
+    parts: tuple[Part, ...]
+    written: bool | None
+
+
+Part = Union[str, Name, Id, JsonArguments, PythonArguments, JsonCall, Tagged, Maybe]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One layout of calls.
+
+    call: the parts of one call.  section: what opens and closes the list of calls, if anything does.
+    between: the text between two calls.
+    guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
+        reads as one.
+    """
+
+    call: tuple[Part, ...]
+    section: tuple[str, str] | None = None
+    between: str = ""
+    guess: bool = False
+
+    @property
+    def opener(self) -> str:
+        """The literal that a call, or the list of calls, begins with."""
+        first = self.section[0] if self.section else self.call[0]
+        return first if isinstance(first, str) else "{"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    Attributes:
+        name: what callers choose it by.
+        models: the model families that write it.
+        wire: the layout that the model's template writes, and the grammar allows.
+        also: other layouts, which the reader takes too.
+        bare: one call may be written without the section around it.
+        special: the texts that are special tokens; whitespace may stand before and after them.
+        embedded: special tokens that are parts of a longer marker.
+        lead: whitespace that the template writes before the calls; it is no part of the text.
+        at_start: calls have no marker of their own, so the grammar takes them at the start of the output
+            only.
+        prefix: a special token that may stand before the calls.
+        whole_word: the opener counts only where no word character stands before it.
+        text_after: free text may follow the calls.
+        reasoning: what opens and closes the reasoning block.
+        trigger_ends_reasoning: an opener inside an unclosed reasoning block ends it.
+        content: what opens and closes the answer's text, where the model marks it.
+        dropped: markers that are no part of the text (end of turn and the like).
+        short_ids: the model's template takes ids of nine letters and digits only.
+        channels: the format is Harmony's sequence of messages; `wire.call` lays out the call's message.
+        template: texts by which a chat template is known, all of which must occur in it.
+        template_without: texts that must not.
+    """
+
+    name: str
+    models: str
+    wire: Wire
+    also: tuple[Wire, ...] = ()
+    bare: bool = False
+    special: tuple[str, ...] = ()
+    embedded: tuple[str, ...] = ()
+    lead: str = ""
+    at_start: bool = False
+    prefix: str | None = None
+    whole_word: bool = False
+    text_after: bool = True
+    reasoning: tuple[str, str] = ("<think>", "</think>")
+    trigger_ends_reasoning: bool = False
+    content: tuple[str, str] | None = None
+    dropped: tuple[str, ...] = ()
+    short_ids: bool = False
+    channels: bool = False
+    template: tuple[str, ...] = ()
+    template_without: tuple[str, ...] = ()
+
+    def pieces(self, literal: str) -> tuple[tuple[str, bool], ...]:
+        """A literal cut at special tokens: (text, is special) in order."""
+        special = self.special + self.embedded
+        return tuple((part, part in special) for part in _cut(literal, special))
+
+    def tokens(self, literal: str) -> tuple[str, ...]:
+        """A literal as the reader sees it: cut at special tokens and at whitespace, which may be any."""
+        return tuple(word for piece in _cut(literal, self.special) for word in piece.split())
+
+    def opener(self, wire: Wire) -> str:
+        """The text by which the reader knows that a call of this layout begins."""
+        tokens = self.tokens(wire.opener)
+        return tokens[0] if tokens else wire.opener
+
+
+def _cut(literal: str, marks: tuple[str, ...]) -> list[str]:
+    """The literal cut before and after every mark."""
+    if not marks:
+        return [literal] if literal else []
+    pattern = "|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True))
+    return [part for part in re.split(f"({pattern})", literal) if part]

@@ -1,0 +1,272 @@
+"""The arguments' schema taken apart, for formats that write each argument by itself.
+
+Purpose: XML-like and Python-like formats need to know the members of the arguments' object, which of them are
+required, and of which types each may be; whole-JSON formats hand the schema on as it is.
+Invariant: every subschema given out stands alone: the definitions that its references name travel with it.
+Complexity: linear in the schema; a reference is followed once per chain (cycles of bare references are
+refused).
+Source: JSON Schema 2020-12, core and validation.
+Rejected: flattening every applicator (`not`, `if`, `dependentSchemas` … over the members as a whole); such a
+schema is refused in these formats, with the keyword, and works in all formats that write JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tokenform.errors import InvalidSchema, UnsupportedSchema
+
+TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
+_DEFINITIONS = ("$defs", "definitions")
+_OVER_MEMBERS = (
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+    "patternProperties",
+    "enum",
+    "const",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One argument: its key, its schema, which stands alone, and whether it has to be there."""
+
+    key: str
+    schema: Any
+    required: bool
+
+
+def close(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with undeclared members forbidden, unless it says itself what it allows."""
+    if any(k in schema for k in ("additionalProperties", "unevaluatedProperties", "patternProperties")):
+        return dict(schema)
+    if "$ref" in schema or any(k in schema for k in ("anyOf", "oneOf", "allOf", "if", "dependentSchemas")):
+        return {**schema, "unevaluatedProperties": False}
+    return {**schema, "additionalProperties": False}
+
+
+def members(schema: Any, owner: str) -> list[Member]:
+    """The members of an object schema, in the order of `properties`, then those only named as required.
+
+    Raises:
+        UnsupportedSchema: a keyword binds the members together in a way that one-by-one writing can't keep.
+    """
+    root = schema if isinstance(schema, Mapping) else {}
+    found: dict[str, Any] = {}
+    needed: list[str] = []
+    for part in conjuncts(root, root, owner):
+        for keyword in _OVER_MEMBERS:
+            if keyword in part and not (keyword == "patternProperties" and not part[keyword]):
+                raise UnsupportedSchema(
+                    f"{owner}: {keyword!r} over the arguments as a whole can't be kept in a format that"
+                    " writes each argument by itself; choose a format that writes JSON",
+                    pointer=f"/{keyword}",
+                    keyword=keyword,
+                )
+        for key, sub in part.get("properties", {}).items():
+            found[key] = sub if key not in found else {"allOf": [found[key], sub]}
+        needed += [key for key in part.get("required", []) if key not in needed]
+        for key in part.get("required", []):
+            found.setdefault(key, part.get("additionalProperties", True))
+    return [
+        Member(key, alone(sub, root, owner), key in needed) for key, sub in found.items() if sub is not False
+    ]
+
+
+def conjuncts(schema: Any, root: Mapping[str, Any], owner: str) -> list[Mapping[str, Any]]:
+    """The schema objects that must all hold: the schema itself, what it refers to, branches of `allOf`."""
+    result: list[Mapping[str, Any]] = []
+    stack: list[tuple[Any, tuple[str, ...]]] = [(schema, ())]
+    while stack:
+        part, trail = stack.pop()
+        if part is True:
+            continue
+        if not isinstance(part, Mapping):
+            part = {"not": {}}
+        result.append(part)
+        if "$ref" in part:
+            reference = str(part["$ref"])
+            if reference in trail:
+                raise InvalidSchema(f"{owner}: {reference!r} refers to itself", keyword="$ref")
+            stack.append((resolve(reference, root, owner), (*trail, reference)))
+        stack.extend((branch, trail) for branch in reversed(part.get("allOf", [])))
+    return result
+
+
+def resolve(reference: str, root: Mapping[str, Any], owner: str) -> Any:
+    """What a reference inside the document names."""
+    value: Any = root
+    if reference != "#" and not reference.startswith("#/"):
+        raise UnsupportedSchema(
+            f"{owner}: only references like '#/$defs/…' are read, not {reference!r}", keyword="$ref"
+        )
+    for step in reference[2:].split("/") if reference != "#" else ():
+        step = step.replace("~1", "/").replace("~0", "~").replace("%25", "%")
+        if not isinstance(value, Mapping) or step not in value:
+            raise InvalidSchema(f"{owner}: {reference!r} names nothing", keyword="$ref")
+        value = value[step]
+    return value
+
+
+def alone(schema: Any, root: Mapping[str, Any], owner: str) -> Any:
+    """A subschema as a document of its own: the root's definitions are put beside it."""
+    if not isinstance(schema, Mapping):
+        return schema
+    references = _references(schema)
+    if not references:
+        return dict(schema)
+    if any(not r.startswith(tuple(f"#/{d}/" for d in _DEFINITIONS)) for r in references):
+        # The whole document travels along, under a name of its own that the references are turned to.
+        return {**_turned(schema), "$defs": {"root": _turned(root)}}
+    return {**{d: root[d] for d in _DEFINITIONS if d in root}, **schema}
+
+
+def _turned(value: Any) -> Any:
+    """The same schema with its references pointing below `#/$defs/root`."""
+    if isinstance(value, Mapping):
+        return {
+            k: "#/$defs/root" + v[1:]
+            if k == "$ref" and isinstance(v, str) and v.startswith("#")
+            else _turned(v)
+            for k, v in value.items()
+        }
+    if isinstance(value, list):
+        return [_turned(v) for v in value]
+    return value
+
+
+def _references(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*(_references(v) for v in value.values()))
+    if isinstance(value, list):
+        return set().union(*(_references(v) for v in value))
+    return set()
+
+
+def types_of(schema: Any, owner: str, root: Mapping[str, Any] | None = None) -> frozenset[str]:
+    """The types that a value may have, by the keywords that speak of types; "number" includes "integer".
+
+    An upper bound: other keywords may forbid more.
+    """
+    root = root if root is not None else (schema if isinstance(schema, Mapping) else {})
+    allowed = frozenset(TYPES)
+    for part in conjuncts(schema, root, owner):
+        kinds = part.get("type")
+        if kinds is not None:
+            named = {kinds} if isinstance(kinds, str) else set(kinds)
+            allowed &= named | ({"integer"} if "number" in named else set())
+        if "const" in part:
+            allowed &= _kinds_of([part["const"]])
+        if "enum" in part:
+            allowed &= _kinds_of(part["enum"])
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in part:
+                branches = [types_of(b, owner, root) for b in part[keyword]]
+                allowed &= frozenset().union(*branches)
+        if part.get("not") == {} or part.get("not") is True:
+            allowed = frozenset()
+    return allowed
+
+
+def _kinds_of(values: list[Any]) -> frozenset[str]:
+    kinds: set[str] = set()
+    for value in values:
+        if isinstance(value, bool):
+            kinds.add("boolean")
+        elif isinstance(value, (int, float)):
+            kinds |= {"integer", "number"} if float(value).is_integer() else {"number"}
+        else:
+            kinds.add({str: "string", type(None): "null", list: "array", dict: "object"}[type(value)])
+    return frozenset(kinds)
+
+
+def string_schemas(schema: Any, owner: str, root: Mapping[str, Any] | None = None) -> list[Any]:
+    """The strings that the schema allows, as alternatives.
+
+    Each alternative is a list of the only strings, or a schema of `minLength`, `maxLength`, `pattern` and
+    `format`.
+    Raises:
+        UnsupportedSchema: a keyword speaks of strings in a way that has no such form (`not`, `if`, …).
+    """
+    root = root if root is not None else (schema if isinstance(schema, Mapping) else {})
+    alternatives: list[Any] = [{}]
+    for part in conjuncts(schema, root, owner):
+        if "string" not in types_of(part, owner, root):
+            return []
+        for keyword in ("not", "if"):
+            if keyword in part:
+                raise UnsupportedSchema(
+                    f"{owner}: {keyword!r} over a string can't be kept in a format that writes strings raw",
+                    keyword=keyword,
+                )
+        own = {k: part[k] for k in ("minLength", "maxLength", "pattern", "format") if k in part}
+        sets = [part[k] if k == "enum" else [part[k]] for k in ("enum", "const") if k in part]
+        for extra in [own, *([s for s in values if isinstance(s, str)] for values in sets)]:
+            alternatives = [_both(a, extra, owner) for a in alternatives]
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in part:
+                branches = [s for b in part[keyword] for s in string_schemas(b, owner, root)]
+                if keyword == "oneOf" and len(branches) > 1:
+                    raise UnsupportedSchema(
+                        f"{owner}: 'oneOf' with several kinds of string can't be kept where strings are raw",
+                        keyword="oneOf",
+                    )
+                alternatives = [_both(a, b, owner) for a in alternatives for b in branches]
+    return [a for a in alternatives if a != []]
+
+
+def _both(left: Any, right: Any, owner: str) -> Any:
+    """The strings that two alternatives share."""
+    if left == {} or right == {}:
+        return right if left == {} else left
+    if isinstance(left, list) and isinstance(right, list):
+        return [s for s in left if s in right]
+    if isinstance(left, list) or isinstance(right, list):
+        values, schema = (left, right) if isinstance(left, list) else (right, left)
+        import jsonschema
+
+        return [s for s in values if jsonschema.Draft202012Validator(schema).is_valid(s)]
+    merged = {**left, **right}
+    for keyword, pick in (("minLength", max), ("maxLength", min)):
+        if keyword in left and keyword in right:
+            merged[keyword] = pick(left[keyword], right[keyword])
+    for keyword in ("pattern", "format"):
+        if keyword in left and keyword in right and left[keyword] != right[keyword]:
+            raise UnsupportedSchema(
+                f"{owner}: two {keyword!r} over one string can't be kept in a format that writes strings raw",
+                keyword=keyword,
+            )
+    return merged
+
+
+def without_strings(schema: Any, owner: str) -> Any:
+    """The same schema with strings left out."""
+    kinds = [t for t in TYPES if t != "string" and t in types_of(schema, owner)]
+    if "number" in kinds and "integer" in kinds:
+        kinds.remove("integer")
+    if not isinstance(schema, Mapping):
+        return {"type": kinds}
+    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    if isinstance(inner.get("type"), (str, list)) and len(inner) == 1:
+        return {**definitions, "type": kinds}
+    return {**definitions, "type": kinds, "allOf": [inner]}
+
+
+def dump(value: Any) -> str:
+    """A value as the formats' templates write it: one space after `,` and `:`, Unicode as it is."""
+    return json.dumps(value, ensure_ascii=False)

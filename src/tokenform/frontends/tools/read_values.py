@@ -1,0 +1,257 @@
+"""JSON values and Python literals, read character by character as they arrive.
+
+Purpose: a value is checked while it is read and handed on as JSON text at once, so that a stream of pieces
+becomes a stream of argument fragments.
+Invariant: the fragments of a value join to one valid JSON text; a fault is an error at the character where
+the text stops being the beginning of any value.
+Complexity: linear in the text; nesting is bounded by `DEPTH`.
+Source: RFC 8259; the Python language reference, section 2.4.
+Rejected: partial parsers that repair what is cut off (a repaired call is one that the model did not write).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.source import Reading, Source
+
+Emit = Callable[[str], None]
+DEPTH = 200
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+_WORD = re.compile(r"[\w.+-]*")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_PYTHON_NUMBER = re.compile(r"[+-]?([0-9](_?[0-9])*(\.([0-9](_?[0-9])*)?)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_ESCAPES = {
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "b": "\b",
+    "f": "\f",
+    "a": "\a",
+    "v": "\v",
+}
+
+
+def fail(source: Source, message: str) -> ToolError:
+    """The error for a fault at the present place."""
+    place = (
+        "at the end of the text" if source.ended and not source.here else f"at character {source.position}"
+    )
+    return ToolError(f"{message}, {place}")
+
+
+def json_value(source: Source, emit: Emit) -> Reading[None]:
+    """One JSON value; whitespace inside is handed on, too."""
+    closers: list[str] = []
+    while True:
+        emit((yield from source.blank()))
+        first = yield from source.peek()
+        if first in ("{", "["):
+            emit(source.take(1))
+            closers.append("}" if first == "{" else "]")
+            if len(closers) > DEPTH:
+                raise fail(source, f"JSON is nested deeper than {DEPTH}")
+            emit((yield from source.blank()))
+            if not (yield from source.matches(closers[-1])):
+                if first == "{":
+                    yield from _key(source, emit)
+                continue
+            emit(source.take(1))
+            closers.pop()
+        elif first == '"':
+            yield from json_string(source, emit)
+        else:
+            yield from _scalar(source, emit)
+        while closers:
+            emit((yield from source.blank()))
+            following = yield from source.peek()
+            if following == ",":
+                emit(source.take(1))
+                if closers[-1] == "}":
+                    emit((yield from source.blank()))
+                    yield from _key(source, emit)
+                break
+            if following != closers[-1]:
+                raise fail(source, f"JSON needs ',' or {closers[-1]!r} here, not {following!r}")
+            emit(source.take(1))
+            closers.pop()
+        else:
+            return
+
+
+def _key(source: Source, emit: Emit) -> Reading[None]:
+    yield from json_string(source, emit)
+    emit((yield from source.blank()))
+    if not (yield from source.accept(":")):
+        raise fail(source, "JSON needs ':' after a key")
+    emit(":")
+
+
+def _scalar(source: Source, emit: Emit) -> Reading[None]:
+    taken: list[str] = []
+    yield from source.run(_WORD, taken.append)
+    word = "".join(taken)
+    if word not in ("true", "false", "null") and not _NUMBER.fullmatch(word):
+        raise fail(source, f"{word!r} is no JSON value" if word else "JSON needs a value here")
+    emit(word)
+
+
+def json_string(source: Source, emit: Emit) -> Reading[None]:
+    """One JSON string, quotes included, as it is written."""
+    if not (yield from source.accept('"')):
+        raise fail(source, "JSON needs a string here")
+    emit('"')
+    while True:
+        yield from source.run(_PLAIN, emit)
+        following = yield from source.peek(1)
+        if following == '"':
+            emit(source.take(1))
+            return
+        if following != "\\":
+            raise fail(
+                source,
+                "a JSON string does not end" if not following else "a JSON string has a control character",
+            )
+        escape = yield from source.peek(2)
+        if escape[1:] == "u":
+            escape = yield from source.peek(6)
+            if not re.fullmatch(r"\\u[0-9a-fA-F]{4}", escape):
+                raise fail(source, f"{escape!r} is no JSON escape")
+        elif escape[1:] not in tuple('"\\/bfnrt'):
+            raise fail(source, f"{escape!r} is no JSON escape")
+        emit(source.take(len(escape)))
+
+
+def whole_json_string(source: Source) -> Reading[str]:
+    """One JSON string, decoded."""
+    parts: list[str] = []
+    yield from json_string(source, parts.append)
+    return str(json.loads("".join(parts)))
+
+
+def python_value(source: Source, emit: Emit, depth: int = 0) -> Reading[None]:
+    """One Python literal, handed on as JSON."""
+    if depth > DEPTH:
+        raise fail(source, f"literals are nested deeper than {DEPTH}")
+    first = yield from source.peek()
+    if first in ("'", '"') and first:
+        yield from _python_string(source, emit)
+    elif first in ("[", "("):
+        source.take(1)
+        yield from _python_list(source, emit, "]" if first == "[" else ")", depth)
+    elif first == "{":
+        source.take(1)
+        yield from _python_dict(source, emit, depth)
+    else:
+        yield from _python_word(source, emit)
+
+
+def _python_word(source: Source, emit: Emit) -> Reading[None]:
+    taken: list[str] = []
+    yield from source.run(_WORD, taken.append)
+    word = "".join(taken)
+    if word in _WORDS:
+        emit(_WORDS[word])
+    elif _PYTHON_NUMBER.fullmatch(word):
+        digits = word.replace("_", "").lstrip("+")
+        try:
+            emit(digits if _NUMBER.fullmatch(digits) else json.dumps(float(digits), allow_nan=False))
+        except ValueError:
+            raise fail(source, f"{word!r} is too large a number") from None
+    else:
+        raise fail(source, f"{word!r} is no Python literal" if word else "a Python literal is needed here")
+
+
+def _python_list(source: Source, emit: Emit, closer: str, depth: int) -> Reading[None]:
+    emit("[")
+    yield from source.blank()
+    first = True
+    while not (yield from source.accept(closer)):
+        if not first:
+            emit(", ")
+        yield from python_value(source, emit, depth + 1)
+        first = False
+        yield from source.blank()
+        if not (yield from source.accept(",")) and not (yield from source.matches(closer)):
+            raise fail(source, f"a list needs ',' or {closer!r} here")
+        yield from source.blank()
+    emit("]")
+
+
+def _python_dict(source: Source, emit: Emit, depth: int) -> Reading[None]:
+    emit("{")
+    yield from source.blank()
+    first = True
+    while not (yield from source.accept("}")):
+        if not first:
+            emit(", ")
+        if (yield from source.peek()) not in ("'", '"'):
+            raise fail(source, "the keys of a dictionary must be strings")
+        yield from _python_string(source, emit)
+        yield from source.blank()
+        if not (yield from source.accept(":")):
+            raise fail(source, "a dictionary needs ':' after a key")
+        emit(": ")
+        yield from source.blank()
+        yield from python_value(source, emit, depth + 1)
+        first = False
+        yield from source.blank()
+        if not (yield from source.accept(",")) and not (yield from source.matches("}")):
+            raise fail(source, "a dictionary needs ',' or '}' here")
+        yield from source.blank()
+    emit("}")
+
+
+_RUNS = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
+
+
+def _python_string(source: Source, emit: Emit) -> Reading[None]:
+    quote = source.take(1)
+    emit('"')
+
+    def encoded(text: str) -> None:
+        emit(inside_string(text))
+
+    while True:
+        yield from source.run(_RUNS[quote], encoded)
+        following = yield from source.peek()
+        if following == quote:
+            source.take(1)
+            emit('"')
+            return
+        if not following:
+            raise fail(source, "a Python string does not end")
+        encoded((yield from _python_escape(source)))
+
+
+def _python_escape(source: Source) -> Reading[str]:
+    pair = yield from source.peek(2)
+    kind = pair[1:]
+    for letter, digits in (("x", 2), ("u", 4), ("U", 8)):
+        if kind == letter:
+            text = yield from source.peek(2 + digits)
+            if not re.fullmatch(rf"\\.[0-9a-fA-F]{{{digits}}}", text) or int(text[2:], 16) > 0x10FFFF:
+                raise fail(source, f"{text!r} is no Python escape")
+            source.take(len(text))
+            return chr(int(text[2:], 16))
+    if kind and kind in "01234567":
+        text = yield from source.peek(4)
+        found = re.match(r"\\[0-7]{1,3}", text)
+        source.take(found.end() if found else 2)
+        return chr(int(found.group()[1:], 8)) if found else ""
+    if not kind:
+        raise fail(source, "a Python string does not end")
+    source.take(2)
+    return "" if kind == "\n" else _ESCAPES.get(kind, pair)
+
+
+def inside_string(text: str) -> str:
+    """Text as it stands between the quotes of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]

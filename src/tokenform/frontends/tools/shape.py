@@ -1,0 +1,202 @@
+"""The neutral tree in which a tool format says what text it allows.
+
+Purpose: formats, argument spellings and the choice of tools are put together here once, and the engine, the
+reference matcher of the tests and the random writer of the tests all read the same tree.
+Invariant: a tree is immutable and finite; recursion goes through `Rule` and the table `Shape.rules` alone,
+and every rule consumes at least one character before it comes back to itself.
+Complexity: linear in the size of the argument schemas, except that a run of k optional members costs k**2 / 2
+references to shared nodes (see `joined`).
+Rejected: building engine objects in the formats (formats would then need the compiled core to be looked at or
+tested), and a textual grammar (schemas would have to be spelled into it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+
+@dataclass(frozen=True)
+class Text:
+    """Exactly this text, in any tokenisation."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Special:
+    """One special token, named by its text.  A vocabulary without it spells the text out instead."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Json:
+    """A JSON document that satisfies `schema`; `schema` stands alone (its `$defs` travel with it).
+
+    without: texts that may not occur in it as it is written, because common readers would end it there (the
+    reader of this library would not).
+    """
+
+    schema: Any
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Regex:
+    """A text that the pattern matches as a whole, in the dialect of `tokenform.regex`."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, eq=False)
+class RawString:
+    """A string that satisfies `schema`, written as it is, without quotes or escapes.
+
+    `schema` uses only `minLength`, `maxLength`, `pattern` and `format` (all of them hold for the string that
+    is written).  `without`: texts that may not occur in it, because they would end it or be read as markup.
+    """
+
+    schema: Mapping[str, Any]
+    without: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Where free text ends and a call begins.
+
+    special: the trigger is one special token.  whole_word: it counts only where no word character (`\\w`)
+    stands right before it.
+    """
+
+    text: str
+    special: bool = False
+    whole_word: bool = False
+
+
+@dataclass(frozen=True)
+class Free:
+    """Any text in which no trigger of `until` occurs; it may be empty and may always end.
+
+    What follows in the enclosing `Seq` is a trigger or the end of the output, and the *first* occurrence of a
+    trigger is where the free text ends: `Free(until=(t,))` followed by t is the set of texts that have t at
+    their end and nowhere else.
+    allow: special tokens that may stand in the text.  not_prefix: texts that it may not begin with.
+    word_end: it is empty or ends with no word character (a trigger that counts as a whole word only follows).
+    """
+
+    until: tuple[Trigger, ...] = ()
+    allow: tuple[str, ...] = ()
+    not_prefix: tuple[str, ...] = ()
+    word_end: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Seq:
+    """The parts, one after the other; no parts: the empty text."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One of the options; no options: no text at all."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat:
+    """`item` between `least` and `most` times (None: without bound), with `separator` between two items."""
+
+    item: Node
+    least: int
+    most: int | None
+    separator: Node | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The node that `Shape.rules` holds under this name."""
+
+    name: str
+
+
+Node = Union[Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, Rule]  # noqa: UP007
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A tree and the rules that it names."""
+
+    root: Node
+    rules: Mapping[str, Node] = field(default_factory=dict)
+
+    def nodes(self) -> Iterator[Node]:
+        """Every node that the root or a rule reaches, each once."""
+        seen: set[int] = set()
+        stack: list[Node] = [self.root, *self.rules.values()]
+        while stack:
+            node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield node
+            stack.extend(children(node))
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes right below this one."""
+    if isinstance(node, Seq):
+        return node.parts
+    if isinstance(node, Choice):
+        return node.options
+    if isinstance(node, Repeat):
+        return (node.item,) if node.separator is None else (node.item, node.separator)
+    return ()
+
+
+def sequence(*parts: Node) -> Node:
+    """The parts as one node, nested sequences flattened and neighbouring texts joined."""
+    flat: list[Node] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, Seq) else (part,):
+            if isinstance(piece, Text) and not piece.text:
+                continue
+            if isinstance(piece, Text) and flat and isinstance(flat[-1], Text):
+                flat[-1] = Text(flat[-1].text + piece.text)
+            else:
+                flat.append(piece)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def choice(options: Sequence[Node]) -> Node:
+    """One of the options, without a wrapper where there is one only."""
+    return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+def optional(node: Node) -> Node:
+    """The node, or nothing."""
+    return Repeat(node, 0, 1)
+
+
+def joined(members: Sequence[tuple[Node, bool]], separator: Node | None) -> Node:
+    """Members in this order, the optional ones possibly left out, with the separator between those written.
+
+    members: (node, required) pairs.  With a separator the first member written has none before it, so each
+    member that may come first starts an option of its own; the tails share their nodes.
+    """
+    if separator is None:
+        return sequence(*(node if required else optional(node) for node, required in members))
+    later = [sequence(separator, node) for node, _ in members]
+    tail: list[Node] = [Seq(())]
+    for (_, required), node in reversed(list(zip(members, later, strict=True))):
+        tail.append(sequence(node if required else optional(node), tail[-1]))
+    tail.reverse()
+    options: list[Node] = []
+    for index, (node, required) in enumerate(members):
+        options.append(sequence(node, tail[index + 1]))
+        if required:
+            return choice(options)
+    return choice([*options, Seq(())])

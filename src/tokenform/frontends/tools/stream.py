@@ -1,0 +1,112 @@
+"""Pieces of output as the deltas of OpenAI's streaming API.
+
+Purpose: `feed` takes a piece as it comes from the model, as text or as bytes, and gives the deltas that it
+completes.
+Invariant: the deltas of a text, joined, are the result of `parse_tool_calls`, for any way of cutting it.
+Complexity: linear in the text.
+Source: OpenAI's API reference, "chat completion chunk object"; `reasoning_content` as vLLM and SGLang name
+it.
+Rejected: a delta per character (clients rebuild the message from whatever comes).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.calls import ToolCalls
+from tokenform.frontends.tools.definitions import ToolLike
+from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.reader import Event, Reader
+
+
+class ToolCallStream:
+    """The streaming reader of one output.
+
+    With `reasoning="auto"` text is held back until it is known whether the prompt had opened a reasoning
+    block, that is to the first marker; say "open" or "none" (the prompt tells which) to have it at once.
+
+    Attributes:
+        result: the calls, content and reasoning so far.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[ToolLike],
+        *,
+        format: str | Format,
+        reasoning: str = "auto",
+        validate: bool = True,
+    ) -> None:
+        self._reader = Reader(format, tools, reasoning=reasoning, validate=validate)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self._index = -1
+        self._began = False
+
+    @property
+    def result(self) -> ToolCalls:
+        return self._reader.result
+
+    @property
+    def finish_reason(self) -> str:
+        """What the last chunk says: "tool_calls" if there was a call, else "stop"."""
+        return "tool_calls" if self.result else "stop"
+
+    def feed(self, piece: str | bytes) -> list[dict[str, Any]]:
+        """The deltas that this piece completes; a character cut in two waits for its rest.
+
+        Raises:
+            ToolError: the output is not UTF-8, or a call is malformed; deltas given so far stand.
+        """
+        return self._deltas(self._reader.feed(self._decode(piece, False)))
+
+    def close(self) -> list[dict[str, Any]]:
+        """The last deltas; the output is over."""
+        rest = self._decode(b"", True)
+        deltas = self._deltas(self._reader.feed(rest)) if rest else []
+        return deltas + self._deltas(self._reader.close())
+
+    def _decode(self, piece: str | bytes, final: bool) -> str:
+        if isinstance(piece, str):
+            if self._decoder.getstate()[0]:
+                raise ToolError("text was fed after bytes that end within a character")
+            return piece
+        try:
+            return self._decoder.decode(piece, final)
+        except UnicodeDecodeError as error:
+            raise ToolError(f"the output is not UTF-8: {error}") from None
+
+    def _deltas(self, events: list[Event]) -> list[dict[str, Any]]:
+        deltas: list[dict[str, Any]] = []
+        for name, joined in _runs(events):
+            if name == "content":
+                deltas.append({"content": joined})
+            elif name == "reasoning":
+                deltas.append({"reasoning_content": joined})
+            elif name == "call":
+                self._index, tool, id = joined
+                function = {"name": tool, "arguments": ""}
+                entry = {"index": self._index, "id": id, "type": "function", "function": function}
+                deltas.append({"tool_calls": [entry]})
+            elif name == "arguments":
+                deltas.append({"tool_calls": [{"index": self._index, "function": {"arguments": joined}}]})
+        if deltas and not self._began:
+            self._began = True
+            deltas[0] = {"role": "assistant", **deltas[0]}
+        return deltas
+
+
+def _runs(events: list[Event]) -> Iterator[tuple[str, Any]]:
+    """The events with neighbouring texts of one kind joined."""
+    name, texts = "", [""]
+    for event in [*events, ("",)]:
+        if event[0] != name or name not in ("content", "reasoning", "arguments"):
+            if name in ("content", "reasoning", "arguments"):
+                yield name, "".join(texts)
+            name, texts = event[0], []
+        if name in ("content", "reasoning", "arguments"):
+            texts.append(event[1])
+        elif name == "call":
+            yield name, event[1:]

@@ -1,0 +1,1 @@
+"""Other libraries: models and tokenizers of transformers, and the one-call face on top of them."""

@@ -1,0 +1,91 @@
+"""The public face of generation: `Generator`, which opens models by name, and `generate`, one call for all.
+
+Purpose: the decoding layer runs model objects; this one adds the built-in model and names.
+Complexity: `generate` keeps the generators of the last few models, so a second call opens nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from tokenform.decoding import generator
+from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, pair
+from tokenform.decoding.samplers.local import Local
+from tokenform.frontends import one_constraint
+from tokenform.integrations.models import open_model
+
+
+class Generator(generator.Generator):
+    """Writes texts with a causal language model: the built-in one, one by name, or a model object.
+
+    Args:
+        model: None for the built-in model; a path or hub name; or a Hugging Face causal language model.
+        tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
+        **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, batch_size).
+    Raises:
+        ModelError, VocabularyError: the model or its tokenizer can't be used.
+    """
+
+    def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
+        opened = open_model(model, tokenizer)
+        if opened.format_prompt is not None:
+            options.setdefault("format_prompt", opened.format_prompt)
+        super().__init__(opened.model, opened.tokenizer, **options)
+
+
+@lru_cache(maxsize=4)
+def _named(model: str | None) -> Generator:
+    return Generator(model)
+
+
+def generate(
+    prompt: Any,
+    *,
+    schema: Any = None,
+    regex: str | re.Pattern[str] | None = None,
+    choices: Iterable[str] | None = None,
+    grammar: Any = None,
+    type: Any = None,  # the argument is named for its caller
+    model: Any = None,
+    tokenizer: Any = None,
+    n: int = 1,
+    seed: int | None = None,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    progress: bool | None = None,
+) -> Any:
+    """Write text that a constraint accepts.
+
+    Args:
+        prompt: text, chat messages or token ids; or a list of prompts.
+        schema: a JSON Schema (mapping, boolean, JSON text) or a Python type; the value is the document.
+        regex: a pattern that the whole text matches.
+        choices: the texts to choose from.
+        grammar: a grammar, or a list of them, one for each prompt.
+        type: a Python type or a function; the value is an instance, or the arguments.
+        model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
+        n, seed, max_tokens, progress: as for `Generator.sample`.
+        temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
+    Returns:
+        A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
+    Raises:
+        OptionError: more than one constraint is given.
+        Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
+    """
+    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
+    batched = pair(prompt, constraint)[2]
+    sampler = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    known = tokenizer is None and (model is None or isinstance(model, str))
+    writer = _named(model) if known else Generator(model, tokenizer)
+    results = writer.sample(
+        prompt, constraint, n=n, seed=seed, max_tokens=max_tokens, sampler=sampler, progress=progress
+    )
+    if n > 1:
+        return results
+    return [one for (one,) in results] if batched else results[0]

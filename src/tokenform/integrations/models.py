@@ -1,0 +1,85 @@
+"""Opening models: the built-in one, or any Hugging Face model by path or name.
+
+Purpose: the one place that turns a name into a model, its tokenizer and, for the built-in one, its prompts.
+Invariant: a model that was opened once is shared by later calls of the process.  One that is opened by name
+runs on the GPU where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tokenform.decoding.prompts import PromptFormat
+from tokenform.errors import ModelError
+from tokenform.frontends import Grammar
+
+
+@dataclass(frozen=True)
+class OpenModel:
+    """A model that is ready to run.
+
+    Attributes:
+        model: a causal language model in evaluation mode.
+        tokenizer: its tokenizer, or a vocabulary.
+        format_prompt: its prompt format, where it has one of its own.
+    """
+
+    model: Any
+    tokenizer: Any
+    format_prompt: PromptFormat | None = None
+
+
+def open_model(model: Any = None, tokenizer: Any = None) -> OpenModel:
+    """The built-in model for None, a Hugging Face model for a path or name, or the model itself.
+
+    Raises:
+        ModelError: there is no such model, or a model object comes without its tokenizer.
+    """
+    if model is None:
+        if tokenizer is not None:
+            raise ModelError("the built-in model has its own tokenizer; pass both model= and tokenizer=.")
+        return _builtin()
+    if isinstance(model, str | os.PathLike):
+        opened = _pretrained(os.fspath(model))
+        return opened if tokenizer is None else OpenModel(opened.model, tokenizer)
+    if tokenizer is None:
+        raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
+    return OpenModel(model, tokenizer)
+
+
+def _builtin_prompt(prompt: Any, grammar: Grammar) -> str:
+    from tokenform.builtin import format_prompt
+
+    return format_prompt(prompt, grammar.schema)
+
+
+@lru_cache(maxsize=1)
+def _builtin() -> OpenModel:
+    from tokenform.builtin import load
+
+    model, tokenizer = load()
+    return OpenModel(model, tokenizer, _builtin_prompt)
+
+
+@lru_cache(maxsize=4)
+def _pretrained(name: str) -> OpenModel:
+    looks_local = name.startswith((".", "~", os.sep)) or name.count("/") > 1
+    path = Path(name).expanduser()
+    if looks_local and not path.exists():
+        raise ModelError(f"there is no model at {name!r}; give a model's folder or its name on the hub.")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source = str(path) if path.exists() else name
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype="auto")
+    except Exception as error:  # a missing or broken file raises whatever its reader raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ModelError(f"the model {name!r} can't be opened: {reason}.") from error
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return OpenModel(model.eval().to(device), tokenizer)

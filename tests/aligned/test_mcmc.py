@@ -1,0 +1,117 @@
+"""MCMC: the proposal's probability against brute force, detailed balance of the exact kernel, the law after k steps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from toy import StringsAutomaton, TableModel, local_law
+
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
+from tokenform.decoding.aligned.masked import Masked, Path, first_paths
+from tokenform.decoding.aligned.mcmc import CUTS, FLOOR, MCMC
+from tokenform.decoding.aligned.potential import Score
+
+
+def path_of(problem, tokens):
+    prefix, rows = problem.root(), []
+    for token in (*tokens, problem.eos):
+        law = problem.laws([prefix])[0]
+        local = law.logf - law.log_mass
+        rows.append((law.logf[list(law.ids).index(token)], law.log_mass, -(np.exp(local) * local).sum()))
+        prefix = problem.extend(prefix, token) if token != problem.eos else prefix
+    return Path(tuple(tokens), *(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def proposal_by_hand(problem, cut, x, y):
+    """Σ over cuts of the chance of the cut times that of writing the rest of y by local masking."""
+    weights = {"restart": [1.0] + [0.0] * len(x.tokens), "uniform": [1.0] * (len(x.tokens) + 1), "priority": list(x.entropy + FLOOR)}[cut]
+    total = 0.0
+    for i, weight in enumerate(weights):
+        if x.tokens[:i] == y.tokens[:i]:
+            total += weight / sum(weights) * math.exp((y.logf[i:] - y.log_mass[i:]).sum())
+    return total
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_the_kernel_keeps_the_target(cut):
+    """The whole transition matrix: proposals sum to one and π·K = π, to 1e-12."""
+    automaton = StringsAutomaton([b"000", b"011", b"10", b"1011", b"11"])
+    problem = MCMC().bind(TableModel(8, scale=1.5), automaton)
+    exact = enumerate_target(problem)
+    texts = list(exact.log_measure)
+    paths = [path_of(problem, x) for x in texts]
+    pi = np.array([exact.probabilities[x] for x in texts])
+    sampler = MCMC(cut=cut)
+    q = np.array([[math.exp(sampler._log_proposal(x, y)) for y in paths] for x in paths])
+    by_hand = np.array([[proposal_by_hand(problem, cut, x, y) for y in paths] for x in paths])
+    assert np.abs(q - by_hand).max() <= 1e-12
+    assert np.abs(q.sum(1) - 1).max() <= 1e-12
+    kernel = q * np.minimum(1, (pi[None, :] * q.T) / (pi[:, None] * q))
+    np.fill_diagonal(kernel, 0)
+    np.fill_diagonal(kernel, 1 - kernel.sum(1))
+    assert np.abs(pi @ kernel - pi).max() <= 1e-12
+    # and the code's chains follow this kernel: the law after two steps, from the law of local masking
+    start = np.array([local_law(problem)[x] for x in texts])
+    expected = start @ kernel @ kernel
+    runs = 2000
+    seen = Counter(d.tokens for d in MCMC(2, cut=cut).sample(problem, runs, seed=0).draws)
+    for x, p in zip(texts, expected, strict=True):
+        assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
+
+
+def test_restart_comes_near_the_target_in_ten_steps(problem, exact):
+    runs = 700
+    sample = MCMC(10).sample(problem, runs, seed=1)
+    law = Counter(d.tokens for d in sample.draws)
+    distance = total_variation(exact.probabilities, {x: c / runs for x, c in law.items()})
+    noise = np.mean([sampled_noise(exact.probabilities, runs, i) for i in range(20)])
+    assert distance <= 0.10 + noise
+    assert distance < 0.4 * total_variation(exact.probabilities, local_law(problem))
+    assert abs(sample.log_z.value - exact.log_z) <= 4.5 * sample.log_z.error
+
+
+def sampled_noise(law, runs, seed):
+    """Total variation between a law and an empirical one of its own draws."""
+    p = np.array(list(law.values()))
+    return 0.5 * np.abs(np.random.default_rng(seed).multinomial(runs, p / p.sum()) / runs - p).sum()
+
+
+def test_potentials_and_batches(automaton):
+    potential = Score(lambda text: -2.0 * text.count("1"))
+    sampler = MCMC(20, cut="uniform", potential=potential)
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
+    exact = enumerate_target(fresh)
+    sample = sampler.sample(fresh, 250, seed=0)
+    law = Counter(d.tokens for d in sample.draws)
+    distance = total_variation(exact.probabilities, {x: c / 250 for x, c in law.items()})
+    before = Counter(p.tokens for p in first_paths(fresh, 250, 0)[0])
+    assert distance < 0.5 * total_variation(exact.probabilities, {x: c / 250 for x, c in before.items()})
+    again = MCMC(20, cut="uniform", potential=potential, batch_size=3, fast_forward=False)
+    assert again.sample(again.bind(TableModel(5, scale=1.0), automaton), 10, seed=0).draws == sample.draws[:10]
+
+
+def test_local_masking_has_the_law_computed_by_brute_force(problem, exact):
+    runs = 2000
+    sample = Masked().sample(problem, runs, seed=0)
+    seen = Counter(d.tokens for d in sample.draws)
+    law = local_law(problem)
+    for x, p in law.items():
+        assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
+    for draw in sample.draws[:50]:
+        assert draw.log_weight == pytest.approx(draw.logprob - math.log(law[draw.tokens]))
+    assert abs(sample.log_z.value - exact.log_z) <= 4.5 * sample.log_z.error
+
+
+def test_dead_ends_are_rejected_moves(automaton):
+    """top-k empties some masks; the chain stays among the texts that are left and keeps their law."""
+    sampler = MCMC(25, top_k=3)
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
+    exact = enumerate_target(fresh)
+    sample = sampler.sample(fresh, 250, seed=0)
+    law = Counter(d.tokens for d in sample.draws)
+    assert set(law) <= set(exact.log_measure)
+    noise = np.mean([sampled_noise(exact.probabilities, 250, i) for i in range(20)])
+    assert total_variation(exact.probabilities, {x: c / 250 for x, c in law.items()}) <= noise + 0.08

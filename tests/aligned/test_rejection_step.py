@@ -1,0 +1,176 @@
+"""The rejection step: proper weighting by enumeration of all orders, counts of tests, tiny valid masses."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tokenform.decoding.aligned import rejection_step
+from tokenform.decoding.aligned.rejection_step import geometric, in_turn, race, recursive, run_steps, two_loops
+
+WEIGHTS = np.array([0.4, 0.25, 0.2, 0.1, 0.05])
+
+
+def orders(weights):
+    """All orders of sampling without replacement, with their probabilities (Plackett, Luce)."""
+    for order in itertools.permutations(range(len(weights))):
+        rest, p = weights.sum(), 1.0
+        for i in order:
+            p *= weights[i] / rest
+            rest -= weights[i]
+            rest = max(rest, weights[list(order[order.index(i) + 1 :])].sum())
+        yield p, order
+
+
+def scripted(monkeypatch, queue):
+    """Makes `race` follow given orders of all indices, skipping those of weight zero."""
+    calls = iter(queue)
+
+    def fake(log_weights, generator):
+        return iter([i for i in next(calls) if log_weights[i] > -np.inf])
+
+    monkeypatch.setattr(rejection_step, "race", fake)
+
+
+def run(step, valid):
+    return run_steps([step], lambda _, indices: [i in valid for i in indices])[0]
+
+
+VALID = [{4}, {1, 3}, {0, 1, 2, 3, 4}]
+
+
+@pytest.mark.parametrize(("valid", "total"), [({4}, 1.0), ({1, 3}, 0.37)])
+def test_two_loops_is_properly_weighted_by_enumeration(monkeypatch, valid, total):
+    weights = WEIGHTS * total
+    mean = np.zeros(5)
+    # the second loop's law is that of a full order restricted to what remains
+    everything = list(orders(weights))
+    for (p, first), (q, second) in itertools.product(everything, everything):
+        scripted(monkeypatch, [first, second])
+        outcome = run(two_loops(np.log(weights), np.random.default_rng(0)), valid)
+        mean[outcome.index] += p * q * math.exp(outcome.log_mass)
+    expected = [weights[a] if a in valid else 0.0 for a in range(5)]
+    assert np.abs(mean - expected).max() <= 1e-12
+
+
+@pytest.mark.parametrize("valid", VALID)
+def test_recursive_is_properly_weighted_by_enumeration(monkeypatch, valid):
+    mean = np.zeros(5)
+    for p, order in orders(WEIGHTS):
+        scripted(monkeypatch, [order])
+        outcome = run(recursive(np.log(WEIGHTS), np.random.default_rng(0)), valid)
+        mean[outcome.index] += p * math.exp(outcome.log_mass)
+    expected = [WEIGHTS[a] if a in valid else 0.0 for a in range(5)]
+    assert np.abs(mean - expected).max() <= 1e-12
+
+
+@pytest.mark.parametrize(("valid", "accepts"), [({4}, 2), ({1, 3}, 3)])
+def test_geometric_has_the_law_of_inverse_sampling(valid, accepts):
+    """accepts + rejects is negative binomial: the mean of (m-1)/(n-1) over it is Z, and x is independent of it."""
+    runs = 5_000
+    z = sum(WEIGHTS[a] for a in valid)
+    total, total_squares, hits = np.zeros(5), np.zeros(5), np.zeros(5)
+    for i in range(runs):
+        outcome = run(geometric(np.log(WEIGHTS), np.random.default_rng([7, i]), accepts), valid)
+        value = math.exp(outcome.log_mass)
+        total[outcome.index] += value
+        total_squares[outcome.index] += value**2
+        hits[outcome.index] += 1
+    for a in range(5):
+        expected = WEIGHTS[a] if a in valid else 0.0
+        error = math.sqrt(max(total_squares[a] / runs - (total[a] / runs) ** 2, 0.0) / runs)
+        assert abs(total[a] / runs - expected) <= 4 * error + 1e-12
+        chance = expected / z
+        assert abs(hits[a] / runs - chance) <= 4 * math.sqrt(chance * (1 - chance) / runs) + 1e-12
+
+
+@pytest.mark.parametrize("valid", VALID)
+def test_expected_tests_of_the_first_loop(monkeypatch, valid):
+    """1 + Σ over invalid r of w_r/(w_r + Z)."""
+    z = sum(WEIGHTS[a] for a in valid)
+    expected = 1 + sum(WEIGHTS[r] / (WEIGHTS[r] + z) for r in range(5) if r not in valid)
+    mean = 0.0
+    for p, order in orders(WEIGHTS):
+        scripted(monkeypatch, [order])
+        mean += p * run(rejection_step._first_valid(rejection_step.race(np.log(WEIGHTS), None)), valid).tests
+    assert mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_race_draws_without_replacement_by_weight():
+    runs = 5_000
+    firsts = np.zeros(5)
+    for i in range(runs):
+        order = list(race(np.log(WEIGHTS), np.random.default_rng([1, i])))
+        assert sorted(order) == [0, 1, 2, 3, 4]
+        firsts[order[0]] += 1
+    error = np.sqrt(WEIGHTS * (1 - WEIGHTS) / runs)
+    assert (np.abs(firsts / runs - WEIGHTS) <= 4 * error).all()
+
+
+def test_the_race_over_a_large_vocabulary_is_a_sorted_order_and_skips_weight_zero():
+    logits = np.random.default_rng(3).normal(size=5000) * 4
+    logits[::7] = -np.inf
+    generator = np.random.default_rng(9)
+    keys = np.log(np.random.default_rng(9).standard_exponential(5000)) - logits
+    assert list(race(logits, generator)) == [i for i in np.argsort(keys, kind="stable") if logits[i] > -np.inf]
+
+
+@pytest.mark.parametrize("mass", [1e-5, 1e-12, 1e-40])
+@pytest.mark.parametrize("make", [two_loops, recursive, geometric])
+def test_tiny_valid_mass_is_found(make, mass):
+    """One valid token of this mass beside a thousand invalid ones is always found, and its mass is not lost to rounding."""
+    weights = np.concatenate([np.full(1000, (1 - mass) / 1000), [mass]])
+    for i in range(10):
+        outcome = run(make(np.log(weights), np.random.default_rng(i)), {1000})
+        assert outcome.index == 1000
+        assert math.isfinite(outcome.log_mass)
+        if make is not geometric and mass < 1e-9:
+            # all others were refused first; what remains is summed, not 1 - rejected (two loops: over 1001 trials)
+            trials = 1001 if make is two_loops else 1
+            assert outcome.log_mass == pytest.approx(math.log(mass) - math.log(trials), abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [two_loops, recursive, geometric])
+def test_no_valid_token_gives_weight_zero(make):
+    outcome = run(make(np.log(WEIGHTS), np.random.default_rng(0)), set())
+    assert outcome.index is None
+    assert outcome.log_mass == -math.inf
+    assert sorted(outcome.rejected) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("make", [two_loops, recursive])
+def test_draws_in_turn_stay_proper(make):
+    """The j-th of several draws that share what was refused still has E[Ẑ·1(x=a)] = w(a)."""
+    valid, runs = {1, 3}, 3_000
+    total, squares = np.zeros((3, 5)), np.zeros((3, 5))
+    for i in range(runs):
+        generators = [np.random.default_rng([i, j]) for j in range(3)]
+        outcomes = run(in_turn(make, np.log(WEIGHTS), generators), valid)
+        for j, outcome in enumerate(outcomes):
+            total[j, outcome.index] += math.exp(outcome.log_mass)
+            squares[j, outcome.index] += math.exp(outcome.log_mass) ** 2
+    mean = total / runs
+    error = np.sqrt(np.maximum(squares / runs - mean**2, 0) / runs)
+    expected = np.array([WEIGHTS[a] if a in valid else 0.0 for a in range(5)])
+    assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
+    # with more refused, the estimate varies less
+    assert squares[2].sum() <= squares[0].sum()
+
+
+def test_side_by_side_equals_alone():
+    rng_weights = [np.log(np.random.default_rng(i).dirichlet(np.ones(20))) for i in range(6)]
+    valid = {3, 9, 15}
+    alone = [run(two_loops(w, np.random.default_rng(i)), valid) for i, w in enumerate(rng_weights)]
+    rounds = []
+
+    def test(which, indices):
+        rounds.append(len(which))
+        return [i in valid for i in indices]
+
+    together = run_steps([two_loops(w, np.random.default_rng(i)) for i, w in enumerate(rng_weights)], test)
+    assert together == alone
+    assert rounds[0] == 6
+    assert len(rounds) == max(outcome.tests for outcome in alone)

@@ -1,0 +1,264 @@
+"""SMC and AWRS: unbiased Ẑ, laws near the target, twists, critics, resampling, independence of batching."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from toy import EOS, STRINGS, TOKENS, StringsAutomaton, TableModel, local_law, toy_complete, toy_prefix
+
+from tokenform.decoding.aligned.asap import ASAp
+from tokenform.decoding.aligned.awrs import AWRS
+from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
+from tokenform.decoding.aligned.potential import Score
+from tokenform.decoding.aligned.predicate import Predicate
+from tokenform.decoding.aligned.product import Product
+from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.resampling import METHODS, resample
+from tokenform.decoding.aligned.results import normalised
+from tokenform.decoding.aligned.smc import SMC
+from tokenform.errors import OptionError, SamplingError
+
+
+def law_of_draws(sampler, problem, runs, seed=0):
+    """The law of one draw, estimated with all particles of each run; and the estimates of Z relative to the truth."""
+    law, estimates = Counter(), []
+    for population in sampler._runs(problem, list(range(runs)), seed):
+        estimates.append(population.log_z)
+        for prefix, weight in zip(population.prefixes, normalised(population.log_weights), strict=True):
+            law[prefix.tokens] += weight / runs
+    return {x: p for x, p in law.items() if p > 0}, np.array(estimates)
+
+
+def z_score(estimates, log_z):
+    relative = np.exp(estimates - log_z)
+    return (relative.mean() - 1) / (relative.std() / math.sqrt(len(relative)))
+
+
+@pytest.mark.parametrize("resampling", METHODS)
+def test_mask_weights_give_an_unbiased_z_and_a_law_near_the_target(problem, exact, resampling):
+    law, estimates = law_of_draws(SMC(20, resampling=resampling), problem, 200)
+    assert abs(z_score(estimates, exact.log_z)) <= 4
+    assert total_variation(exact.probabilities, law) <= 0.14  # 0.10 and the noise of 200 runs; the slow test has the bound
+
+
+@pytest.mark.slow
+def test_the_law_with_twenty_particles(problem, exact):
+    for sampler in (SMC(20), SMC(20, threshold=0.9)):
+        law, estimates = law_of_draws(sampler, problem, 2000)
+        assert abs(z_score(estimates, exact.log_z)) <= 4
+        assert total_variation(exact.probabilities, law) <= 0.10
+
+
+@pytest.mark.slow
+def test_twenty_random_tables(automaton):
+    for seed in range(20):
+        fresh = SMC().bind(TableModel(1000 + seed, scale=1.0 + 0.05 * seed), automaton)
+        target = enumerate_target(fresh)
+        law, estimates = law_of_draws(SMC(20), fresh, 600)
+        assert abs(z_score(estimates, target.log_z)) <= 4
+        assert total_variation(target.probabilities, law) <= 0.10
+        twist = ASAp(explore=0).sample(fresh, 100, seed=0).trie
+        law, estimates = law_of_draws(SMC(5, twist=twist), fresh, 2000)
+        assert abs(z_score(estimates, target.log_z)) <= 4
+        assert total_variation(target.probabilities, law) <= 0.05
+
+
+@pytest.mark.parametrize("estimator", ["two_loops", "recursive", "geometric"])
+def test_rejection_weights_give_an_unbiased_z(problem, exact, estimator):
+    law, estimates = law_of_draws(SMC(20, weights="rejection", estimator=estimator), problem, 60)
+    assert abs(z_score(estimates, exact.log_z)) <= 4
+    assert total_variation(exact.probabilities, law) < 0.75 * total_variation(exact.probabilities, local_law(problem))
+
+
+def predicate():
+    return Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes")
+
+
+def test_awrs_draws_are_properly_weighted(exact):
+    """Over single weighted sequences: E[w·1(x)] = f(x), checked on the likeliest texts and on the sum."""
+    sampler = AWRS()
+    shared = sampler.bind(TableModel(5, scale=1.0), predicate())
+    runs = 3000
+    sample = sampler.sample(shared, runs, seed=0)
+    assert sample.log_z.value == pytest.approx(np.logaddexp.reduce([d.log_weight for d in sample.draws]) - math.log(sample.counts.attempts))
+    assert abs(sample.log_z.value - exact.log_z) <= 4 * sample.log_z.error
+    for tokens in sorted(exact.log_measure, key=exact.log_measure.get)[-5:]:
+        values = np.array([math.exp(d.log_weight - exact.log_measure[tokens]) * (d.tokens == tokens) for d in sample.draws])
+        assert abs(values.mean() - 1) <= 4.5 * values.std() / math.sqrt(runs)
+
+
+def test_masks_are_used_where_they_are_at_hand(problem):
+    masked = AWRS().sample(problem, 20, seed=0)
+    one = SMC(1, threshold=0.0, weights="mask").sample(problem, 20, seed=0)
+    assert masked.draws == one.draws
+    rejected = AWRS(always_reject=True).sample(problem, 20, seed=0)
+    assert rejected.counts.evaluations > masked.counts.evaluations
+
+
+def test_a_trie_twist_needs_few_particles(problem, exact):
+    twist = ASAp(explore=0).sample(problem, 100, seed=3).trie
+    plain, _ = law_of_draws(SMC(5), problem, 300)
+    law, estimates = law_of_draws(SMC(5, twist=twist), problem, 300)
+    assert abs(z_score(estimates, exact.log_z)) <= 4
+    assert total_variation(exact.probabilities, law) <= 0.09  # 0.05 and the noise of 300 runs; the slow test has the bound
+    assert total_variation(exact.probabilities, law) < 0.6 * total_variation(exact.probabilities, plain)
+    rejection, estimates = law_of_draws(SMC(5, twist=twist, weights="rejection"), problem, 60)
+    assert abs(z_score(estimates, exact.log_z)) <= 4
+
+
+def test_a_settled_trie_makes_every_run_exact(problem, exact):
+    twist = ASAp(until=0.0).sample(problem, 1, seed=0).trie
+    _, estimates = law_of_draws(SMC(4, twist=twist), problem, 20)
+    assert np.allclose(estimates, exact.log_z, atol=1e-9)
+
+
+def ones(text):
+    return -0.7 * text.count("1")
+
+
+def test_a_critic_changes_the_target_and_a_twist_does_not(automaton, exact):
+    critic = Score(ones, ones)
+    sampler = SMC(20, potential=critic)
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
+    target = enumerate_target(fresh)
+    by_hand = {x: math.exp(v - 0.7 * fresh.bytes_of(x).count(b"1")) for x, v in exact.log_measure.items()}
+    assert target.probabilities == pytest.approx({x: w / sum(by_hand.values()) for x, w in by_hand.items()})
+    law, estimates = law_of_draws(sampler, fresh, 150)
+    assert abs(z_score(estimates, target.log_z)) <= 4
+    assert total_variation(target.probabilities, law) <= 0.16
+    plain = SMC(20).bind(TableModel(5, scale=1.0), automaton)
+    _, estimates = law_of_draws(SMC(20, twist=Score(prefix=ones)), plain, 150)
+    assert abs(z_score(estimates, exact.log_z)) <= 4
+
+
+def test_a_critic_that_rules_a_text_out(automaton):
+    sampler = SMC(20, potential=Score(lambda text: -math.inf if text == "00000" else 0.0))
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
+    assert "00000" not in {d.text for d in sampler.sample(fresh, 40, seed=0).draws}
+
+
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_power_targets(automaton, power):
+    sampler = SMC(40, power=power)
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
+    target = enumerate_target(fresh)
+    populations = sampler._runs(fresh, list(range(200)), 0)
+    assert abs(z_score(np.array([p.log_z for p in populations]), target.log_z)) <= 4
+    # weighted by Ẑ, runs give every text its mass
+    for tokens in sorted(target.log_measure, key=target.log_measure.get)[-4:]:
+        shares = [sum(w for x, w in zip(p.prefixes, normalised(p.log_weights), strict=True) if x.tokens == tokens) for p in populations]
+        values = np.array([math.exp(p.log_z) * share for p, share in zip(populations, shares, strict=True)])
+        expected = math.exp(target.log_measure[tokens])
+        assert abs(values.mean() - expected) <= 4.5 * values.std() / math.sqrt(200)
+    draw = sampler.sample(fresh, 1, seed=0).draws[0]
+    assert draw.logprob == pytest.approx(target.log_measure[draw.tokens] / power)
+
+
+@pytest.mark.parametrize("weights", ["mask", "rejection"])
+def test_draws_do_not_depend_on_batching(automaton, weights):
+    def run(n, **options):
+        sampler = SMC(6, weights=weights, **options)
+        return sampler.sample(sampler.bind(TableModel(5, scale=1.0), automaton), n, seed=3).draws
+
+    plain = run(12)
+    assert run(12, batch_size=1) == plain
+    assert run(12, batch_size=7, fast_forward=False) == plain
+    assert run(5) == plain[:5]
+
+
+def test_forced_tokens_still_multiply_the_weight():
+    """1·0·0·0·1 is forced after its first token: weights are those of the steps, with and without fast-forward."""
+    automaton = StringsAutomaton([b"10001", b"0"], tokens=[b"0", b"1", b"<eos>"], eos=(2,))
+    found = {}
+    for fast in (True, False):
+        sampler = SMC(4, threshold=0.0, fast_forward=fast)
+        fresh = sampler.bind(TableModel(2, vocab_size=3, eos=(2,)), automaton)
+        found[fast] = sampler.sample(fresh, 6, seed=0)
+        exact = enumerate_target(fresh)
+        population = SMC(1, fast_forward=fast)._runs(fresh, list(range(40)), 0)
+        for one in population:
+            tokens = one.prefixes[0].tokens
+            root = fresh.laws([fresh.root()])[0]
+            first = root.logf[list(root.ids).index(tokens[0])] - root.log_mass
+            assert one.log_weights[0] == pytest.approx(exact.log_measure[tokens] - first)
+    assert found[True].draws == found[False].draws
+    assert found[True].counts.rows == found[False].counts.rows
+    assert found[True].counts.forwards < found[False].counts.forwards
+
+
+def test_budgets_are_part_of_the_target(automaton):
+    sampler = SMC(20)
+    fresh = sampler.bind(TableModel(5, scale=1.0), automaton, max_tokens=3)
+    target = enumerate_target(fresh)
+    whole = enumerate_target(sampler.bind(TableModel(5, scale=1.0), automaton))
+    short = {x: v for x, v in whole.log_measure.items() if len(x) <= 3}
+    assert target.log_measure == pytest.approx(short)
+    law, estimates = law_of_draws(sampler, fresh, 150)
+    assert set(law) <= set(short)
+    assert abs(z_score(estimates, target.log_z)) <= 4
+    assert total_variation(target.probabilities, law) <= 0.12
+    # a predicate knows no distances: particles may die at the budget, and Z is the same
+    lazy = SMC(20).bind(TableModel(5, scale=1.0), predicate(), max_tokens=3)
+    _, estimates = law_of_draws(SMC(20), lazy, 60)
+    assert abs(z_score(estimates, target.log_z)) <= 4
+
+
+def test_products_of_masks_and_predicates(automaton, exact):
+    def even(text):
+        return text.count("1") % 2 == 0
+
+    factor = Predicate(TOKENS, [EOS], prefix=lambda text: True, complete=even)
+    sampler = SMC(20)
+    fresh = sampler.bind(TableModel(5, scale=1.0), Product(factor, AutomatonConstraint(automaton)))
+    target = enumerate_target(fresh)
+    by_hand = {x: v for x, v in exact.log_measure.items() if fresh.bytes_of(x).count(b"1") % 2 == 0}
+    assert target.log_measure == pytest.approx(by_hand)
+    _, estimates = law_of_draws(sampler, fresh, 60)
+    assert abs(z_score(estimates, target.log_z)) <= 4
+    # nothing that the mask forbids is asked about: each of its prefixes and strings once
+    prefixes = {s[:i] for s in STRINGS for i in range(1, 6)}
+    assert factor.evaluations <= len(prefixes) + len(STRINGS)
+
+
+def test_the_weighted_population_and_stopping_by_error(problem, exact):
+    sample = SMC(50).particles(problem, seed=0)
+    assert len(sample.draws) == 50
+    assert 1 <= sample.ess <= 50
+    assert sample.weights.sum() == pytest.approx(1)
+    loose = SMC(10, until_error=0.2).sample(problem, 1, seed=0)
+    tight = SMC(10, until_error=0.05).sample(problem, 1, seed=0)
+    assert tight.log_z.error <= 0.05 < loose.log_z.error <= 0.2
+    assert abs(tight.log_z.value - exact.log_z) <= 5 * tight.log_z.error
+    assert loose.draws == tight.draws
+
+
+def test_runs_that_all_die_are_reported(automaton):
+    sampler = SMC(4, top_k=1, max_attempts=3)
+    with pytest.raises(SamplingError, match="died out"):
+        sampler.sample(sampler.bind(TableModel(1, scale=1.0), automaton), 1, seed=0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resampling_is_unbiased(method):
+    weights = np.array([0.0, 0.41, 0.07, 0.3, 0.22, 0.0])
+    runs = 3000
+    counts = np.stack([np.bincount(resample(weights, method, np.random.default_rng([2, i])), minlength=6) for i in range(runs)])
+    assert (counts.sum(1) == 6).all()
+    assert (counts[:, weights == 0] == 0).all()
+    error = counts.std(0) / math.sqrt(runs)
+    assert (np.abs(counts.mean(0) - 6 * weights) <= 4.5 * error + 1e-12).all()
+    if method != "multinomial":
+        assert (counts.var(0) <= 6 * weights * (1 - weights) + 0.1).all()
+    if method == "systematic":
+        assert (np.abs(counts - 6 * weights) < 1).all()
+
+
+def test_wrong_options_are_refused():
+    for options in ({"particles": 0}, {"threshold": 2.0}, {"resampling": "none"}, {"weights": "x"}, {"temperature": 0.0}, {"top_p": 0.0}):
+        with pytest.raises(OptionError):
+            SMC(**options)
+    with pytest.raises(OptionError):
+        SMC(estimator="geometric", accepts=1)

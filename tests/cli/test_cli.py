@@ -1,0 +1,130 @@
+"""The command: results on standard output, one sentence on standard error, and the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tokenform.cli import app
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "shapes_of_test_cli.py").write_text(
+        "import dataclasses\n@dataclasses.dataclass\nclass Point:\n    x: int\n    y: int\n"
+    )
+
+    def call(*arguments, stdin=None):
+        return CliRunner().invoke(app, list(arguments), input=stdin)
+
+    return call
+
+
+def one_sentence(result) -> str:
+    assert result.stdout == ""
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith("tokenform: ")
+    return line
+
+
+def test_check_accepts_any_spelling(run, tmp_path):
+    (tmp_path / "good.json").write_text('{ "age":36,\n  "name": "\\u0041da"}\n')
+    result = run("check", "good.json", "-s", "schema.json")
+    assert (result.exit_code, result.stdout) == (0, "accepted\n")
+    assert (
+        run("check", "-s", "schema.json", "--json", stdin='{"name": "", "age": 0}').stdout
+        == '{"accepted": true}\n'
+    )
+
+
+def test_check_says_where_and_what(run):
+    document = '{"name": "Ada",\n "age": x}'
+    result = run("check", "-", "-s", "schema.json", "--json", stdin=document)
+    verdict = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert verdict["accepted"] is False
+    assert (verdict["byte"], verdict["line"], verdict["column"]) == (document.index("x"), 2, 9)
+    assert verdict["expected"]
+    shown = run("check", "-", "-s", "schema.json", stdin=document)
+    assert shown.exit_code == 1 and "byte 24, line 2, column 9: found 'x', expected" in shown.stdout
+
+
+def test_check_a_text_that_stops_early(run):
+    result = run("check", "-", "-s", "schema.json", stdin='{"name": "Ada"')
+    assert result.exit_code == 1 and "found the end" in result.stdout
+
+
+def test_check_with_declared_order(run):
+    arguments = ("check", "-", "-s", "schema.json", "--order", "declared", "--whitespace", "compact")
+    assert run(*arguments, stdin='{"name":"A","age":1}').exit_code == 0
+    assert run(*arguments, stdin='{"age":1,"name":"A"}').exit_code == 1
+
+
+def test_check_with_other_constraints(run):
+    assert run("check", "-r", "[0-9]{3}", stdin="123").exit_code == 0
+    assert run("check", "-r", "[0-9]{3}", stdin="12").exit_code == 1
+    assert run("check", "-c", "yes", "-c", "no", stdin="no\n").exit_code == 0
+    assert run("check", "-s", "shapes_of_test_cli:Point", stdin='{"x": 1, "y": 2}').exit_code == 0
+    assert run("check", "-s", "shapes_of_test_cli:Point", stdin='{"x": 1}').exit_code == 1
+
+
+def test_explain_walks_along_a_text(run):
+    result = run("explain", "ab", "-r", "a(b|c)d?", "--json")
+    steps = json.loads(result.stdout)["steps"]
+    assert result.exit_code == 0
+    assert [step["after"] for step in steps] == ["", "a", "b"]
+    assert [step["allowed"] for step in steps] == [1, 2, 2]  # the last: d, or the end
+    assert [step["accepting"] for step in steps] == [False, False, True]
+    assert [step["distance"] for step in steps] == [2, 1, 0]
+    assert "grammar   a(b|c)d?" in run("explain", "ab", "-r", "a(b|c)d?").stdout
+
+
+def test_explain_stops_where_the_text_is_refused(run):
+    result = run("explain", "axy", "-r", "ab")
+    assert result.exit_code == 1
+    assert "'x' can't follow" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("check", "-s", "missing.json"), 2, "missing.json"),
+        (("check", "nothing.json", "-s", "schema.json"), 2, "nothing.json"),
+        (("check", "-r", "a("), 2, ""),
+        (("check", "-r", "(a)\\1"), 1, ""),
+        (("check",), 2, "no constraint"),
+        (("check", "-r", "a", "-c", "b"), 2, "--regex and --choices"),
+        (("check", "-s", "no_such_module_here:Type"), 2, "no_such_module_here"),
+        (("check", "-s", "shapes_of_test_cli:Nothing"), 2, "Nothing"),
+        (("check", "-s", "schema.json", "--order", "backwards"), 2, "backwards"),
+        (("generate", "x", "-r", "a", "-m", "./no/model"), 2, "no/model"),
+    ],
+)
+def test_errors_are_one_sentence(run, arguments, code, said):
+    result = run(*arguments, stdin="")
+    assert result.exit_code == code
+    assert said in one_sentence(result)
+
+
+def test_bad_schemas(run, tmp_path):
+    for text, code in (("{", 2), ('{"type": "strin"}', 2), ("false", 1)):
+        (tmp_path / "bad.json").write_text(text)
+        result = run("check", "-s", "bad.json", stdin="")
+        assert result.exit_code == code
+        one_sentence(result)
+
+
+def test_usage_errors_are_two(run):
+    assert run("check", "--no-such-option").exit_code == 2
+    assert run("no-such-command").exit_code == 2

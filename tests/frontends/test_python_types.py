@@ -1,0 +1,133 @@
+"""Types: their documents are accepted, and read back as instances."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import typing
+import uuid
+from typing import Annotated, Literal, Union
+
+import pydantic
+import pytest
+
+import tokenform as tf
+from tokenform import errors
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Address(pydantic.BaseModel):
+    street: str
+    number: Annotated[int, pydantic.Field(ge=1, le=9999)]
+
+
+class Customer(pydantic.BaseModel):
+    name: str = pydantic.Field(alias="fullName")
+    address: Address | None = None
+    colours: list[Colour] = []
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class Tree:
+    value: int
+    children: list[Tree]
+
+
+class Movie(typing.TypedDict):
+    title: str
+    year: int
+
+
+class Shelf(typing.TypedDict, total=False):
+    movies: list[Movie]
+
+
+def book(title: str, pages: int = 100, *, when: datetime.date, schema: Point | None = None) -> None:
+    """Never called."""
+    raise AssertionError
+
+
+CASES = [
+    (Point, '{"x": 1, "y": 2}', Point(1, 2)),
+    (Point, '{"x": 1}', Point(1)),
+    (Tree, '{"value": 1, "children": [{"value": 2, "children": []}]}', Tree(1, [Tree(2, [])])),
+    (Movie, '{"title": "M", "year": 1931}', {"title": "M", "year": 1931}),
+    (list[Movie], '[{"title": "M", "year": 1931}]', [{"title": "M", "year": 1931}]),
+    (Shelf, '{"movies": [{"title": "M", "year": 1931}]}', {"movies": [{"title": "M", "year": 1931}]}),
+    (Shelf, "{}", {}),
+    (Colour, '"blue"', Colour.BLUE),
+    (Literal["a", 3, None], "3", 3),
+    (dict[str, int], '{"k": 1}', {"k": 1}),
+    (tuple[int, str], '[1, "a"]', (1, "a")),
+    (Union[int, list[bool]], "[true]", [True]),  # noqa: UP007
+    (Customer, '{"fullName": "Ada", "colours": ["red"]}', Customer(fullName="Ada", colours=[Colour.RED])),
+    (
+        Customer,
+        '{"fullName": "Ada", "address": {"street": "S", "number": 1}}',
+        Customer(fullName="Ada", address=Address(street="S", number=1)),
+    ),
+    (datetime.date, '"2024-02-29"', datetime.date(2024, 2, 29)),
+    (uuid.UUID, '"12345678-1234-5678-1234-567812345678"', uuid.UUID("12345678-1234-5678-1234-567812345678")),
+    (
+        book,
+        '{"title": "T", "when": "2024-01-01", "schema": {"x": 1}}',
+        {"title": "T", "when": datetime.date(2024, 1, 1), "schema": Point(1)},
+    ),
+]
+REFUSED = [
+    (Point, '{"x": 1.5}'),
+    (Point, '{"x": 1, "z": 2}'),
+    (Movie, '{"title": "M"}'),
+    (Colour, '"green"'),
+    (Address, '{"street": "S", "number": 0}'),
+    (tuple[int, str], "[1]"),
+    (datetime.date, '"2023-02-29"'),
+    (book, '{"title": "T"}'),
+]
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    return tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
+
+
+@pytest.mark.parametrize(("tp", "text", "value"), CASES)
+def test_documents_become_instances(vocabulary, tp, text, value):
+    grammar = tf.from_type(tp)
+    assert grammar.compile(vocabulary).matches(text.encode())
+    assert grammar.parse(text) == value
+    assert type(grammar.parse(text)) is type(value)
+
+
+@pytest.mark.parametrize(("tp", "text"), REFUSED)
+def test_other_documents_are_refused(vocabulary, tp, text):
+    assert not tf.from_type(tp).compile(vocabulary).matches(text.encode())
+
+
+def test_the_arguments_of_a_function_call_it():
+    def add(left: int, right: int = 10) -> int:
+        return left + right
+
+    assert add(**tf.from_type(add).parse('{"left": 1}')) == 11
+
+
+class Opaque:
+    pass
+
+
+@pytest.mark.parametrize("tp", [Opaque, list[Opaque], object(), lambda x: x, lambda *rest: rest])
+def test_types_without_a_schema_are_refused(tp):
+    with pytest.raises(errors.InvalidType) as caught:
+        tf.from_type(tp)
+    assert "\n" not in str(caught.value)

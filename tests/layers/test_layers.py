@@ -1,0 +1,94 @@
+"""Who imports whom: read from the syntax trees, so that imports inside functions count too."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "tokenform"
+LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations", "cli")
+"""From the lowest to the highest; a module imports its own layer and lower ones."""
+BESIDE = {"_core": -1, "builtin": LAYERS.index("engine"), "bench": LAYERS.index("integrations")}
+"""Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
+the built-in model is opened by integrations, benchmarks use whatever generation offers."""
+SCRIPTS = {"builtin/evaluate.py"}
+"""Programs that use the package as its users do."""
+TORCH_FROM = LAYERS.index("masking")
+TRANSFORMERS = {"integrations", "builtin", "bench"}
+
+
+def part_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py").removesuffix(".pyi")
+
+
+def imports_of(path: Path) -> list[tuple[str, int]]:
+    """Absolute names of imported modules (`from a import b` gives a.b), with their lines; those under
+    `if TYPE_CHECKING:` too."""
+    package = ["tokenform", *path.relative_to(PACKAGE).parent.parts]
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, [base, node.module]))
+            found += [(f"{module}.{alias.name}", node.lineno) for alias in node.names]
+    return found
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def rank(part: str) -> int:
+    return BESIDE[part] if part in BESIDE else LAYERS.index(part)
+
+
+def breaches(path: Path) -> list[str]:
+    part = part_of(path)
+    wrong = []
+    for name, line in imports_of(path):
+        parts = name.split(".")
+        if parts[0] == "tokenform":
+            target = parts[1] if len(parts) > 1 else ""
+            public = target not in LAYERS and target not in BESIDE
+            if public and part not in ("cli", "bench") and str(path.relative_to(PACKAGE)) not in SCRIPTS:
+                wrong.append(f"line {line}: imports the package's public face ({name})")
+            elif not public and target != part and rank(target) > rank(part):
+                wrong.append(f"line {line}: {part} imports {target}, which is above it")
+        elif parts[0] == "torch" and part not in BESIDE and rank(part) < TORCH_FROM:
+            wrong.append(f"line {line}: torch below masking")
+        elif parts[0] == "transformers" and part not in TRANSFORMERS:
+            wrong.append(f"line {line}: transformers outside {sorted(TRANSFORMERS)}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_downwards(path):
+    assert not breaches(path)
+
+
+def test_every_part_has_a_layer():
+    parts = {part_of(path) for path in MODULES}
+    assert parts <= {*LAYERS, *BESIDE}
+
+
+def test_the_check_sees_a_breach(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.PACKAGE", tmp_path)
+    module = tmp_path / "engine" / "bad.py"
+    module.parent.mkdir()
+    module.write_text(
+        "def f():\n    import torch\n    from ..decoding import loop\n    from tokenform import cli\n"
+    )
+    assert len(breaches(module)) == 3
+
+
+def test_importing_the_package_imports_neither_torch_nor_transformers():
+    import subprocess
+    import sys
+
+    code = "import sys, tokenform, tokenform.cli; print({'torch', 'transformers'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,244 @@
+"""A tree forward equals per-path forwards, before and after compaction, forks, drops and cuts."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.tree import ROOT, DraftTree
+from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
+
+from .models import ARCHITECTURES, VOCABULARY, model, replay
+
+TOLERANCE = 1e-10
+
+
+def random_tree(rng: random.Random, nodes: int, vocabulary: int = VOCABULARY) -> DraftTree:
+    tree = DraftTree()
+    while len(tree) < nodes:
+        tree.add(rng.randrange(-1, len(tree)), rng.randrange(vocabulary))
+    return tree
+
+
+def error_at_every_node(net, backbone, seq, tree, logits) -> float:
+    text = backbone.tokens(seq)
+    return max(
+        float((logits[n + 1] - replay(net, text + (tree.path(n) if n >= 0 else []))).abs().max())
+        for n in range(-1, len(tree))
+    )
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_tree_forward_equals_path_forwards(name, attention):
+    net = model(name, attention=attention)
+    rng = random.Random(1)
+    backbone = Backbone(net)
+    assert backbone.mode == "tree"
+    tolerance = TOLERANCE if attention == "sdpa" else 1e-4  # eager attention's softmax is float32
+    seqs = [backbone.open([rng.randrange(VOCABULARY) for _ in range(n)]) for n in (1, 5, 19)]
+    for _ in range(3):
+        trees = {s: random_tree(rng, rng.randrange(0, 9)) for s in seqs}
+        scored = backbone.score(trees)
+        for s, tree in trees.items():
+            assert error_at_every_node(net, backbone, s, tree, scored[s]) <= tolerance
+            node = rng.randrange(-1, len(tree))
+            path = tree.path(node) if node >= 0 else []
+            backbone.commit(s, path + [rng.randrange(VOCABULARY)] * rng.randrange(2))
+        backbone.compact()
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_rejected_tokens_leave_no_trace_after_compaction(name):
+    net = model(name)
+    rng = random.Random(2)
+    backbone = Backbone(net)
+    seq = backbone.open([1, 2, 3])
+    for _ in range(12):
+        tree = random_tree(rng, 12)
+        backbone.score({seq: tree})
+        backbone.commit(seq, [*tree.path(rng.randrange(len(tree))), rng.randrange(VOCABULARY)])
+    row = backbone._track(seq).place.row
+    backbone.score({seq: DraftTree()})
+    before = backbone.score({seq: random_tree(random.Random(5), 6)})[seq]
+    backbone.compact()
+    assert row.top == row.used
+    after = backbone.score({seq: random_tree(random.Random(5), 6)})[seq]
+    assert float((before - after).abs().max()) <= TOLERANCE
+
+
+def test_forks_share_the_prompt_and_part_ways():
+    net = model("llama")
+    backbone = Backbone(net, share=3)
+    first = backbone.open(list(range(20)))
+    forks = [backbone.fork(first) for _ in range(5)]
+    assert backbone.counters.forwards == 1
+    for i, s in enumerate(forks):
+        backbone.commit(s, [i, i + 1])
+    scored = backbone.score({s: DraftTree.chain([7, 8]) for s in forks})
+    assert backbone.counters.forwards == 2
+    for s in forks:
+        assert error_at_every_node(net, backbone, s, DraftTree.chain([7, 8]), scored[s]) <= TOLERANCE
+
+
+def test_a_prompt_that_is_in_the_cache_is_not_run_again():
+    backbone = Backbone(model("llama"))
+    prompt = list(range(40))
+    backbone.score({backbone.open(prompt): DraftTree()})
+    before = backbone.counters.prefilled
+    net_logits = backbone.score({(s := backbone.open([*prompt[:30], 50, 51])): DraftTree()})[s]
+    assert backbone.counters.prefilled - before == 1
+    assert float((net_logits[0] - replay(model("llama"), backbone.tokens(s))).abs().max()) <= TOLERANCE
+
+
+def test_a_fork_takes_the_scored_tree_along():
+    net = model("gemma3")
+    backbone = Backbone(net, share=1)
+    seq = backbone.open([4, 5, 6])
+    tree = random_tree(random.Random(3), 8)
+    backbone.score({seq: tree})
+    other = backbone.fork(seq)
+    deepest = max(range(len(tree)), key=lambda n: tree.depths[n])
+    for s in (other, seq):
+        backbone.commit(s, tree.path(deepest))
+        known = backbone.last_logits(s)
+        assert known is not None
+        forwards = backbone.counters.forwards
+        assert torch.equal(backbone.score({s: DraftTree()})[s][0], known)
+        assert backbone.counters.forwards == forwards
+    for s in (other, seq):
+        scored = backbone.score({s: DraftTree.chain([1])})[s]
+        assert error_at_every_node(net, backbone, s, DraftTree.chain([1]), scored) <= TOLERANCE
+
+
+def fuzz(rng: random.Random, name: str, steps: int, mode: str | None = None) -> float:
+    """Random open, fork, drop, score, commit, cut and compact; the largest error against a replay."""
+    net = model(name)
+    backbone = Backbone(net, mode, share=rng.randrange(1, 4))
+    chains = backbone.mode == "chain"
+    trees: dict[int, DraftTree] = {}
+    worst = 0.0
+    for _ in range(steps):
+        seqs = backbone.sequences
+        act = rng.choice(
+            ["open", "fork", "drop", "score", "score", "commit", "commit", "cut", "compact", "fault"]
+        )
+        if act == "open" and len(seqs) < 5:
+            backbone.open([rng.randrange(VOCABULARY) for _ in range(rng.choice([1, 3, 18]))])
+        elif not seqs:
+            continue
+        elif act == "fork" and len(seqs) < 6:
+            seq = rng.choice(seqs)
+            new = backbone.fork(seq)
+            if seq in trees and not chains:
+                trees[new] = trees[seq]
+            elif chains:
+                trees.pop(seq, None)
+        elif act == "drop" and len(seqs) > 2:
+            trees.pop(s := rng.choice(seqs), None)
+            backbone.drop(s)
+        elif act == "score":
+            asked = {
+                s: DraftTree.chain([rng.randrange(9) for _ in range(rng.randrange(4))])
+                if chains
+                else random_tree(rng, rng.randrange(6), 9)
+                for s in rng.sample(seqs, rng.randrange(1, len(seqs) + 1))
+            }
+            scored = backbone.score(asked)
+            trees.update(asked)
+            for s, tree in asked.items():
+                worst = max(worst, error_at_every_node(net, backbone, s, tree, scored[s]))
+        elif act == "commit":
+            s = rng.choice(seqs)
+            tree = trees.pop(s, None)
+            path = tree.path(rng.randrange(len(tree))) if tree and rng.random() < 0.8 else []
+            if backbone.length(s) < 60:
+                backbone.commit(s, path + [rng.randrange(9) for _ in range(rng.randrange(2))])
+        elif act == "cut":
+            trees.pop(s := rng.choice(seqs), None)
+            backbone.truncate(s, rng.randrange(1, backbone.length(s) + 1))
+        elif act == "compact" and backbone.mode == "tree":
+            backbone.compact()
+        elif act == "fault":
+            s = rng.choice(seqs)
+            trees.pop(s, None)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(net, "forward", out_of_memory)
+                tree = DraftTree.chain([1, 2])
+                with pytest.raises(MemoryError):
+                    backbone.score({s: tree})
+    for s in backbone.sequences:
+        scored = backbone.score({s: DraftTree()})[s]
+        worst = max(worst, error_at_every_node(net, backbone, s, DraftTree(), scored))
+        backbone.drop(s)
+    return worst
+
+
+def out_of_memory(*_: object, logits_to_keep: int = 0, past_key_values: object = None, **__: object) -> None:
+    raise MemoryError("out of memory")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_random_histories_equal_a_fresh_replay(name):
+    for seed in range(3):
+        assert fuzz(random.Random(seed), name, 40) <= TOLERANCE
+
+
+@pytest.mark.parametrize("mode", ["chain"])
+def test_random_histories_of_chains_equal_a_fresh_replay(mode):
+    for seed in range(3):
+        assert fuzz(random.Random(seed), "llama", 40, mode) <= TOLERANCE
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_histories():
+    rng = random.Random(7)
+    for i in range(10_000):
+        assert fuzz(rng, ARCHITECTURES[i % 5], 12) <= TOLERANCE, i
+
+
+def test_errors_name_what_is_wrong():
+    backbone = Backbone(model("gpt2"))
+    with pytest.raises(OptionError, match="empty"):
+        backbone.open([])
+    with pytest.raises(OptionError, match="vocabulary"):
+        backbone.open([VOCABULARY])
+    with pytest.raises(PromptTooLong):
+        backbone.open([1] * 513)
+    with pytest.raises(InvalidState):
+        backbone.fork(99)
+    with pytest.raises(OptionError, match="mode"):
+        Backbone(model("gpt2"), mode="forest")
+
+
+def test_encoder_decoder_is_refused():
+    import transformers as hf
+
+    net = hf.T5ForConditionalGeneration(
+        hf.T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    )
+    with pytest.raises(ModelError, match="encoder-decoder"):
+        Backbone(net)
+
+
+def test_a_recurrent_model_is_served_plainly_and_says_so():
+    import transformers as hf
+
+    torch.manual_seed(0)
+    net = hf.MambaForCausalLM(
+        hf.MambaConfig(vocab_size=31, hidden_size=16, num_hidden_layers=2, state_size=4)
+    )
+    net = net.double().eval()
+    backbone = Backbone(net)
+    assert backbone.mode == "plain" and "recurrent" in backbone.notes[0] and backbone.deepest == 0
+    seq = backbone.open([1, 2, 3])
+    for token in (4, 5, 6):
+        got = backbone.score({seq: DraftTree()})[seq][0]
+        assert float((got - replay(net, backbone.tokens(seq))).abs().max()) <= 1e-8
+        backbone.commit(seq, [token])
+    with pytest.raises(OptionError, match="deepest"):
+        backbone.score({seq: DraftTree.chain([1])})
+    assert ROOT == -1

@@ -1,0 +1,310 @@
+"""What each drafter proposes, and that none changes a text."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters import (
+    Budget,
+    Context,
+    DraftModel,
+    Forced,
+    Input,
+    LayerSkip,
+    Lookahead,
+    Merge,
+    NGram,
+    Nothing,
+    Recycling,
+    Suffix,
+    VocabularyMap,
+    auto,
+    search_skip_set,
+)
+from tokenform.decoding.speculative.drafters.other_vocabulary import longest_match
+from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton
+from tokenform.decoding.speculative.node import LawSampler
+from tokenform.decoding.speculative.policies import Controller
+from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.speculator import Speculator, decode
+from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
+from tokenform.decoding.speculative.tree import DraftTree
+from tokenform.decoding.speculative.verifiers import (
+    BestPath,
+    BlockRule,
+    GreedyTree,
+    KSeq,
+    Recursive,
+    SampleAndMatch,
+    TokenRule,
+    Traversal,
+)
+from tokenform.errors import DrafterError
+
+from .automata import EOS, record, vocabulary, word
+from .models import VOCABULARY, model
+from .plain import plain
+
+GREEDY = LawSampler(Target([Mask()], greedy=True))
+
+
+def context(tokens: list[int], **more) -> Context:
+    return Context(tokens=tokens, prompt_length=len(tokens), vocabulary_size=VOCABULARY, **more)
+
+
+def first(drafter, tokens: list[int], nodes: int = 32, **more) -> DraftTree:
+    there = context(tokens, **more)
+    return drafter.session(there).propose(there, Budget(nodes))
+
+
+def test_ngram_copies_what_followed_the_longest_match():
+    tree = first(NGram(tokens=3, places=2), [1, 2, 3, 9, 9, 2, 3, 4, 5, 6, 2, 3])
+    assert tree.path(tree.walk([4, 5, 6])[-1]) == [4, 5, 6]
+    assert tree.walk([9, 9, 2])
+    assert len(first(NGram(), [1, 2, 3])) == 0
+
+
+def test_suffix_automaton_finds_the_longest_earlier_suffix():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        text = rng.integers(0, 3, 40).tolist()
+        automaton = SuffixAutomaton(text)
+        want = max(
+            (n for n in range(len(text)) if any(text[i : i + n] == text[-n:] for i in range(len(text) - n))),
+            default=0,
+        )
+        state, matched = automaton.before()
+        assert matched == want
+        end = automaton.end[state]
+        assert matched == 0 or (text[end - matched : end] == text[-matched:] and end < len(text))
+
+
+def test_suffix_drafts_from_the_text_the_drafted_path_and_the_datastore():
+    assert first(Suffix(), [5, 6, 7, 8, 9, 5, 6]).path(2) == [7, 8, 9]
+    there = context([1, 2, 3, 4])
+    session = Suffix(datastore=[[3, 4, 5, 6], [9, 8]]).session(there)
+    assert session.propose(there, Budget(9)).path(1) == [5, 6]
+    assert session.propose(there.below((5,), None), Budget(9)).tokens == [6]
+
+
+def test_suffix_remembers_finished_outputs():
+    drafter = Suffix(remember=True)
+    there = context([1])
+    session = drafter.session(there)
+    there.tokens += [30, 31, 32, 33]
+    session.observe(there, [30, 31, 32, 33], DraftTree(), [], torch.zeros(1, VOCABULARY))
+    session.close()
+    assert first(drafter, [2, 30, 31]).path(1) == [32, 33]
+
+
+def test_forced_drafts_the_span_its_siblings_and_small_choices():
+    auto_, tokens = record(), vocabulary()
+    span = auto_.forced(auto_.start)
+    tree = first(Forced(tokens), [7], automaton=auto_, state=auto_.start)
+    assert tree.walk(span)[-1] == tree.walk(span)[len(span) - 1]
+    spelled = {b"".join(tokens[t] for t in tree.path(n)) for n in range(len(tree))}
+    assert all(b'{"name":"'.startswith(s) or s.startswith(b'{"name":"') for s in spelled)
+    assert any(len(tree.children(n)) > 1 for n in tree.walk(span))  # a sibling near the end
+    assert len(first(Forced(tokens), [7])) == 0
+
+
+def test_recycling_proposes_the_last_best_successors():
+    drafter = Recycling(width=2, nodes=6)
+    there = context([4, 5])
+    session = drafter.session(there)
+    logits = torch.zeros(1, VOCABULARY)
+    logits[0, 7], logits[0, 8] = 3.0, 2.0
+    there.tokens.append(9)
+    session.observe(there, [9], DraftTree(), [], logits)
+    there.tokens.append(5)
+    assert session.propose(there, Budget(8)).tokens == [7, 8]
+
+
+def test_input_follows_the_prompt_over_an_edit():
+    prompt = list(range(10, 40))
+    there = context(list(prompt))
+    session = Input().session(there)
+    assert session.propose(there, Budget(4)).tokens == prompt[:4]
+    for token in [10, 11, 12, 50, 14, 15]:
+        there.tokens.append(token)
+        session.observe(there, [token], DraftTree(), [], torch.zeros(1, VOCABULARY))
+    assert session.propose(there, Budget(3)).tokens == [16, 17, 18]
+
+
+def test_lookahead_learns_n_grams_of_its_own_window():
+    net = model("llama")
+    drafter = Lookahead()
+    speculator = Speculator(Backbone(net), drafter)
+    request = Request([1, 2, 3], LawSampler(Target(greedy=True)), max_tokens=16)
+    output = speculator.output(speculator.add(request))
+    session = speculator._live[0].session._live[0][1]
+    while speculator.active:
+        speculator.step()
+    assert session.pool and output.tokens == plain(net, request)
+
+
+def test_a_model_that_drafts_for_itself_is_always_right():
+    net = model("llama")
+    request = Request([1, 2, 3], LawSampler(Target([Temperature(1.3)])), max_tokens=28, seed=5)
+    output = decode(Backbone(net), [request], DraftModel(net, tokens=6))[0]
+    assert output.report.tokens_per_forward == 7.0
+    assert output.tokens == plain(net, request)
+
+
+def test_layer_skip_leaves_the_model_and_the_cache_as_they_were():
+    net = model("gemma3", layers=4)
+    backbone = Backbone(net)
+    layers = list(net.model.layers)
+    request = Request([1, 2, 3], GREEDY, max_tokens=20)
+    output = decode(backbone, [request], LayerSkip([1]))[0]
+    assert output.report.drafted > 0 and output.tokens == plain(net, request)
+    assert list(net.model.layers) == layers and backbone.sequences == []
+
+
+def test_searched_skip_set_is_the_least_harmful_layer():
+    net = model("llama", seed=3)
+    with torch.no_grad():
+        for p in (net.model.layers[1].self_attn.o_proj.weight, net.model.layers[1].mlp.down_proj.weight):
+            p.zero_()
+    assert search_skip_set(Backbone(net), list(range(1, 20)), share=0.34) == [1]
+    with pytest.raises(DrafterError):
+        search_skip_set(Backbone(net), [1], share=0.3)
+
+
+def test_vocabularies_are_mapped_by_bytes():
+    target, draft = [b"", b"a", b"b", b"ab", b"c"], [b"b", b"ab", b"a", b"bc", b""]
+    mapping = VocabularyMap(target, draft)
+    assert mapping.to_draft([3, 1, 2]) == [1, 2, 0]
+    row = mapping.to_target(np.arange(5.0), 5)
+    assert row.tolist() == [-np.inf, 2.0, 0.0, 1.0, -np.inf]
+    assert longest_match(b"abca", {b: i for i, b in enumerate(target) if b}) == [3, 4, 1]
+    assert VocabularyMap(target, draft, retokenise=True).to_draft([1, 2, 2]) == [1, 0]
+    with pytest.raises(DrafterError, match="common"):
+        VocabularyMap([b"a"], [b"b"])
+
+
+def other_vocabulary(retokenise: bool) -> VocabularyMap:
+    """The test vocabulary in another order, some of its pieces missing."""
+    tokens = vocabulary()
+    draft = tokens[::-1]
+    draft[5] = b""
+    return VocabularyMap(tokens, draft, retokenise)
+
+
+EVERY = {
+    "nothing": Nothing,
+    "ngram": NGram,
+    "suffix": Suffix,
+    "forced": lambda: Forced(vocabulary()),
+    "recycling": Recycling,
+    "input": Input,
+    "lookahead": Lookahead,
+    "layers": lambda: LayerSkip(tokens=3),
+    "model": lambda: DraftModel(model("llama", seed=1, layers=1), tokens=4),
+    "shared": lambda: DraftModel(
+        model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(False)
+    ),
+    "retokenised": lambda: DraftModel(
+        model("gpt2", seed=1, layers=1), tokens=3, vocabulary=other_vocabulary(True)
+    ),
+    "auto": lambda: auto(vocabulary()),
+    "all": lambda: Merge(
+        Forced(vocabulary()), Suffix(), Input(), Recycling(), Lookahead(), LayerSkip(tokens=2)
+    ),
+}
+
+
+WARM = LawSampler(Target([Mask(), Temperature(0.8)]))
+
+
+@functools.cache
+def case(name: str, kind: str, warm: bool) -> tuple[list[Request], list[list[int]]]:
+    """Two requests and their plain texts."""
+    automaton = {"free": None, "record": record(), "word": word()}[kind]
+    asked = [
+        Request(p, WARM if warm else GREEDY, automaton, max_tokens=12, eos=frozenset([EOS]), seed=1, number=i)
+        for i, p in enumerate(([5, 6, 5, 6, 5], [1, 2, 3]))
+    ]
+    return asked, [plain(model(name), r) for r in asked]
+
+
+@pytest.mark.parametrize("drafter", list(EVERY))
+@pytest.mark.parametrize(("kind", "warm"), [("free", True), ("record", False), ("word", True)])
+def test_no_drafter_changes_a_text(drafter, kind, warm):
+    asked, want = case("qwen3", kind, warm)
+    policy = Controller() if warm else None
+    assert [
+        o.tokens for o in decode(Backbone(model("qwen3")), asked, EVERY[drafter](), policy=policy)
+    ] == want
+
+
+RULES = {
+    TokenRule: 1,
+    BlockRule: 1,
+    KSeq: 2,
+    BestPath: 2,
+    Recursive: (2, 1, 1),
+    Traversal: (2, 2),
+    SampleAndMatch: 2,
+    GreedyTree: (2, 1),
+}
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+@pytest.mark.parametrize("kind", ["free", "record", "word"])
+def test_greedy_text_is_the_same_under_every_rule(rule, kind):
+    asked, want = case("mistral", kind, False)
+    drafter = DraftModel(model("mistral", seed=1), tokens=3, shape=RULES[rule])
+    assert [o.tokens for o in decode(Backbone(model("mistral")), asked, drafter, rule())] == want
+
+
+@pytest.mark.parametrize("rule", [TokenRule, BlockRule, KSeq, BestPath, Recursive, Traversal])
+def test_sampled_texts_under_rules_for_drawn_drafts_follow_the_constraint(rule):
+    net, automaton = model("llama"), record()
+    sampler = LawSampler(Target([Mask()]))
+    asked = [
+        Request([i + 1], sampler, automaton, max_tokens=60, eos=frozenset([EOS]), number=i, seed=2)
+        for i in range(4)
+    ]
+    drafter = DraftModel(model("llama", seed=1, layers=1), tokens=3, shape=RULES[rule])
+    for output in decode(Backbone(net), asked, drafter, rule()):
+        assert output.error is None and output.reason == "end"
+        text = b"".join(vocabulary()[t] for t in output.tokens)
+        assert text.startswith(b'{"name":"') and text.endswith(b"}")
+
+
+def test_a_rule_for_drawn_drafts_needs_a_drafter_that_draws():
+    with pytest.raises(DrafterError, match="drawn"):
+        Speculator(Backbone(model("llama")), NGram(), BlockRule())
+    with pytest.raises(DrafterError, match="one name"):
+        Merge(NGram(), NGram())
+
+
+def test_a_source_that_does_not_pay_is_asked_ever_less():
+    class Wrong(Nothing):
+        name = "wrong"
+        asked = 0
+
+        def session(self, there):
+            return self
+
+        def propose(self, there, budget):
+            Wrong.asked += 1
+            return DraftTree.chain([57], "wrong", 0.9)
+
+        def observe(self, *_):
+            return None
+
+        def close(self):
+            return None
+
+    net = model("llama")
+    sampler = LawSampler(Target([Ban([57])], greedy=True))
+    output = decode(Backbone(net), [Request([1], sampler, max_tokens=200)], Wrong())[0]
+    assert 57 not in output.tokens
+    assert Wrong.asked < 100

@@ -1,0 +1,156 @@
+"""Target transforms against their formulas, and on the backbone with a second model or prompt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters import Merge, NGram, Recycling
+from tokenform.decoding.speculative.node import LawSampler, Node, mask_bits
+from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.speculator import decode
+from tokenform.decoding.speculative.targets import (
+    Anchored,
+    Ban,
+    ContextAware,
+    Contrastive,
+    Mask,
+    MinP,
+    Penalties,
+    Safety,
+    Target,
+    Temperature,
+    TopK,
+    TopP,
+)
+from tokenform.decoding.speculative.targets.anchored import divergence
+from tokenform.decoding.speculative.targets.base import log_softmax
+from tokenform.errors import OptionError, SamplingError
+
+from .automata import EOS, record
+from .models import model
+from .plain import plain
+
+RNG = np.random.default_rng(0)
+SCORES = np.log(np.array([0.4, 0.3, 0.2, 0.1]))
+
+
+def law(*transforms, scores=SCORES, mixture=None, others=(), **node) -> np.ndarray:
+    there = Node((scores.copy(), *others), node.pop("base", []), node.pop("path", ()), **node)
+    return Target(transforms, mixture).law(there)
+
+
+def test_truncation_and_temperature():
+    assert law() == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert law(Temperature(0.5)) == pytest.approx(np.array([16, 9, 4, 1]) / 30)
+    assert law(TopK(2)) == pytest.approx([4 / 7, 3 / 7, 0, 0])
+    assert law(TopP(0.6)) == pytest.approx([4 / 7, 3 / 7, 0, 0])
+    assert law(TopP(0.4)) == pytest.approx([1, 0, 0, 0])
+    assert law(MinP(0.5)) == pytest.approx([4 / 9, 3 / 9, 2 / 9, 0])
+    assert law(Ban([0]), TopK(1)) == pytest.approx([0, 1, 0, 0])
+    assert law(TopK(1), scores=np.zeros(4)) == pytest.approx([1, 0, 0, 0])
+    assert Target(greedy=True).law(Node((SCORES,), [])).tolist() == [1, 0, 0, 0]
+
+
+def test_penalties_count_the_drafted_path():
+    base, path = [0], (1, 1)
+    got = law(Penalties(frequency=1.0, presence=0.5), base=base, path=path, prompt_length=1)
+    want = np.exp(SCORES - np.array([0, 2.5, 0, 0]))
+    assert got == pytest.approx(want / want.sum())
+    scores = np.array([2.0, -1.0, 1.0, 0.0])
+    got = law(Penalties(repetition=2.0), scores=scores, base=base, path=path, prompt_length=1)
+    want = np.exp([1.0, -2.0, 1.0, 0.0])
+    assert got == pytest.approx(want / want.sum())
+
+
+def test_mixtures_follow_their_formulas():
+    a, b = RNG.normal(size=4), RNG.normal(size=4)
+    p, s = log_softmax(a), log_softmax(b)
+    for mixture, scores in (
+        (Contrastive(beta=0.7, alpha=0.0), 1.7 * p - 0.7 * s),
+        (ContextAware(0.4), 1.4 * p - 0.4 * s),
+        (Safety(0.25), np.log(0.75 * np.exp(p) + 0.25 * np.exp(s))),
+    ):
+        assert law(scores=a, mixture=mixture, others=(b,)) == pytest.approx(np.exp(log_softmax(scores)))
+    cut = law(scores=a, mixture=Contrastive(alpha=1.0), others=(b,))
+    assert cut == pytest.approx(np.eye(4)[int(np.argmax(a))])
+    late = law(scores=a, mixture=Safety(1.0, tokens=2), others=(b,), base=[1, 2, 3])
+    assert late == pytest.approx(np.exp(p))
+    with pytest.raises(OptionError, match="mixes 2"):
+        law(mixture=Safety())
+
+
+def test_anchored_is_the_nearest_law_within_the_radius():
+    for _ in range(20):
+        a, b = RNG.normal(size=3) * 2, RNG.normal(size=3) * 2
+        p, s = log_softmax(a), log_softmax(b)
+        radius = 0.3 * divergence(p, s)
+        got = log_softmax(Anchored(radius)((a, b), Node((a, b), [])))
+        assert divergence(got, s) <= radius * (1 + 1e-9)
+        for _ in range(300):
+            other = log_softmax(np.log(RNG.dirichlet(np.ones(3)) + 1e-300))
+            if divergence(other, s) <= radius:
+                assert divergence(other, p) >= divergence(got, p) - 1e-9
+    assert np.allclose(Anchored(1e9)((a, b), Node((a, b), [])), p)
+    assert np.allclose(Anchored(0.0)((a, b), Node((a, b), [])), s)
+
+
+def test_mask_takes_away_what_the_state_refuses():
+    automaton = record()
+    size = len(automaton.tokens)
+    got = law(Mask(), scores=np.zeros(size + 3), automaton=automaton, state=automaton.start)
+    allowed = automaton.allowed_tokens(automaton.start)
+    assert np.flatnonzero(got).tolist() == allowed.tolist()
+    assert not mask_bits(automaton.mask(automaton.start), 200)[size:].any()
+
+
+def test_no_token_left_is_an_error():
+    with pytest.raises(SamplingError):
+        law(Ban([0, 1, 2, 3]))
+    with pytest.raises(SamplingError):
+        law(scores=np.array([0.0, np.nan]))
+
+
+IMPOSSIBLE = [
+    lambda: Temperature(0),
+    lambda: TopK(0),
+    lambda: TopP(0),
+    lambda: MinP(2),
+    lambda: Penalties(repetition=0),
+    lambda: Contrastive(-1),
+    lambda: Anchored(-1),
+]
+
+
+@pytest.mark.parametrize("make", IMPOSSIBLE)
+def test_impossible_options_are_refused(make):
+    with pytest.raises(OptionError):
+        make()
+
+
+@pytest.mark.parametrize("mixture", [Contrastive(), ContextAware(), Safety(), Anchored(0.5)])
+@pytest.mark.parametrize("second", ["prompt", "model"])
+def test_mixtures_are_lossless_on_the_backbone(mixture, second):
+    net = model("llama")
+    other = net if second == "prompt" else model("gpt2", seed=4)
+    backbone = Backbone(net)
+    companion = backbone if second == "prompt" else Backbone(other)
+    sampler = LawSampler(Target([Penalties(1.2), Mask(), Temperature(0.8), TopP(0.95)], mixture))
+    asked = [
+        Request(
+            [3, 4, 3],
+            sampler,
+            automaton,
+            max_tokens=10,
+            eos=frozenset([EOS]),
+            seed=9,
+            number=i,
+            companions=[(companion, [7, 8, 9, 7])],
+        )
+        for i, automaton in enumerate((None, record()))
+    ]
+    want = [plain(net, r, (other,)) for r in asked]
+    got = decode(backbone, asked, Merge(NGram(), Recycling()))
+    assert [o.tokens for o in got] == want and all(o.error is None for o in got)
+    assert not backbone.sequences and not companion.sequences

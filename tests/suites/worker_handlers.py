@@ -1,0 +1,35 @@
+"""Handlers for the tests of the worker pool: each does what its task says."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:
+    kept = []
+
+    def handle(task: tuple[str, Any]) -> Any:
+        what, argument = task
+        if what == "double":
+            return scale * argument
+        if what == "sleep":
+            time.sleep(argument)
+        if what == "raise":
+            raise ValueError(argument)
+        if what == "die":
+            os._exit(argument)
+        if what == "eat":
+            kept.append(bytearray(os.urandom(1024)) * (argument << 10))
+            time.sleep(2)
+        if what == "pid":
+            return os.getpid()
+        return None
+
+    return handle
+
+
+def broken() -> Callable[[Any], Any]:
+    raise RuntimeError("no engine here")

@@ -1,0 +1,53 @@
+"""The agent loop of `examples/agent.py`, with a scripted model in place of the built-in one."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def agent() -> ModuleType:
+    path = Path(__file__).parents[2] / "examples" / "agent.py"
+    spec = importlib.util.spec_from_file_location("agent_example", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Script:
+    """Says its lines in turn, and keeps the conversations that it was shown."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines, self.seen = list(lines), []  # type: ignore[var-annotated]
+
+    def sample(self, messages: list[dict[str, Any]], grammar: Any, **_: Any) -> list[Any]:
+        self.seen.append([*messages])
+        return [SimpleNamespace(text=self.lines[len(self.seen) - 1])]
+
+
+CALL = '<tool_call>\n{"name": "get_population", "arguments": {"city": "Oslo", "year": 2021}}\n</tool_call>'
+SUM = '<tool_call>\n{"name": "add", "arguments": {"a": 697010, "b": 1}}\n</tool_call>'
+
+
+def test_the_loop_calls_tools_and_ends_with_the_answer(agent: ModuleType) -> None:
+    script, shown = Script(CALL, SUM, "697011 it is."), []  # type: ignore[var-annotated]
+    assert agent.run(script, "How many and one more?", show=shown.append) == "697011 it is."
+    assert ['{"population": 697010}', '{"sum": 697011}'] == [line.split(" -> ")[1] for line in shown]
+    roles = [message["role"] for message in script.seen[-1]]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool"]
+    first, answer = script.seen[-1][1]["tool_calls"][0], script.seen[-1][2]
+    assert first["id"] == answer["tool_call_id"] and answer["content"] == '{"population": 697010}'
+
+
+def test_an_answer_may_come_before_the_last_turn(agent: ModuleType) -> None:
+    assert agent.run(Script(CALL, "Many."), "How many?", show=lambda line: None) == "Many."
+
+
+def test_the_query_says_what_it_does_not_find(agent: ModuleType) -> None:
+    assert agent.get_population("Oslo", 1066) == {"error": "the census of 1066 has no Oslo"}

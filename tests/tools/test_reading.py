@@ -1,0 +1,174 @@
+"""Reading: what is kept, what is an error, and where."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools import ToolCallStream, parse_tool_calls
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = [{"name": "get_weather", "parameters": CITY}]
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "x"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"city": "x"}}', "'</tool_call>' is needed here"),
+        ('<tool_call>\n{"name": "get_wether", "arguments": {}}\n</tool_call>', "no tool 'get_wether'"),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>',
+            "'city' is a required property",
+        ),
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"city": 3}}\n</tool_call>', "at /city"),
+        ('<tool_call>\n{"name": "get_weather"}\n</tool_call>', "no arguments"),
+        ('<tool_call>\n{"arguments": {}}\n</tool_call>', "no name"),
+        ('<tool_call>\n{"name": "get_weather", "arguments": "{}"}\n</tool_call>', "must be a JSON object"),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\q"}}\n</tool_call>',
+            "no JSON escape",
+        ),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": NaN}}\n</tool_call>',
+            "'NaN' is no JSON value",
+        ),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "a\nb"}}\n</tool_call>',
+            "control character",
+        ),
+        ('<tool_call>\n{"name": "get_weather", "name": "get_weather", "arguments": {}}', "twice"),
+    ],
+)
+def test_malformed_calls_are_errors(text: str, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
+        parse_tool_calls(text, TOOLS, format="hermes")
+
+
+def test_the_error_says_where() -> None:
+    with pytest.raises(ToolError, match="at character 49"):
+        parse_tool_calls('<tool_call>\n{"name": "get_weather", "arguments": [1]}', TOOLS, format="hermes")
+
+
+def test_validation_can_be_left_out() -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
+    assert parse_tool_calls(text, TOOLS, format="hermes", validate=False)[0].arguments == {}
+
+
+def test_deep_nesting_is_an_error_and_no_crash() -> None:
+    for value in ("[" * 100_000, '{"a":' * 100_000):
+        with pytest.raises(ToolError, match="nested deeper"):
+            parse_tool_calls(
+                '<tool_call>{"name": "get_weather", "arguments": {"city": ' + value, TOOLS, format="hermes"
+            )
+    open_list = "[get_weather(city=" + "[" * 100_000
+    with pytest.raises(ToolError, match="nested deeper"):
+        parse_tool_calls(open_list, TOOLS, format="llama3_pythonic")
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("", None),
+        ("  \n", None),
+        ("  hi ", "  hi "),
+        (f"hi\n{CALL}", "hi\n"),
+        (f"hi {CALL}\n\nbye ", "hi bye "),
+        (f"{CALL}\n{CALL}\n", None),
+        ("a < b <tool", "a < b <tool"),
+        ("<tool_cal", "<tool_cal"),
+        ("hi<|im_end|>", "hi"),
+    ],
+)
+def test_content_is_what_stands_outside_calls(text: str, content: str | None) -> None:
+    assert parse_tool_calls(text, TOOLS, format="hermes").content == content
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "reasoning", "content"),
+    [
+        ("<think>\na\n\nb\n</think>\n\nhi", "auto", "a\n\nb", "hi"),
+        ("\n<think>a</think>hi", "auto", "a", "hi"),
+        ("a</think>hi", "auto", "a", "hi"),
+        ("a</think>hi", "none", None, "a</think>hi"),
+        ("<think></think>hi", "auto", "", "hi"),
+        ("a", "open", "a", None),
+        ("<think>a", "auto", "a", None),
+        (f"see {CALL}</think>hi", "open", f"see {CALL}", "hi"),
+        ("hi", "auto", None, "hi"),
+    ],
+)
+def test_reasoning(text: str, mode: str, reasoning: str | None, content: str | None) -> None:
+    got = parse_tool_calls(text, TOOLS, format="hermes", reasoning=mode)
+    assert (got.reasoning, got.content, len(got)) == (reasoning, content, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"name": "other", "parameters": {}}', '{"a": 1}', "{", "see {x} and [y](z)", "[1, 2]"]
+)
+@pytest.mark.parametrize("name", ["llama3_json", "llama3_pythonic", "json"])
+def test_where_calls_have_no_marker_other_json_is_text(name: str, text: str) -> None:
+    got = parse_tool_calls(text, TOOLS, format=name)
+    assert not got and got.content == text
+
+
+def test_a_broken_call_in_the_middle_of_unmarked_text_is_text() -> None:
+    text = 'I may say {"name": "get_weather", "parameters": {"town": 1}} or so'
+    assert parse_tool_calls(text, TOOLS, format="llama3_json").content == text
+    with pytest.raises(ToolError):
+        parse_tool_calls(text[10:], TOOLS, format="llama3_json")
+
+
+def test_ids_are_the_models_own_or_made() -> None:
+    kimi = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:3<|tool_call_argument_begin|>"
+        '{"city": "x"}<|tool_call_end|><|tool_calls_section_end|>'
+    )
+    assert parse_tool_calls(kimi, TOOLS, format="kimi_k2")[0].id == "functions.get_weather:3"
+    first, second = parse_tool_calls(CALL + CALL, TOOLS, format="hermes")
+    assert first.id != second.id and first == second
+    mistral = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "x"}}]'
+    made = parse_tool_calls(mistral, TOOLS, format="mistral_v3")[0].id
+    assert len(made) == 9 and made.isalnum()
+
+
+def test_the_message_for_the_conversation() -> None:
+    got = parse_tool_calls(f"<think>t</think>hi{CALL}", TOOLS, format="hermes")
+    message = got.to_openai()
+    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "hi", "t")
+    (entry,) = message["tool_calls"]
+    assert json.loads(entry["function"]["arguments"]) == {"city": "x"} and entry["id"] == got[0].id
+
+
+def test_deltas_come_as_the_text_comes() -> None:
+    stream = ToolCallStream(TOOLS, format="hermes", reasoning="none")
+    assert stream.feed("Hello <to") == [{"role": "assistant", "content": "Hello "}]
+    assert stream.feed('ol_call>\n{"name": "get_wea') == []
+    assert stream.feed('ther", "arguments": ') == []
+    first, second = stream.feed('{"city": "a')
+    function = first["tool_calls"][0]["function"]
+    assert function == {"name": "get_weather", "arguments": ""} and first["tool_calls"][0]["index"] == 0
+    assert second == {"tool_calls": [{"index": 0, "function": {"arguments": '{"city": "a'}}]}
+    assert stream.feed("\\") == []
+    assert stream.feed('"b"}') == [{"tool_calls": [{"index": 0, "function": {"arguments": '\\"b"}'}}]}]
+    assert stream.feed("}\n</tool_call>") == [] and stream.close() == []
+    assert stream.finish_reason == "tool_calls" and stream.result[0].arguments == {"city": 'a"b'}
+
+
+def test_bytes_may_be_cut_within_a_character() -> None:
+    stream = ToolCallStream(TOOLS, format="hermes", reasoning="none")
+    deltas: list[Any] = [d for byte in "é🎉".encode() for d in stream.feed(bytes([byte]))]
+    assert [d["content"] for d in deltas] == ["é", "🎉"]
+    stream.feed("é".encode()[:1])
+    with pytest.raises(ToolError, match="UTF-8"):
+        stream.close()
+
+
+def test_a_closed_reader_takes_no_more() -> None:
+    stream = ToolCallStream(TOOLS, format="hermes")
+    stream.close()
+    with pytest.raises(ToolError, match="closed"):
+        stream.feed("x")
