@@ -9,10 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from toy import TableModel, toy_automaton  # noqa: E402
+from toy import TableModel, toy_automaton
 
-from tokenform.decoding.aligned.enumeration import enumerate_target  # noqa: E402
-from tokenform.decoding.aligned.masked import Masked  # noqa: E402
+from tokenform.decoding.aligned.enumeration import enumerate_target
+from tokenform.decoding.aligned.masked import Masked
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,6 @@
-"""The cached model adapter: equal to plain forward passes for any order of requests, and cheap for what it knows."""
+"""The cached model adapter: equal to plain forward passes for any order of requests, and cheap for what it
+knows.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,30 @@ SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "v
 def tiny(kind, seed=0):
     torch.manual_seed(seed)
     if kind == "gpt2":
-        config = transformers.GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=VOCABULARY, n_positions=64, bos_token_id=0, eos_token_id=5)
+        config = transformers.GPT2Config(
+            n_embd=16,
+            n_layer=2,
+            n_head=2,
+            vocab_size=VOCABULARY,
+            n_positions=64,
+            bos_token_id=0,
+            eos_token_id=5,
+        )
         model = transformers.GPT2LMHeadModel(config)
     elif kind == "llama":
-        config = transformers.LlamaConfig(**SIZES, intermediate_size=24, num_key_value_heads=1, bos_token_id=0, eos_token_id=5)
+        config = transformers.LlamaConfig(
+            **SIZES, intermediate_size=24, num_key_value_heads=1, bos_token_id=0, eos_token_id=5
+        )
         model = transformers.LlamaForCausalLM(config)
     else:
-        config = transformers.MistralConfig(**SIZES, intermediate_size=24, num_key_value_heads=1, sliding_window=4, bos_token_id=0, eos_token_id=5)
+        config = transformers.MistralConfig(
+            **SIZES,
+            intermediate_size=24,
+            num_key_value_heads=1,
+            sliding_window=4,
+            bos_token_id=0,
+            eos_token_id=5,
+        )
         model = transformers.MistralForCausalLM(config)
     for parameter in model.parameters():
         parameter.data *= 4 if parameter.dim() > 1 else 1

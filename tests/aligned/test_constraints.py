@@ -1,4 +1,6 @@
-"""Predicates, potentials, canonical tokenisation: what the functions see, how often, and what happens when they fail."""
+"""Predicates, potentials, canonical tokenisation: what the functions see, how often, and what happens when they
+fail.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +54,22 @@ def test_bytes_and_tokens_are_shown_to_those_who_ask():
     assert ids == [(0, 3)]
 
 
-@pytest.mark.parametrize(("data", "text", "rest"), [
-    (b"", "", b""), ("aé".encode(), "aé", b""), (b"a\xc3", "a", b"\xc3"), (b"\xf0\x9f\x98", "", b"\xf0\x9f\x98"),
-    (b"\xff", None, b""), (b"\xc3\xc3", None, b""), (b"\xed\xa0", None, b""), (b"\xed", "", b"\xed"), (b"\xe0\x80", None, b""), (b"\xf4\x90", None, b""), (b"a\xe2\x82", "a", b"\xe2\x82"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "text", "rest"),
+    [
+        (b"", "", b""),
+        ("aé".encode(), "aé", b""),
+        (b"a\xc3", "a", b"\xc3"),
+        (b"\xf0\x9f\x98", "", b"\xf0\x9f\x98"),
+        (b"\xff", None, b""),
+        (b"\xc3\xc3", None, b""),
+        (b"\xed\xa0", None, b""),
+        (b"\xed", "", b"\xed"),
+        (b"\xe0\x80", None, b""),
+        (b"\xf4\x90", None, b""),
+        (b"a\xe2\x82", "a", b"\xe2\x82"),
+    ],
+)
 def test_splitting_characters(data, text, rest):
     assert split_characters(data) == (text, rest)
 
@@ -69,7 +83,12 @@ def test_the_same_text_is_asked_about_once_and_batches_are_whole():
 
     constraint = Predicate([b"a", b"aa", b"b", b"<eos>"], [3], prefix, batch=True)
     one = constraint.advance(constraint.start, 0)
-    assert constraint.check([constraint.start, one, one, constraint.start], [1, 0, 1, 2]).tolist() == [True, True, False, True]
+    assert constraint.check([constraint.start, one, one, constraint.start], [1, 0, 1, 2]).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
     assert calls == [["aa", "aaa", "b"]]
     assert constraint.check([one], [0]).tolist() == [True]
     assert constraint.evaluations == 3
@@ -107,9 +126,14 @@ def test_async_predicates_run_side_by_side_inside_and_outside_a_loop():
     assert most == 3
 
 
-@pytest.mark.parametrize(("function", "message"), [
-    (lambda text: 1 / 0, "ZeroDivisionError"), (lambda text: None, "must return True or False"), (lambda text: 1, "must return True or False"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda text: 1 / 0, "ZeroDivisionError"),
+        (lambda text: None, "must return True or False"),
+        (lambda text: 1, "must return True or False"),
+    ],
+)
 def test_failing_predicates_are_reported(function, message):
     constraint = Predicate([b"a", b"<eos>"], [1], function)
     with pytest.raises(PredicateError, match=message):
@@ -151,7 +175,10 @@ def test_products_agree_with_their_factors(automaton):
         assert both.check([state] * 5, tokens).tolist() == expected.tolist()
         assert set(np.flatnonzero(expected)) <= set(both.candidates([state])[0].tolist())
         assert both.accepts([state])[0] == (exact.accepts([a])[0] and lazy.accepts([b])[0])
-        walk += [(both.advance(state, t), exact.advance(a, t), lazy.advance(b, t)) for t in np.flatnonzero(expected).tolist()]
+        walk += [
+            (both.advance(state, t), exact.advance(a, t), lazy.advance(b, t))
+            for t in np.flatnonzero(expected).tolist()
+        ]
     assert len(walk) > 20
     with pytest.raises(OptionError):
         Product()
@@ -184,6 +211,12 @@ def test_the_canonical_target_has_one_sequence_a_text(automaton):
 def test_fingerprints_tell_languages_apart(automaton):
     from toy import StringsAutomaton
 
-    prints = [AutomatonConstraint(a).fingerprint for a in (automaton, StringsAutomaton([b"0"]), StringsAutomaton([b"1"]))]
+    prints = [
+        AutomatonConstraint(a).fingerprint
+        for a in (automaton, StringsAutomaton([b"0"]), StringsAutomaton([b"1"]))
+    ]
     assert len(set(prints)) == 3
-    assert Predicate(TOKENS, [EOS], toy_prefix, toy_complete).fingerprint != Predicate(TOKENS, [EOS], toy_prefix).fingerprint
+    assert (
+        Predicate(TOKENS, [EOS], toy_prefix, toy_complete).fingerprint
+        != Predicate(TOKENS, [EOS], toy_prefix).fingerprint
+    )

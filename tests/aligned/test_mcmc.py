@@ -1,4 +1,6 @@
-"""MCMC: the proposal's probability against brute force, detailed balance of the exact kernel, the law after k steps."""
+"""MCMC: the proposal's probability against brute force, detailed balance of the exact kernel, the law after k
+steps.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,11 @@ def path_of(problem, tokens):
 
 def proposal_by_hand(problem, cut, x, y):
     """Σ over cuts of the chance of the cut times that of writing the rest of y by local masking."""
-    weights = {"restart": [1.0] + [0.0] * len(x.tokens), "uniform": [1.0] * (len(x.tokens) + 1), "priority": list(x.entropy + FLOOR)}[cut]
+    weights = {
+        "restart": [1.0] + [0.0] * len(x.tokens),
+        "uniform": [1.0] * (len(x.tokens) + 1),
+        "priority": list(x.entropy + FLOOR),
+    }[cut]
     total = 0.0
     for i, weight in enumerate(weights):
         if x.tokens[:i] == y.tokens[:i]:
@@ -90,7 +96,9 @@ def test_potentials_and_batches(automaton):
     before = Counter(p.tokens for p in first_paths(fresh, 250, 0)[0])
     assert distance < 0.5 * total_variation(exact.probabilities, {x: c / 250 for x, c in before.items()})
     again = MCMC(20, cut="uniform", potential=potential, batch_size=3, fast_forward=False)
-    assert again.sample(again.bind(TableModel(5, scale=1.0), automaton), 10, seed=0).draws == sample.draws[:10]
+    assert (
+        again.sample(again.bind(TableModel(5, scale=1.0), automaton), 10, seed=0).draws == sample.draws[:10]
+    )
 
 
 def test_local_masking_has_the_law_computed_by_brute_force(problem, exact):

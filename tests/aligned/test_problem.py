@@ -64,7 +64,9 @@ def test_several_eos_ids_and_tokens_of_equal_bytes_are_summed():
         assert abs(counts.get(text, 0) / 500 - p) <= 4.5 * math.sqrt(p * (1 - p) / 500) + 1e-9
 
 
-@pytest.mark.parametrize("options", [{"temperature": 0.6}, {"temperature": 1.7}, {"top_k": 4}, {"top_p": 0.9}, {"min_p": 0.1}])
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0.6}, {"temperature": 1.7}, {"top_k": 4}, {"top_p": 0.9}, {"min_p": 0.1}]
+)
 def test_transforms_come_before_the_constraint(automaton, options):
     def by_hand(p):
         p = p ** (1 / options.get("temperature", 1.0))
@@ -108,7 +110,9 @@ def test_the_budget_only_removes_what_is_too_long(automaton):
         problem = Masked().bind(TableModel(5), automaton, max_tokens=budget)
         found = enumerate_target(problem).log_measure
         assert found == pytest.approx({x: v for x, v in whole.items() if len(x) <= budget})
-        lazy = Masked().bind(TableModel(5), Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes"), max_tokens=budget)
+        lazy = Masked().bind(
+            TableModel(5), Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes"), max_tokens=budget
+        )
         assert enumerate_target(lazy).log_measure == pytest.approx(found)
 
 
@@ -145,7 +149,13 @@ def test_streams_are_addressed_and_distinct():
         return tuple(stream(*address).random(4))
 
     assert numbers(1, Purpose.PROPOSAL, 2, 3) == numbers(1, Purpose.PROPOSAL, 2, 3)
-    addresses = [(s, purpose, r, t) for s in (0, 1, 2**64) for purpose in (Purpose.PROPOSAL, Purpose.CUT) for r in (0, 1) for t in (0, 1)]
+    addresses = [
+        (s, purpose, r, t)
+        for s in (0, 1, 2**64)
+        for purpose in (Purpose.PROPOSAL, Purpose.CUT)
+        for r in (0, 1)
+        for t in (0, 1)
+    ]
     assert len({numbers(*a) for a in addresses}) == len(addresses)
 
 
@@ -168,9 +178,18 @@ def test_wrong_problems_are_refused(automaton):
         Masked().bind(TableModel(0, eos=()), automaton)
 
 
-@pytest.mark.parametrize(("errors", "published"), [(["AAA"], 0.0075), (["AAA", "AAC"], 0.0429), ([f"A{b}{c}" for b in "ABC" for c in "ABC" if b + c != "AC"], 0.3836)])
+@pytest.mark.parametrize(
+    ("errors", "published"),
+    [
+        (["AAA"], 0.0075),
+        (["AAA", "AAC"], 0.0429),
+        ([f"A{b}{c}" for b in "ABC" for c in "ABC" if b + c != "AC"], 0.3836),
+    ],
+)
 def test_the_published_toy_of_approximately_aligned_decoding(errors, published):
-    """Three symbols, length three, a uniform model: KL(local masking ‖ target), which the paper estimated from samples."""
+    """Three symbols, length three, a uniform model: KL(local masking ‖ target), which the paper estimated
+    from samples.
+    """
 
     class Uniform(TableModel):
         def row(self, prefix):
@@ -178,7 +197,9 @@ def test_the_published_toy_of_approximately_aligned_decoding(errors, published):
 
     strings = [(a + b + c).encode() for a in "ABC" for b in "ABC" for c in "ABC" if a + b + c not in errors]
     with np.errstate(divide="ignore"):
-        problem = Masked().bind(Uniform(0, 4, (3,)), StringsAutomaton(strings, [b"A", b"B", b"C", b"<eos>"], (3,)))
+        problem = Masked().bind(
+            Uniform(0, 4, (3,)), StringsAutomaton(strings, [b"A", b"B", b"C", b"<eos>"], (3,))
+        )
         target = strings_law(problem)
         local: dict[bytes, float] = {}
         for tokens in enumerate_target(problem).log_measure:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from tokenform.decoding.aligned import rejection_step
-from tokenform.decoding.aligned.rejection_step import geometric, in_turn, race, recursive, run_steps, two_loops
+from tokenform.decoding.aligned.rejection_step import (
+    geometric,
+    in_turn,
+    race,
+    recursive,
+    run_steps,
+    two_loops,
+)
 
 WEIGHTS = np.array([0.4, 0.25, 0.2, 0.1, 0.05])
 
@@ -69,7 +76,9 @@ def test_recursive_is_properly_weighted_by_enumeration(monkeypatch, valid):
 
 @pytest.mark.parametrize(("valid", "accepts"), [({4}, 2), ({1, 3}, 3)])
 def test_geometric_has_the_law_of_inverse_sampling(valid, accepts):
-    """accepts + rejects is negative binomial: the mean of (m-1)/(n-1) over it is Z, and x is independent of it."""
+    """accepts + rejects is negative binomial: the mean of (m-1)/(n-1) over it is Z, and x is independent of
+    it.
+    """
     runs = 5_000
     z = sum(WEIGHTS[a] for a in valid)
     total, total_squares, hits = np.zeros(5), np.zeros(5), np.zeros(5)
@@ -115,20 +124,24 @@ def test_the_race_over_a_large_vocabulary_is_a_sorted_order_and_skips_weight_zer
     logits[::7] = -np.inf
     generator = np.random.default_rng(9)
     keys = np.log(np.random.default_rng(9).standard_exponential(5000)) - logits
-    assert list(race(logits, generator)) == [i for i in np.argsort(keys, kind="stable") if logits[i] > -np.inf]
+    assert list(race(logits, generator)) == [
+        i for i in np.argsort(keys, kind="stable") if logits[i] > -np.inf
+    ]
 
 
 @pytest.mark.parametrize("mass", [1e-5, 1e-12, 1e-40])
 @pytest.mark.parametrize("make", [two_loops, recursive, geometric])
 def test_tiny_valid_mass_is_found(make, mass):
-    """One valid token of this mass beside a thousand invalid ones is always found, and its mass is not lost to rounding."""
+    """One valid token of this mass beside a thousand invalid ones is always found, and its mass is not lost
+    to rounding.
+    """
     weights = np.concatenate([np.full(1000, (1 - mass) / 1000), [mass]])
     for i in range(10):
         outcome = run(make(np.log(weights), np.random.default_rng(i)), {1000})
         assert outcome.index == 1000
         assert math.isfinite(outcome.log_mass)
         if make is not geometric and mass < 1e-9:
-            # all others were refused first; what remains is summed, not 1 - rejected (two loops: over 1001 trials)
+            # all others were refused first; what remains is summed, not 1 - rejected
             trials = 1001 if make is two_loops else 1
             assert outcome.log_mass == pytest.approx(math.log(mass) - math.log(trials), abs=1e-9)
 

@@ -10,12 +10,12 @@ import pytest
 from toy import EOS, STRINGS, TOKENS, StringsAutomaton, TableModel, local_law, toy_complete, toy_prefix
 
 from tokenform.decoding.aligned.asap import ASAp
+from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.awrs import AWRS
 from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.potential import Score
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.product import Product
-from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.resampling import METHODS, resample
 from tokenform.decoding.aligned.results import normalised
 from tokenform.decoding.aligned.smc import SMC
@@ -23,7 +23,9 @@ from tokenform.errors import OptionError, SamplingError
 
 
 def law_of_draws(sampler, problem, runs, seed=0):
-    """The law of one draw, estimated with all particles of each run; and the estimates of Z relative to the truth."""
+    """The law of one draw, estimated with all particles of each run; and the estimates of Z relative to the
+    truth.
+    """
     law, estimates = Counter(), []
     for population in sampler._runs(problem, list(range(runs)), seed):
         estimates.append(population.log_z)
@@ -41,7 +43,9 @@ def z_score(estimates, log_z):
 def test_mask_weights_give_an_unbiased_z_and_a_law_near_the_target(problem, exact, resampling):
     law, estimates = law_of_draws(SMC(20, resampling=resampling), problem, 200)
     assert abs(z_score(estimates, exact.log_z)) <= 4
-    assert total_variation(exact.probabilities, law) <= 0.14  # 0.10 and the noise of 200 runs; the slow test has the bound
+    assert (
+        total_variation(exact.probabilities, law) <= 0.14
+    )  # 0.10 and the noise of 200 runs; the slow test has the bound
 
 
 @pytest.mark.slow
@@ -70,7 +74,9 @@ def test_twenty_random_tables(automaton):
 def test_rejection_weights_give_an_unbiased_z(problem, exact, estimator):
     law, estimates = law_of_draws(SMC(20, weights="rejection", estimator=estimator), problem, 60)
     assert abs(z_score(estimates, exact.log_z)) <= 4
-    assert total_variation(exact.probabilities, law) < 0.75 * total_variation(exact.probabilities, local_law(problem))
+    assert total_variation(exact.probabilities, law) < 0.75 * total_variation(
+        exact.probabilities, local_law(problem)
+    )
 
 
 def predicate():
@@ -83,10 +89,14 @@ def test_awrs_draws_are_properly_weighted(exact):
     shared = sampler.bind(TableModel(5, scale=1.0), predicate())
     runs = 3000
     sample = sampler.sample(shared, runs, seed=0)
-    assert sample.log_z.value == pytest.approx(np.logaddexp.reduce([d.log_weight for d in sample.draws]) - math.log(sample.counts.attempts))
+    assert sample.log_z.value == pytest.approx(
+        np.logaddexp.reduce([d.log_weight for d in sample.draws]) - math.log(sample.counts.attempts)
+    )
     assert abs(sample.log_z.value - exact.log_z) <= 4 * sample.log_z.error
     for tokens in sorted(exact.log_measure, key=exact.log_measure.get)[-5:]:
-        values = np.array([math.exp(d.log_weight - exact.log_measure[tokens]) * (d.tokens == tokens) for d in sample.draws])
+        values = np.array(
+            [math.exp(d.log_weight - exact.log_measure[tokens]) * (d.tokens == tokens) for d in sample.draws]
+        )
         assert abs(values.mean() - 1) <= 4.5 * values.std() / math.sqrt(runs)
 
 
@@ -103,9 +113,11 @@ def test_a_trie_twist_needs_few_particles(problem, exact):
     plain, _ = law_of_draws(SMC(5), problem, 300)
     law, estimates = law_of_draws(SMC(5, twist=twist), problem, 300)
     assert abs(z_score(estimates, exact.log_z)) <= 4
-    assert total_variation(exact.probabilities, law) <= 0.09  # 0.05 and the noise of 300 runs; the slow test has the bound
+    assert (
+        total_variation(exact.probabilities, law) <= 0.09
+    )  # 0.05 and the noise of 300 runs; the slow test has the bound
     assert total_variation(exact.probabilities, law) < 0.6 * total_variation(exact.probabilities, plain)
-    rejection, estimates = law_of_draws(SMC(5, twist=twist, weights="rejection"), problem, 60)
+    _, estimates = law_of_draws(SMC(5, twist=twist, weights="rejection"), problem, 60)
     assert abs(z_score(estimates, exact.log_z)) <= 4
 
 
@@ -149,7 +161,10 @@ def test_power_targets(automaton, power):
     assert abs(z_score(np.array([p.log_z for p in populations]), target.log_z)) <= 4
     # weighted by Ẑ, runs give every text its mass
     for tokens in sorted(target.log_measure, key=target.log_measure.get)[-4:]:
-        shares = [sum(w for x, w in zip(p.prefixes, normalised(p.log_weights), strict=True) if x.tokens == tokens) for p in populations]
+        shares = [
+            sum(w for x, w in zip(p.prefixes, normalised(p.log_weights), strict=True) if x.tokens == tokens)
+            for p in populations
+        ]
         values = np.array([math.exp(p.log_z) * share for p, share in zip(populations, shares, strict=True)])
         expected = math.exp(target.log_measure[tokens])
         assert abs(values.mean() - expected) <= 4.5 * values.std() / math.sqrt(200)
@@ -170,7 +185,9 @@ def test_draws_do_not_depend_on_batching(automaton, weights):
 
 
 def test_forced_tokens_still_multiply_the_weight():
-    """1·0·0·0·1 is forced after its first token: weights are those of the steps, with and without fast-forward."""
+    """1·0·0·0·1 is forced after its first token: weights are those of the steps, with and without
+    fast-forward.
+    """
     automaton = StringsAutomaton([b"10001", b"0"], tokens=[b"0", b"1", b"<eos>"], eos=(2,))
     found = {}
     for fast in (True, False):
@@ -245,7 +262,12 @@ def test_runs_that_all_die_are_reported(automaton):
 def test_resampling_is_unbiased(method):
     weights = np.array([0.0, 0.41, 0.07, 0.3, 0.22, 0.0])
     runs = 3000
-    counts = np.stack([np.bincount(resample(weights, method, np.random.default_rng([2, i])), minlength=6) for i in range(runs)])
+    counts = np.stack(
+        [
+            np.bincount(resample(weights, method, np.random.default_rng([2, i])), minlength=6)
+            for i in range(runs)
+        ]
+    )
     assert (counts.sum(1) == 6).all()
     assert (counts[:, weights == 0] == 0).all()
     error = counts.std(0) / math.sqrt(runs)
@@ -257,7 +279,14 @@ def test_resampling_is_unbiased(method):
 
 
 def test_wrong_options_are_refused():
-    for options in ({"particles": 0}, {"threshold": 2.0}, {"resampling": "none"}, {"weights": "x"}, {"temperature": 0.0}, {"top_p": 0.0}):
+    for options in (
+        {"particles": 0},
+        {"threshold": 2.0},
+        {"resampling": "none"},
+        {"weights": "x"},
+        {"temperature": 0.0},
+        {"top_p": 0.0},
+    ):
         with pytest.raises(OptionError):
             SMC(**options)
     with pytest.raises(OptionError):

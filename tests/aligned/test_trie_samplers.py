@@ -7,7 +7,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toy import EOS, TOKENS, StringsAutomaton, TableModel, local_law, toy_automaton, toy_complete, toy_prefix, trie_law
+from toy import (
+    EOS,
+    TOKENS,
+    StringsAutomaton,
+    TableModel,
+    local_law,
+    toy_automaton,
+    toy_complete,
+    toy_prefix,
+    trie_law,
+)
 
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
@@ -56,7 +66,9 @@ def test_asap_stops_learning_when_it_is_close_enough(problem, exact):
 
 def test_the_first_draw_of_asap_has_the_law_of_local_masking(problem):
     runs = 1000
-    seen = Counter(ASAp(explore=0, lookahead=1).sample(problem, 1, seed=s).draws[0].tokens for s in range(runs))
+    seen = Counter(
+        ASAp(explore=0, lookahead=1).sample(problem, 1, seed=s).draws[0].tokens for s in range(runs)
+    )
     for tokens, p in local_law(problem).items():
         assert abs(seen[tokens] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
 
@@ -107,7 +119,9 @@ def test_cars_is_exact_from_the_first_draws(likely, learn):
     law = enumerate_target(likely).probabilities
     by_place = [Counter() for _ in range(4)]
     for seed in range(250):
-        for place, draw in enumerate(CARS(learn=learn, lookahead=1, explore=seed % 2).sample(likely, 4, seed=seed).draws):
+        for place, draw in enumerate(
+            CARS(learn=learn, lookahead=1, explore=seed % 2).sample(likely, 4, seed=seed).draws
+        ):
             by_place[place][draw.tokens] += 1
     for counts in (by_place[0], sum(by_place[1:], Counter())):
         ok, statistic, freedom = chi_square_ok(counts, law, counts.total())
@@ -146,7 +160,10 @@ def test_twenty_random_tables(automaton):
 @pytest.mark.parametrize("make", [ASAp, CARS])
 def test_draws_do_not_depend_on_batching(automaton, make):
     def run(**options):
-        return [d.tokens for d in make(**options).sample(make(**options).bind(TableModel(7), automaton), 40, seed=11).draws]
+        return [
+            d.tokens
+            for d in make(**options).sample(make(**options).bind(TableModel(7), automaton), 40, seed=11).draws
+        ]
 
     plain = run(lookahead=1)
     assert run(lookahead=16) == plain
@@ -224,7 +241,9 @@ def every_string(length):
 @pytest.mark.parametrize("make", [ASAp, CARS])
 def test_memory_is_bounded_and_the_laws_survive_it(make):
     """A trie of 64 KiB over a language that would need several times that."""
-    fresh = make().bind(TableModel(3, scale=1.0), StringsAutomaton([s for s in every_string(7) if s.count(b"1") % 3]))
+    fresh = make().bind(
+        TableModel(3, scale=1.0), StringsAutomaton([s for s in every_string(7) if s.count(b"1") % 3])
+    )
     limited = make(limit_bytes=1 << 16, explore=0).sample(fresh, 200, seed=0)
     assert limited.trie.evicted > 0
     assert limited.trie.bytes <= 1 << 16

@@ -1,7 +1,7 @@
 """The discriminating toy: a table model, a small vocabulary with overlapping tokens, a language of 17 strings.
 
-Tokens 0, 1, 00, 11, 01 and EOS; L = 00000 | 1[01]{4}.  89 token sequences spell the 17 strings, the model puts little mass
-on L, and local masking is far from the target, so that a sampler that only masks can't pass.
+Tokens 0, 1, 00, 11, 01 and EOS; L = 00000 | 1[01]{4}.  89 token sequences spell the 17 strings, the model
+puts little mass on L, and local masking is far from the target, so that a sampler that only masks can't pass.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ STRINGS = [b"00000"] + [b"1" + format(i, "04b").encode() for i in range(16)]
 
 
 class TableModel:
-    """A model whose law after a prefix is a softmax of seeded normal logits; each prefix has a row of its own."""
+    """A model whose law after a prefix is a softmax of seeded normal logits; each prefix has a row of its
+    own.
+    """
 
-    def __init__(self, seed: int, vocab_size: int = 6, eos: Sequence[int] = (EOS,), scale: float = 1.5) -> None:
+    def __init__(
+        self, seed: int, vocab_size: int = 6, eos: Sequence[int] = (EOS,), scale: float = 1.5
+    ) -> None:
         self.seed, self.vocab_size, self.eos, self.scale = seed, vocab_size, tuple(eos), scale
         self.forwards = self.rows = 0
         self.largest_batch = 0
@@ -31,7 +35,9 @@ class TableModel:
     def row(self, prefix: tuple[int, ...]) -> np.ndarray:
         if prefix not in self.table:
             digest = hashlib.sha256(repr((self.seed, prefix)).encode()).digest()
-            logits = self.scale * np.random.default_rng(int.from_bytes(digest[:8], "little")).normal(size=self.vocab_size)
+            logits = self.scale * np.random.default_rng(int.from_bytes(digest[:8], "little")).normal(
+                size=self.vocab_size
+            )
             self.table[prefix] = logits - np.logaddexp.reduce(logits)
         return self.table[prefix]
 
@@ -43,7 +49,8 @@ class TableModel:
 
 
 class StringsAutomaton:
-    """The token automaton of a finite set of byte strings: a test double of the engine's, with the same methods.
+    """The token automaton of a finite set of byte strings: a test double of the engine's, with the same
+    methods.
 
     States are prefixes of the strings (interned as numbers); the finished state is -1.
     """
@@ -52,7 +59,9 @@ class StringsAutomaton:
         def __init__(self, tokens: Sequence[bytes], eos: Sequence[int]) -> None:
             self.tokens, self.eos, self.size = list(tokens), list(eos), len(tokens)
 
-    def __init__(self, strings: Sequence[bytes], tokens: Sequence[bytes] = TOKENS, eos: Sequence[int] = (EOS,)) -> None:
+    def __init__(
+        self, strings: Sequence[bytes], tokens: Sequence[bytes] = TOKENS, eos: Sequence[int] = (EOS,)
+    ) -> None:
         self.vocabulary = self._Vocabulary(tokens, eos)
         self.strings = set(strings)
         self._prefixes = sorted({s[:i] for s in strings for i in range(len(s) + 1)})
@@ -79,7 +88,10 @@ class StringsAutomaton:
     def allows(self, state: int, token: int) -> bool:
         if token in self.vocabulary.eos:
             return self.is_accepting(state)
-        return len(self.vocabulary.tokens[token]) > 0 and self._prefixes[state] + self.vocabulary.tokens[token] in self._live
+        return (
+            len(self.vocabulary.tokens[token]) > 0
+            and self._prefixes[state] + self.vocabulary.tokens[token] in self._live
+        )
 
     def allowed_tokens(self, state: int) -> np.ndarray:
         return np.array([t for t in range(self.vocabulary.size) if self.allows(state, t)], dtype=np.int32)
@@ -126,7 +138,9 @@ def local_law(problem) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyp
 
 
 def trie_law(problem, trie) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-def]
-    """The exact law of ASAp's next draw: a ∝ f·θ where the trie knows the prefix, a ∝ f on the mask where not."""
+    """The exact law of ASAp's next draw: a ∝ f·θ where the trie knows the prefix, a ∝ f on the mask where
+    not.
+    """
     law: dict[tuple[int, ...], float] = {}
     stack = [(problem.root(), 0.0)]
     while stack:

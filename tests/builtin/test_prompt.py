@@ -62,5 +62,6 @@ def test_messages_and_tools() -> None:
     ]
     assert format_prompt(messages, tools=[tool]) == (
         BOS + '<|tools|>add({"a": integer}): Adds.<|end|><|system|>Be brief.<|end|><|user|>1 + 2?<|end|>'
-        '<|assistant|><tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call><|end|><|tool|>3<|end|><|assistant|>'
+        '<|assistant|><tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call><|end|>'
+        "<|tool|>3<|end|><|assistant|>"
     )

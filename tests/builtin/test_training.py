@@ -11,7 +11,6 @@ import torch
 from tokenform.builtin import train as training
 from tokenform.builtin.batching import batches, collate
 from tokenform.builtin.data import examples
-from tokenform.builtin.initial import lay_out_induction
 from tokenform.builtin.prompt import format_prompt
 from tokenform.builtin.vocabulary import train_tokenizer
 
@@ -77,7 +76,6 @@ def test_circuit_is_the_same_for_the_same_seed(tokenizer: Any) -> None:
     one = training.build(training.Options(seed=5), tokenizer).state_dict()
     two = training.build(training.Options(seed=5), tokenizer).state_dict()
     assert all(torch.equal(one[name], two[name]) for name in one)
-    assert callable(lay_out_induction)
 
 
 def test_batches_resume_anywhere(tokenizer: Any) -> None:

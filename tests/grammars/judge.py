@@ -1,11 +1,13 @@
 """Lark as the judge of the grammars: what it accepts, and how its lexer cut the text.
 
-The examples files hold texts under headings `### accept: remark` and `### refuse: remark`; a text runs from the line
-behind its heading to the line break before the next heading (or the last line break of the file).
+The examples files hold texts under headings `### accept: remark` and `### refuse: remark`; a text runs
+from the line behind its heading to the line break before the next heading (or the last line break of the
+file).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -39,7 +41,12 @@ def examples(name: str) -> list[Example]:
     headings = list(_HEADING.finditer(source))
     ends = [heading.start() for heading in headings[1:]] + [len(source)]
     return [
-        Example(name, heading.group(1) == "accept", heading.group(2) or "", source[heading.end() : end].removesuffix("\n"))
+        Example(
+            name,
+            heading.group(1) == "accept",
+            heading.group(2) or "",
+            source[heading.end() : end].removesuffix("\n"),
+        )
         for heading, end in zip(headings, ends, strict=True)
     ]
 
@@ -67,7 +74,8 @@ def judge(name: str, **options: Any) -> Lark:
     header = read_options(text)
     layout = read_lark(text)["indenter"]
     with pytest.MonkeyPatch.context() as patch:
-        # Lark compares all pairs of terminals where interegular is installed; that takes minutes, and says nothing here.
+        # Lark compares all pairs of terminals where interegular is installed; that takes minutes, and says
+        # nothing here.
         patch.setattr(lark.lexer, "has_interegular", False)
         return Lark(
             text,
@@ -90,16 +98,25 @@ def accepts(parser: Lark, text: str) -> bool:
 
 def structure_to_lark(structure: GrammarStructure) -> Lark:
     """A parser for every segmentation, built from the neutral form alone, with symbols renamed."""
-    rules = {name: f"r{i}" for i, name in enumerate(dict.fromkeys(rule["origin"] for rule in structure["rules"]))}
+    rules = {
+        name: f"r{i}" for i, name in enumerate(dict.fromkeys(rule["origin"] for rule in structure["rules"]))
+    }
     terminals = {entry["name"]: f"T{i}" for i, entry in enumerate(structure["terminals"])}
     names = {**rules, **terminals}
     lines = []
     for origin, short in rules.items():
         alternatives = [rule["expansion"] for rule in structure["rules"] if rule["origin"] == origin]
-        lines.append(f"{short}: " + " | ".join(" ".join(names[symbol] for symbol in body) for body in alternatives))
+        lines.append(
+            f"{short}: " + " | ".join(" ".join(names[symbol] for symbol in body) for body in alternatives)
+        )
     for entry in structure["terminals"]:
-        source = entry["pattern"].replace("/", r"\/").replace("\n", r"\n")
-        lines.append(f"{terminals[entry['name']]}: /{source}/{entry['flags']}")
+        short, literal = terminals[entry["name"]], entry["literal"]
+        if literal is not None:
+            suffix = "i" if "i" in entry["flags"] else ""
+            lines.append(f"{short}: {json.dumps(literal, ensure_ascii=False)}{suffix}")
+        else:
+            source = entry["pattern"].replace("/", r"\/").replace("\n", r"\n")
+            lines.append(f"{short}: /{source}/{entry['flags']}")
     return Lark(
         "\n".join(lines) + "\n",
         parser="earley",

@@ -15,13 +15,16 @@ from .judge import GRAMMARS, NAMES, Example, accepts, examples, judge, text_of
 
 EXAMPLES = [example for name in NAMES for example in examples(name)]
 EXPECTED = {
-    "arithmetic", "c", "chess_pgn", "csv", "iso_dates", "javascript", "json", "markdown_table", "pddl_plan", "python",
+    "arithmetic", "c", "chess_pgn", "csv", "iso_dates", "javascript", "json", "markdown_table", "pddl_plan",
+    "python",
     "regex", "sexpr", "smiles", "sql", "sygus_bv", "sygus_slia", "toml", "verilog", "xml", "yaml",
 }  # fmt: skip
 
 
 def _label(example: Example) -> str:
-    return f"{example.grammar}-{'accept' if example.accepted else 'refuse'}-{example.remark}".replace(" ", "_")
+    return f"{example.grammar}-{'accept' if example.accepted else 'refuse'}-{example.remark}".replace(
+        " ", "_"
+    )
 
 
 def test_all_grammars_are_there() -> None:
@@ -67,7 +70,9 @@ def test_reader_loads_it(name: str) -> None:
 def test_conflicts_are_those_of_the_header(name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", logger="lark")
     judge.__wrapped__(name, debug=True)
-    conflicts = [record for record in caplog.records if record.getMessage().startswith("Shift/Reduce conflict")]
+    conflicts = [
+        record for record in caplog.records if record.getMessage().startswith("Shift/Reduce conflict")
+    ]
     assert len(conflicts) == int(read_options(text_of(name)).get("conflicts", "0"))
 
 
@@ -86,7 +91,11 @@ def _longest_is_chosen(name: str, text: str) -> None:
                 pattern = re.compile(terminal.pattern.to_regexp())
                 match = pattern.match(text, token.start_pos)
                 assert match is None or match.end() <= token.start_pos + len(token), (token, terminal)
-                if match is not None and match.end() == token.start_pos + len(token) and terminal.name != token.type:
+                if (
+                    match is not None
+                    and match.end() == token.start_pos + len(token)
+                    and terminal.name != token.type
+                ):
                     assert _precedes(parser, token.type, terminal.name), (token, terminal)
         interactive.feed_token(token)
 

@@ -167,10 +167,11 @@ def _typed(text: str, schema: Any, said: str | None) -> Any:
         return text if said == "true" else json.loads(text)
     if schema.get("type") == "string":
         return text
+    stringy = jsonschema.Draft202012Validator(schema).is_valid(text)
     try:
         value = (
             {"True": True, "False": False, "None": None}[text]
-            if text in ("True", "False", "None")
+            if text in ("True", "False", "None") and not stringy
             else json.loads(text)
         )
     except ValueError:

@@ -122,6 +122,14 @@ def test_a_broken_call_in_the_middle_of_unmarked_text_is_text() -> None:
         parse_tool_calls(text[10:], TOOLS, format="llama3_json")
 
 
+def test_rereading_is_bounded() -> None:
+    broken = '{"name": "get_weather", "parameters": {"city": [' * 3000
+    call = '{"name": "get_weather", "parameters": {"city": "x"}}'
+    assert len(parse_tool_calls(f"say {broken[:480]} {call}", TOOLS, format="llama3_json")) == 1
+    got = parse_tool_calls(f"say {broken} {call}", TOOLS, format="llama3_json")
+    assert not got and got.content == f"say {broken} {call}"
+
+
 def test_ids_are_the_models_own_or_made() -> None:
     kimi = (
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:3<|tool_call_argument_begin|>"

@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 Status = Literal["ok", "error", "timeout", "memory", "crash"]
 _POLL_SECONDS = 0.05
+_EXIT_SECONDS = 2.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -107,9 +108,12 @@ class _Worker:
         self.pipe.send(task)
 
     def end(self) -> None:
+        """End it: an idle one by itself, so that it gives back what it holds; a busy one at once."""
+        self.pipe.close()
+        if self.ready and not self.busy:
+            self.process.join(_EXIT_SECONDS)
         self.process.kill()
         self.process.join()
-        self.pipe.close()
 
 
 class WorkerStartError(RuntimeError):
@@ -163,10 +167,10 @@ def run_tasks(
                 outcome = _look(worker, timeout, memory_bytes)
                 if outcome is None:
                     continue
-                worker.busy = False
                 if fresh or outcome.status not in ("ok", "error"):
                     worker.end()
                     pool[index] = _Worker(factory, arguments)
+                worker.busy = False
                 yield worker.task, outcome
     finally:
         for worker in pool:

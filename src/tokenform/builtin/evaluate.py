@@ -1,9 +1,10 @@
 """How well the built-in model copies facts: `python -m tokenform.builtin.evaluate`.
 
-Purpose: on unseen prompts with unseen schemas (held-out names, words and field combinations), the exact match of
-fields and the validity, under the schema and without it.
-Invariant: a field is a leaf of the true document (a list counts as one leaf); it matches when the value that stands at the same
-place of the output is equal in JSON's sense (1 is 1.0, but not true).  A text that is no JSON matches nothing.
+Purpose: on unseen prompts with unseen schemas (held-out names, words and field combinations), the exact
+match of fields and the validity, under the schema and without it.
+Invariant: a field is a leaf of the true document (a list counts as one leaf); it matches when the value that
+stands at the same place of the output is equal in JSON's sense (1 is 1.0, but not true).  A text that is no
+JSON matches nothing.
 """
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table has one line for each entry)
 """Domains and their fields: what a record is about and how prose states each fact.
 
 Purpose: one line a field: `keys | kind | predicates | short forms`.  `{}` is the text of the value; a

@@ -31,10 +31,17 @@ def read(folder: Path) -> tuple[Any, Any]:
             "or make them with `python -m tokenform.builtin.train`"
         )
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import LlamaForCausalLM
+    from transformers.utils import logging
 
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
-    return model.eval(), read_tokenizer(folder)
+    quiet = not logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        model = LlamaForCausalLM.from_pretrained(folder, local_files_only=True)
+    finally:
+        if not quiet:
+            logging.enable_progress_bar()
+    return model.to(torch.float32).eval(), read_tokenizer(folder)
 
 
 @lru_cache(maxsize=1)

@@ -228,9 +228,10 @@ def draw_record(p: Pools, unknown: float = 0.25, nested: float = 0.2) -> Record:
     """One record: a share `unknown` with meaningless keys, a share `nested` with a second object inside."""
     rng = p.rng
     count = rng.choices([1, 2, 3, 4, 5, 6], [2, 4, 6, 5, 3, 1])[0]
+    combination: tuple[str, ...] = ()
     if rng.random() < unknown:
         domain = F.Domain("thing", (p.pick(pools.NOUNS), p.made_up(1, 2)), ())
-        facts, combination = draw_unknown(p, count + rng.choice([0, 0, 1, 2])), ()
+        facts = draw_unknown(p, count + rng.choice([0, 0, 1, 2]))
     else:
         domain = rng.choice(F.DOMAINS)
         facts, combination = draw_facts(p, domain, count + rng.choice([0, 0, 1, 2]))

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table has one line for each entry)
 """Tool calls: a question and a list of tools -> a call; the tool's result -> a sentence.
 
 Purpose: the agent loop's share of the training data, in the hermes format.

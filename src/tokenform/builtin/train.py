@@ -3,14 +3,16 @@
 Purpose: one command from nothing to `weights/`: tokenizer, model, draft model, all from a fixed seed.
 A run that was cut off goes on from its last checkpoint.  Options scale it up.
 Invariant: step i sees the same data whatever was interrupted.
-Complexity: about 6 * parameters operations a token; two million parameters read 5,000 tokens a second on a CPU core.
-Rejected: the loss on all tokens alike.  Prompts hold random names that nobody can predict; their gradients
-drown those of the answer, and copying emerges several times later.
+Complexity: about 6 * parameters operations a token; the default model reads 3,700 tokens a second on an
+idle core with AVX2.
+Rejected: the loss on all tokens alike.  Prompts hold random names that nobody can predict, and logits for them
+take time: prompts carry a small weight on a quarter of their tokens.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import time
 from dataclasses import asdict, dataclass
@@ -26,6 +28,7 @@ from tokenform.builtin.data import examples
 from tokenform.builtin.initial import lay_out_induction
 from tokenform.builtin.loading import WEIGHTS, read_tokenizer
 from tokenform.builtin.vocabulary import train_tokenizer
+from tokenform.errors import OptionError
 
 
 @dataclass
@@ -116,6 +119,24 @@ def optimiser(model: Any, options: Options) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=options.rate, betas=(0.9, 0.98), eps=1e-9)
 
 
+def resume(model: Any, optim: torch.optim.Optimizer, checkpoint: Path) -> int:
+    """Goes on from a checkpoint; returns the number of steps that it has behind it.
+
+    Raises:
+        OptionError: the checkpoint is that of a network of another shape.
+    """
+    state = torch.load(checkpoint, weights_only=True)
+    try:
+        model.load_state_dict(state["model"])
+    except RuntimeError as error:
+        raise OptionError(
+            f"{checkpoint} holds a network of another shape: give the options that it was begun with, "
+            "or another --runs"
+        ) from error
+    optim.load_state_dict(state["optimiser"])
+    return int(state["step"])
+
+
 def train(options: Options, tokenizer: Any, folder: Path, teacher: Any = None) -> Any:
     """Trains one network, with checkpoints in `folder`; returns it."""
     from tqdm import tqdm
@@ -123,12 +144,8 @@ def train(options: Options, tokenizer: Any, folder: Path, teacher: Any = None) -
     folder.mkdir(parents=True, exist_ok=True)
     model = build(options, tokenizer).to(options.device)
     optim = optimiser(model, options)
-    checkpoint, start = folder / "checkpoint.pt", 0
-    if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=True)
-        model.load_state_dict(state["model"])
-        optim.load_state_dict(state["optimiser"])
-        start = state["step"]
+    checkpoint = folder / "checkpoint.pt"
+    start = resume(model, optim, checkpoint) if checkpoint.exists() else 0
     stream = batches(
         tokenizer,
         seed=options.seed,
@@ -179,6 +196,17 @@ def export(model: Any, tokenizer: Any, folder: Path) -> None:
     )
     config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    _amend(folder / "config.json", rope_theta=model.config.rope_parameters["rope_theta"])
+    _amend(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    (folder / "model.safetensors").chmod(0o644)
+
+
+def _amend(path: Path, **entries: Any) -> None:
+    """Adds entries that releases 4 of `transformers` look for; takes out traces of how the file was made."""
+    kept = {
+        k: v for k, v in json.loads(path.read_text()).items() if k not in ("is_local", "local_files_only")
+    }
+    path.write_text(json.dumps({**kept, **entries}, indent=2) + "\n")
 
 
 def make_tokenizer(options: Options, folder: Path) -> Any:
@@ -190,8 +218,8 @@ def make_tokenizer(options: Options, folder: Path) -> Any:
 
 
 def draft_options(options: Options) -> Options:
-    """The draft model: a fifth of the size or less."""
-    changes = {"hidden": 96, "layers": 2, "heads": 2, "feed": 128, "rate": 3e-3, "distill": 0.5}
+    """The draft model: a fifth of the size or less (0.34 of 1.87 million parameters by default)."""
+    changes = {"hidden": 96, "layers": 2, "heads": 2, "feed": 128, "rate": 3e-3}
     return Options(**{**asdict(options), **changes})
 
 
@@ -219,9 +247,10 @@ def main() -> None:
     if only != "model":
         small = draft_options(options)
         small.steps = draft_steps
-        teacher = (
-            LlamaForCausalLM.from_pretrained(out / "model", dtype=torch.float32).to(options.device).eval()
-        )
+        teacher = None
+        if options.distill > 0:
+            teacher = LlamaForCausalLM.from_pretrained(out / "model", dtype=torch.float32)
+            teacher = teacher.to(options.device).eval()
         export(train(small, tokenizer, runs / "draft", teacher), tokenizer, out / "draft")
 
 

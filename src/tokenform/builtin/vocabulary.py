@@ -4,8 +4,8 @@ Purpose: the same word is the same tokens wherever it stands.  A space is no par
 (but for a few function words, which are never values), capitals start a piece, digits come in pairs: so
 `Ada` in prose and `"Ada"` in JSON are one and the same token.
 Invariant: all 256 bytes are tokens, so that every text can be written.
-Rejected: the usual leading-space pieces (GPT-2); the model then has to learn that ` Ada` and `Ada` are the same
-word, which two million parameters do not learn in an hour.
+Rejected: the usual leading-space pieces (GPT-2); ` Ada` and `Ada` are then different tokens, and copying
+needs a table of such pairs that made-up names are not in.
 """
 
 from __future__ import annotations

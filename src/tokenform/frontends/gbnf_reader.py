@@ -1,15 +1,17 @@
 """llama.cpp's GBNF, read into a `GrammarStructure`.
 
-Purpose: rules (`name ::= ...`), literals, character classes, `.`, groups, alternatives, `? * + {m} {m,} {m,n}`,
-escapes (`\\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH \\UHHHHHHHH`), comments, rules over several lines.
+Purpose: rules (`name ::= ...`), literals, character classes, `.`, groups, alternatives, `? * + {m} {m,}
+{m,n}`, escapes (`\\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH \\UHHHHHHHH`), comments, rules over several
+lines.
 Invariant: the language is over characters: no lexer, nothing is ignored, so the structure asks for
 `lexer="dynamic"`, where every segmentation counts, and each terminal has one length only.
 Complexity: linear in the text plus the counts of `{m,n}`, bounded by `MAX_REPETITION`.
-Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp.  Wider in three points: underscores in names,
-line breaks anywhere inside a rule, and left recursion.  Narrower in two: a rule defined twice and an empty class are
-mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens by id (`<[1000]>`) aren't read.
-Rejected: folding classes with a repetition into one regex terminal here; the engine folds regular parts of every
-grammar, and a reader that does it too would be a second place for one rule.
+Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp.  Wider in three points: underscores
+in names, line breaks anywhere inside a rule, and left recursion.  Narrower in two: a rule defined twice
+and an empty class are mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens
+by id (`<[1000]>`) aren't read.
+Rejected: folding classes with a repetition into one regex terminal here; the engine folds regular parts of
+every grammar, and a reader that does it too would be a second place for one rule.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from tokenform.errors import InvalidGrammar, LimitExceeded
-from tokenform.frontends.grammar_structure import GrammarStructure, RuleEntry, TerminalEntry, unproductive_cycles
+from tokenform.frontends.grammar_structure import (
+    GrammarStructure,
+    RuleEntry,
+    TerminalEntry,
+    escape_text,
+    unproductive_cycles,
+)
 from tokenform.frontends.lark_errors import error_at
 
 MAX_REPETITION = 20_000  # sum of all counts in {m,n}
@@ -63,7 +71,9 @@ _TOKEN_NAMES = {
     "$END": "the end of the grammar",
 }
 
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\\"\[\]]))|([^\\])", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([nrt\\\"\[\]]))|([^\\])", re.DOTALL
+)
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -76,7 +86,8 @@ def read_gbnf(text: str, *, start: str = "root") -> GrammarStructure:
 
     Raises:
         InvalidGrammar: a mistake, with `line`, `column`, the line itself and what was expected.
-        LimitExceeded: repetition counts above `MAX_REPETITION` in sum, or groups nested deeper than `MAX_NESTING`.
+        LimitExceeded: repetition counts above `MAX_REPETITION` in sum, or groups nested deeper than
+        `MAX_NESTING`.
     """
     try:
         tree = _parser().parse(text)
@@ -128,7 +139,7 @@ class _Reader:
         for name in unproductive_cycles(self._reachable(start), self._terminals):
             visible = name.partition(".")[0]
             self._fail(
-                f"the rule '{visible}' derives nothing: each of its alternatives needs a rule that never ends",
+                f"the rule '{visible}' derives nothing: all of its alternatives need a rule that never ends",
                 self._heads[visible],
             )
         rules = self._reachable(start)
@@ -160,7 +171,9 @@ class _Reader:
 
     def _add_alternatives(self, origin: str, alternatives: Tree[Token], depth: int) -> None:
         if depth > MAX_NESTING:
-            raise LimitExceeded(f"Groups are nested deeper than {MAX_NESTING} in the rule '{origin}'; name some as rules.")
+            raise LimitExceeded(
+                f"Groups are nested deeper than {MAX_NESTING} in the rule '{origin}'; name some as rules."
+            )
         expansions: list[list[str]] = []
         for sequence in alternatives.children:
             assert isinstance(sequence, Tree)
@@ -191,7 +204,7 @@ class _Reader:
             return [str(atom)]
         if atom.type == "LITERAL":
             literal = "".join(character for character, _ in self._characters(atom))
-            return [self._terminal(str(atom), re.escape(literal), literal, "")] if literal else []
+            return [self._terminal(str(atom), escape_text(literal), literal, "")] if literal else []
         if atom.type == "ANY":
             return [self._terminal(".", ".", None, "s")]
         return [self._terminal(str(atom), self._class_pattern(atom), None, "")]
@@ -207,7 +220,8 @@ class _Reader:
         self._repetitions += max(least, most or 0)
         if self._repetitions > MAX_REPETITION:
             raise LimitExceeded(
-                f"The repetitions of the grammar add up to more than {MAX_REPETITION} (line {operator.line}: {operator}); "
+                f"The repetitions of the grammar add up to more than {MAX_REPETITION} "
+                f"(line {operator.line}: {operator}); "
                 "use smaller bounds or '*'.",
                 line=operator.line,
                 column=operator.column,
@@ -254,7 +268,7 @@ class _Reader:
         return name
 
     def _characters(self, token: Token, skip: int = 1) -> list[tuple[str, bool]]:
-        """The characters between the first `skip` and the last one of the token; each with: was it escaped?"""
+        """The characters between the first `skip` and the last one of the token, and: was it escaped?"""
         found: list[tuple[str, bool]] = []
         position, end = skip, len(token) - 1
         while position < end:
@@ -283,10 +297,10 @@ class _Reader:
                 high = characters[index + 2][0]
                 if high < low:
                     self._fail(f"the range {low!r} to {high!r} in {token} is the wrong way round", token)
-                parts.append(f"{_class_escape(low)}-{_class_escape(high)}")
+                parts.append(f"{escape_text(low)}-{escape_text(high)}")
                 index += 3
             else:
-                parts.append(_class_escape(low))
+                parts.append(escape_text(low))
                 index += 1
         return f"[{'^' if negated else ''}{''.join(parts)}]"
 
@@ -295,14 +309,6 @@ class _Reader:
         line = (token.line or 1) + before.count("\n")
         column = (token.column or 1) + offset if "\n" not in before else len(before.rpartition("\n")[2]) + 1
         raise error_at(message, self._text, line, column)
-
-
-def _class_escape(character: str) -> str:
-    """One character inside `[...]`, in the spelling that Python's `re` and Rust's `regex` share."""
-    if character.isalnum() and character.isascii():
-        return character
-    code = ord(character)
-    return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}"
 
 
 def _syntax_error(error: UnexpectedInput, text: str) -> InvalidGrammar:

@@ -1,12 +1,14 @@
 """The neutral form of a context-free grammar, between the readers and the engine.
 
-Purpose: every grammar reader (Lark, GBNF) produces the same plain, JSON-able dictionary, so that the engine
-knows one form and no grammar language.
-Invariant: a `GrammarStructure` that passed `check` has only defined symbols, every rule derives at least one
-string of terminals, and no terminal is plainly empty or matches the empty text (scanned lexers only).
-Complexity: `check` is linear in the size of the rules (worklist fixpoint, one counter per expansion; Hopcroft,
-Motwani, Ullman, *Introduction to Automata Theory*, 3rd ed., section 7.4.3) and in the size of the patterns.
-Rejected: passing Lark's own `Rule` and `TerminalDef` objects on, which would tie the engine to Lark's version.
+Purpose: every grammar reader (Lark, GBNF) produces the same plain, JSON-able dictionary, so that the
+engine knows one form and no grammar language.
+Invariant: a `GrammarStructure` that passed `check` has only defined symbols, every rule derives at least
+one string of terminals, and no terminal is plainly empty or matches the empty text (scanned lexers only).
+Complexity: `check` is linear in the size of the rules (worklist fixpoint, one counter per expansion;
+Hopcroft, Motwani, Ullman, *Introduction to Automata Theory*, 3rd ed., section 7.4.3) and in the size of
+the patterns.
+Rejected: passing Lark's own `Rule` and `TerminalDef` objects on, which would tie the engine to Lark's
+version.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ with warnings.catch_warnings():
 class TerminalEntry(TypedDict):
     """One terminal.
 
-    pattern: source of a regular expression without flags; literal: the text itself where kind is "str", else None;
+    pattern: source of a regular expression without flags; literal: the text itself where kind is "str", else
+    None;
     flags: letters of "imslux", sorted; priority: higher wins among matches of one length.
     """
 
@@ -38,7 +41,7 @@ class TerminalEntry(TypedDict):
 
 
 class RuleEntry(TypedDict):
-    """One expansion of one rule; priority is 0 where none is given, order is the place among its alternatives."""
+    """One expansion of one rule; priority is 0 where none is given, order the place among its alternatives."""
 
     origin: str
     expansion: list[str]
@@ -62,7 +65,8 @@ class GrammarStructure(TypedDict):
 
     terminals: in the order in which Lark's lexer prefers them among matches of one length and priority.
     lexer: "contextual" (longest match among the terminals that the parser can take) or "dynamic" (every
-    segmentation of the text counts).  ignore: terminals that may stand between any two.  declare: terminals without
+    segmentation of the text counts).  ignore: terminals that may stand between any two.  declare: terminals
+    without
     a pattern.  schemas: JSON Schemas by the name of the declared terminal that stands for them.
     """
 
@@ -74,6 +78,15 @@ class GrammarStructure(TypedDict):
     lexer: Literal["contextual", "dynamic"]
     indenter: IndenterEntry | None
     schemas: dict[str, Any]
+
+
+def escape_text(text: str) -> str:
+    """The pattern that matches the text alone, inside a class or outside, for Python's `re` and Rust's
+    `regex` alike.
+
+    `re.escape` won't do: it puts a backslash before blanks and line breaks, which Rust refuses.
+    """
+    return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)
 
 
 def unproductive_rules(rules: Iterable[RuleEntry], terminals: Iterable[str]) -> list[str]:
@@ -129,7 +142,8 @@ def _reaches(needs: dict[str, set[str]], source: str, target: str) -> bool:
 def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) -> str | None:
     """Why a terminal's pattern can't be used, or None.
 
-    The test for "matches no text at all" is structural: sound, not complete (`a(?=b)c` passes here); the engine,
+    The test for "matches no text at all" is structural: sound, not complete (`a(?=b)c` passes here); the
+    engine,
     which has the automaton, decides the rest.
     """
     value = 0
@@ -144,7 +158,9 @@ def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) ->
     if _matches_nothing(tree):
         return "matches no text at all"
     if not empty_allowed and tree.getwidth()[0] == 0:
-        return "matches the empty text, which no lexer can find an end for; make the rule that uses it optional"
+        return (
+            "matches the empty text, which no lexer can find an end for; make the rule that uses it optional"
+        )
     return None
 
 

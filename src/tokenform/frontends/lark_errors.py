@@ -1,11 +1,12 @@
 """Mistakes in a Lark grammar, told with their place.
 
-Purpose: Lark's own errors, of five kinds and mostly without a place, become `InvalidGrammar` with 1-based line and
-column, the line itself, a caret, and what was expected.
-Invariant: only reads the text; the place is that of the mistake for syntax, and of the definition (or, for a name that
-has none, the first use) of the named symbol for meaning.
+Purpose: Lark's own errors, of five kinds and mostly without a place, become `InvalidGrammar` with 1-based
+line and column, the line itself, a caret, and what was expected.
+Invariant: only reads the text; the place is that of the mistake for syntax, and of the definition (or, for
+a name that has none, the first use) of the named symbol for meaning.
 Complexity: linear in the text.
-Rejected: showing Lark's messages as they are; they name tokens of its own grammar (`_NL_OR`), and lack places.
+Rejected: showing Lark's messages as they are; they name tokens of its own grammar (`_NL_OR`), and lack
+places.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.load_grammar import find_grammar_errors
 
 from tokenform.errors import InvalidGrammar
 
 # The parts of a Lark text in which neither keywords nor names are looked for: comments, strings, regexes.
 SKIPPED = r'//[^\n]*|"(?:\\.|[^"\\\n])*"i?|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*'
-_NAME = re.compile(rf"{SKIPPED}|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<defines>(?:\{{[^}}\n]*\}})?(?:\.-?\d+)?[ \t]*:)?")
+_NAME = re.compile(
+    rf"{SKIPPED}|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<defines>(?:\{{[^}}\n]*\}})?(?:\.-?\d+)?[ \t]*:)?"
+)
 
 # Readable names of the tokens of Lark's grammar language, for "expected ...".
 _TOKEN_NAMES = {
@@ -71,13 +74,23 @@ def error_at(message: str, text: str, line: int, column: int) -> InvalidGrammar:
     lines = text.splitlines() or [""]
     shown = lines[min(line, len(lines)) - 1]
     pointer = " " * max(column - 1, 0) + "^"
-    return InvalidGrammar(f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column)
+    return InvalidGrammar(
+        f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column
+    )
 
 
 def syntax_error(plain: str, text: str) -> InvalidGrammar:
     """The first mistake in syntax; plain: what Lark read, text: what the caller wrote (same lines)."""
-    error, explanation = find_grammar_errors(plain)[0]
     lines = text.splitlines() or [""]
+    try:
+        error, explanation = find_grammar_errors(plain)[0]
+    except (
+        AttributeError,
+        IndexError,
+        RecursionError,
+        UnexpectedInput,
+    ):  # Lark's recovery fails on an end of text amid parentheses
+        return error_at("the grammar ends before this rule does", text, len(lines), len(lines[-1]) + 1)
     line, column = error.line, error.column
     if not isinstance(line, int) or line < 1 or line > len(lines):
         line, column = len(lines), len(lines[-1]) + 1
@@ -96,7 +109,9 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
 def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:
     """A mistake in meaning; the place is that of `name`, or of the name that the message gives."""
     first = message.strip().splitlines()[0].rstrip(".:!")
-    place = _find_name(text, name or _named_in(first), last="more than once" in first) or _find_quoted(text, name, first)
+    place = _find_name(text, name or _named_in(first), last="more than once" in first) or _find_quoted(
+        text, name, first
+    )
     if place is None:
         return InvalidGrammar(f"{first}.")
     return error_at(first, text, *place)

@@ -1,19 +1,20 @@
 """Lark's grammar language, read into a `GrammarStructure`.
 
-Purpose: the text of a grammar becomes flat rules over named terminals.  Lark's own loader does the reading:
-templates, EBNF operators, `~ n..m`, ranges, aliases, `?`/`!`/`_` modifiers, `%import`, `%override`, `%extend`,
-`%ignore` and `%declare` mean exactly what they mean there.
-Invariant: two texts that Lark reads into the same rules give the same structure; every mistake is an `InvalidGrammar`
-with 1-based line and column, the line itself and what was expected.
+Purpose: the text of a grammar becomes flat rules over named terminals.  Lark's own loader does the
+reading: templates, EBNF operators, `~ n..m`, ranges, aliases, `?`/`!`/`_` modifiers, `%import`,
+`%override`, `%extend`, `%ignore` and `%declare` mean exactly what they mean there.
+Invariant: two texts that Lark reads into the same rules give the same structure; every mistake is an
+`InvalidGrammar` with 1-based line and column, the line itself and what was expected.
 Complexity: Lark's loading time (LALR over the grammar text), plus linear checks.
-Source: the grammar reference of lark 1.x; terminal order is `lark.lexer.BasicLexer.__init__`: priority, width, length
-of the pattern, name.
+Source: the grammar reference of lark 1.x; terminal order is `lark.lexer.BasicLexer.__init__`: priority,
+width, length of the pattern, name.
 Additions, written so that Lark's own reader ignores them:
   `// tokenform: lexer=contextual start=file_input` sets options (explicit arguments win), and
-  `// tokenform: indenter newline=_NEWLINE indent=_INDENT dedent=_DEDENT open=LPAR close=RPAR tab=8` describes layout.
+  `// tokenform: indenter newline=_NEWLINE indent=_INDENT dedent=_DEDENT open=LPAR close=RPAR tab=8`
+  describes layout.
 `%json {...}` inside an expansion stands for the JSON texts that the schema accepts.
-Rejected: an own parser of the language (it would drift from Lark's); Lark's `Lark` object (it builds parse tables,
-which refuses grammars that are not LALR).
+Rejected: an own parser of the language (it would drift from Lark's); Lark's `Lark` object (it builds parse
+tables, which refuses grammars that are not LALR).
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import Grammar, load_grammar
 
-from tokenform.errors import InvalidGrammar, OptionError
+from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError
 from tokenform.frontends.grammar_structure import (
     GrammarStructure,
     IndenterEntry,
     RuleEntry,
     TerminalEntry,
+    escape_text,
     pattern_problem,
     unproductive_cycles,
 )
@@ -42,6 +44,7 @@ Lexer = Literal["contextual", "dynamic"]
 
 _DIRECTIVE = re.compile(r"^[ \t]*(?://|#)[ \t]*tokenform:[ \t]*(.*)$", re.MULTILINE)
 _JSON_KEYWORD = re.compile(rf"{SKIPPED}|(?P<json>%json\b[ \t]*)")
+
 
 def read_lark(
     text: str,
@@ -60,15 +63,23 @@ def read_lark(
 
     Raises:
         InvalidGrammar: with `line`, `column` and the line itself where the text has them.
+        LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read.
+        OptionError: `lexer` is neither of the two.
     """
     options, indenter = _read_directives(text)
     start_rule = start or options.get("start", "start")
-    # Lark's Earley has no contextual lexer, so a header for it says "basic"; its grammar means the same in both.
+    # Lark's Earley has no contextual lexer, so a header for it says "basic"; its grammar means the same in
+    # both.
     lexer_name = lexer or options.get("lexer", "contextual").replace("basic", "contextual")
     if lexer_name not in ("contextual", "dynamic"):
         raise OptionError(f"lexer must be 'contextual' or 'dynamic', not {lexer_name!r}")
     plain, schemas = _extract_schemas(text)
-    grammar = _load(plain, text, import_paths or [])
+    try:
+        grammar = _load(plain, text, import_paths or [])
+    except RecursionError:
+        raise LimitExceeded(
+            "The grammar nests parentheses too deeply to be read; name inner parts as rules."
+        ) from None
     names = {rule[0] for rule in grammar.rule_defs}
     if start_rule not in names:
         known = ", ".join(sorted(names)) or "none"
@@ -129,11 +140,13 @@ def _compile(
 
 def _check_terminal(definition: TerminalDef, text: str) -> None:
     pattern = definition.pattern
-    source = re.escape(pattern.value) if isinstance(pattern, PatternStr) else pattern.value
+    source = escape_text(pattern.value) if isinstance(pattern, PatternStr) else pattern.value
     problem = pattern_problem(source, "".join(pattern.flags))
     if problem:
         visible = "" if definition.name.startswith("__") else f" {definition.name}"
-        raise semantic_error(f"The terminal{visible} {problem}", text, visible.strip() or pattern.raw or source)
+        raise semantic_error(
+            f"The terminal{visible} {problem}", text, visible.strip() or pattern.raw or source
+        )
 
 
 def _terminal(definition: TerminalDef) -> TerminalEntry:
@@ -141,7 +154,7 @@ def _terminal(definition: TerminalDef) -> TerminalEntry:
     literal = pattern.value if isinstance(pattern, PatternStr) else None
     return TerminalEntry(
         name=definition.name,
-        pattern=pattern.value if literal is None else re.escape(literal),
+        pattern=pattern.value if literal is None else escape_text(literal),
         literal=literal,
         kind="re" if literal is None else "str",
         flags="".join(sorted(pattern.flags)),
@@ -188,9 +201,13 @@ def _read_directives(text: str) -> tuple[dict[str, str], IndenterEntry | None]:
             continue
         missing = {"newline", "indent", "dedent"} - pairs.keys()
         if missing or not pairs.get("tab", "8").isdigit():
-            wrong = f"lacks {', '.join(sorted(missing))}" if missing else "has a tab width that is not a number"
+            wrong = (
+                f"lacks {', '.join(sorted(missing))}" if missing else "has a tab width that is not a number"
+            )
             line = text.count("\n", 0, match.start()) + 1
-            raise InvalidGrammar(f"The indenter on line {line} {wrong}: {match.group(0)}", line=line, column=1)
+            raise InvalidGrammar(
+                f"The indenter on line {line} {wrong}: {match.group(0)}", line=line, column=1
+            )
         indenter = IndenterEntry(
             newline=pairs["newline"],
             indent=pairs["indent"],
@@ -215,7 +232,9 @@ def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:
         try:
             schema, end = json.JSONDecoder().raw_decode(text, match.end())
         except json.JSONDecodeError as error:
-            raise error_at(f"%json needs a JSON Schema: {error.msg}", text, error.lineno, error.colno) from None
+            raise error_at(
+                f"%json needs a JSON Schema: {error.msg}", text, error.lineno, error.colno
+            ) from None
         name = f"JSON_SCHEMA_{len(schemas)}"
         schemas[name] = schema
         # A backslash before the line break continues the expansion, so that line numbers are kept.

@@ -64,23 +64,31 @@ def run(options: Options, path: str | Path, limits: Limits | None = None, *, qui
             _judge_all(store, limits, quiet)
 
 
-def _outcomes(units: Iterable[Unit], options: Options, limits: Limits) -> Iterator[tuple[Unit, Outcome]]:
+def _outcomes(
+    units: Iterable[Unit], options: Options, limits: Limits, log: Path
+) -> Iterator[tuple[Unit, Outcome]]:
     memory = limits.memory_mib << 20
     if limits.ray is not None:
         from tokenform.bench.evaluate.cluster import run_on_ray
 
         return run_on_ray(units, options, limits.ray, limits.workers, limits.timeout, memory)
     return run_tasks(
-        units, unit_runner, (options,), workers=limits.workers, timeout=limits.timeout, memory_bytes=memory
+        units,
+        unit_runner,
+        (options, str(log)),
+        workers=limits.workers,
+        timeout=limits.timeout,
+        memory_bytes=memory,
     )
 
 
 def _write_all(store: Store, options: Options, limits: Limits, session: float, quiet: bool) -> None:
     units = units_left(store, options)
     total = store.case_count() * len(options.engines)
+    log = store.path.with_name("workers.log")
     try:
         with Meter("units", total, total - len(units), quiet) as meter:
-            for unit, outcome in _outcomes(units, options, limits):
+            for unit, outcome in _outcomes(units, options, limits, log):
                 result = _result(outcome)
                 store.add_result(unit, result, session)
                 meter.step(result.status)

@@ -180,7 +180,7 @@ def _facts(figures: Figures) -> list[tuple[str, str]]:
     seconds = sum(s["last"] - s["started"] for s in figures.sessions)
     machine: dict[str, Any] = figures.sessions[-1]["environment"] if figures.sessions else {}
     settings = " ".join(
-        f"{k}={shlex.quote(str(v))}"
+        f"{k}={shlex.quote(_shown(v))}"
         for k, v in options.items()
         if k not in ("job", "engines") and v is not None
     )
@@ -194,6 +194,10 @@ def _facts(figures: Figures) -> list[tuple[str, str]]:
         ("Commit", f"{machine.get('commit', '?')}{' with changes' if machine.get('dirty') else ''}"),
         ("Options", settings),
     ]
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _title(figures: Figures) -> str:

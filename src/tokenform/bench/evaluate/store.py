@@ -153,7 +153,8 @@ class Store:
         if held != json.loads(json.dumps(options)):
             differing = sorted(k for k in {*held, *options} if held.get(k) != options.get(k))
             raise OptionError(
-                f"{self.path} has a run with other options ({', '.join(differing)}): repeat them, or give another --out"
+                f"{self.path} has a run with other options ({', '.join(differing)}); repeat them, or "
+                "use another --out"
             )
 
     def options(self) -> dict[str, Any]:
@@ -246,7 +247,8 @@ class Store:
         query = (
             "SELECT results.*, cases.subset, cases.keywords, cases.task, verdicts.parses, verdicts.valid, "
             "verdicts.disputed, verdicts.judges, verdicts.correct FROM results "
-            "JOIN cases USING (kind, case_id) LEFT JOIN verdicts USING (engine, kind, case_id) ORDER BY cases.place, engine"
+            "JOIN cases USING (kind, case_id) LEFT JOIN verdicts USING (engine, kind, case_id) "
+            "ORDER BY cases.place, engine"
         )
         for row in self._db.execute(query):
             record = dict(row)

@@ -102,4 +102,5 @@ def _dash(index: int) -> str:
 
 def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {_FONT}><title>{html.escape(title)}</title>{"".join(parts)}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {_FONT}>'
+    return f"{head}<title>{html.escape(title)}</title>{''.join(parts)}</svg>"

@@ -98,8 +98,11 @@ class Engines:
         return self._made[name]
 
 
-def unit_runner(options: Options) -> Callable[[Unit], UnitResult]:
-    """Build, in a worker, the function that runs a unit."""
+def unit_runner(options: Options, log: str | None = None) -> Callable[[Unit], UnitResult]:
+    """Build, in a worker, the function that runs a unit; what engines print goes to the file `log`."""
+    if log is not None:
+        os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644), 2)
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     worker = f"{platform.node()}:{os.getpid()}"
     shared = EngineOptions(options.order, options.whitespace)
     if options.job == "masks":

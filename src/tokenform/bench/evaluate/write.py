@@ -20,6 +20,8 @@ from tokenform.bench.engines import Session
 from tokenform.decoding.loop import Loop
 from tokenform.masking import apply_mask_
 
+_EVERYTHING = 0xFFFFFFFF  # a word of the mask of no constraint: at the limit such a text is cut
+
 
 class EngineFailed(RuntimeError):
     """The engine broke off a text: an empty mask, or a token refused that its mask had."""
@@ -73,7 +75,7 @@ def write(
         spent = clock() - started
         if left == 0:
             written.step_ns.append(spent)
-            written.finished = session.allows(eos)
+            written.finished = session.allows(eos) and bool((session.row != _EVERYTHING).any())
             return written
         token = _draw(logits[:, :size], mask, temperature, draw)
         if token != eos and session.fits is not None and session.fill_within is not None:

@@ -1,12 +1,14 @@
 """ASAp: sampling with approximate expected futures.
 
-Every draw walks the trie with a ∝ f(a|u)·θ(ua) and what it visits sharpens θ for the next one.  The first draw is local
-masking; the law moves to the target as the trie covers the accepted texts, with a certificate on the way:
-total variation ≤ 1 - Lo/U.  Each draw also carries its importance weight f(x)/q(x), so that weighted means
-are right from the first draw on.
-Source: Park et al., "Grammar-aligned decoding", NeurIPS 2024; the certificate and the weights are ours (see `trie`).
+Every draw walks the trie with a ∝ f(a|u)·θ(ua) and what it visits sharpens θ for the next one.  The first
+draw is local masking; the law moves to the target as the trie covers the accepted texts, with a certificate
+on the way: total variation ≤ 1 - Lo/U.  Each draw also carries its importance weight f(x)/q(x), so that
+weighted means are right from the first draw on.
+Source: Park et al., "Grammar-aligned decoding", NeurIPS 2024; the certificate and the weights are ours (see
+`trie`).
 
-Invariants: warpers act on p before θ; a dead end gets θ = 0 and the walk starts again; the trie belongs to one problem.
+Invariants: warpers act on p before θ; a dead end gets θ = 0 and the walk starts again; the trie belongs to
+one problem.
 Cost: as many laws as new prefixes; walks inside the trie cost no forward pass at all.
 """
 
@@ -32,11 +34,12 @@ class ASAp(AlignedSampler):
 
     Args:
         until: learn, before the first draw is handed out, until the certificate's distance is at most this.
-        max_learning: walks spent on that; if they don't suffice, the draws are made and the certificate says how far.
+        max_learning: walks spent on that; if they don't suffice, the draws are made and the certificate says
+            how far.
         trie: a trie to start from (it goes on learning); None starts afresh in each call.
         limit_bytes: bound on a fresh trie's memory.
-        explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model call; 0 is
-            the algorithm of the paper.
+        explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model
+            call; 0 is the algorithm of the paper.
         lookahead: walks whose model calls are batched; never changes a draw.
         max_attempts: dead ends in a row before SamplingError.
     """
@@ -57,7 +60,9 @@ class ASAp(AlignedSampler):
     ) -> None:
         super().__init__(**common)  # type: ignore[arg-type]
         if self.power < 1:
-            raise OptionError(f"power is {self.power}; ASAp needs at least 1, else steps have more mass than 1 (use SMC)")
+            raise OptionError(
+                f"power is {self.power}; ASAp needs at least 1, else steps have more mass than 1 (use SMC)"
+            )
         if until is not None and not 0 <= until <= 1:
             raise OptionError(f"until is {until}; a distance is in [0, 1]")
         self.until, self.max_learning, self.trie = until, max_learning, trie
@@ -65,7 +70,9 @@ class ASAp(AlignedSampler):
         self.explore, self.lookahead = explore, lookahead
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
-        """n draws in the order in which the trie learned from them; `trie` of the sample holds what was learned."""
+        """n draws in the order in which the trie learned from them; `trie` of the sample holds what was
+        learned.
+        """
         if self.trie is not None:
             self.trie.belongs_to(problem)
         trie = self.trie if self.trie is not None else Trie(problem, limit_bytes=self.limit_bytes)
@@ -85,8 +92,8 @@ class ASAp(AlignedSampler):
             failures += 1
             if failures > self.max_attempts or (trie.root is not None and trie.root.log_theta == -math.inf):
                 raise SamplingError(
-                    f"no accepted text was found in {failures} walks: the model gives the constraint no mass within the "
-                    "budget and truncation; use a larger max_tokens or less truncation (top_p, top_k)"
+                    f"no accepted text was found in {failures} walks: the model gives the constraint no mass "
+                    "within the budget; use a larger max_tokens or less truncation (top_p, top_k)"
                 )
         bounds = trie.certificate()
         log_z = sharper(LogZ.mean(np.array(run.estimates)), bounds)
@@ -110,7 +117,9 @@ class _Run:
         if self.attempt % EVERY == 0:
             explore(self.problem, self.trie, self.sampler.explore * EVERY)
         if ahead > 1 and self.attempt % ahead == 0:
-            prefetch(self.problem, self.trie, self.seed, range(self.attempt, self.attempt + ahead), reject=False)
+            prefetch(
+                self.problem, self.trie, self.seed, range(self.attempt, self.attempt + ahead), reject=False
+            )
         walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=False)
         self.trie.shrink()
         self.attempt += 1

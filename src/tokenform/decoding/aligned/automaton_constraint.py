@@ -1,7 +1,8 @@
 """A grammar's token automaton as a constraint: exact masks, exact distances.
 
-Invariant: `candidates` is the automaton's mask without the EOS ids, `accepts` is its accepting bit; states are the
-automaton's own numbers, so prefixes that are equivalent share everything that is learned about their masks.
+Invariant: `candidates` is the automaton's mask without the EOS ids, `accepts` is its accepting bit; states
+are the automaton's own numbers, so prefixes that are equivalent share everything that is learned about their
+masks.
 Complexity: a mask is a lookup for a state seen before.
 """
 
@@ -22,7 +23,8 @@ class AutomatonConstraint:
     """`Constraint` over a compiled grammar (`grammar.compile(vocabulary)`).
 
     Args:
-        automaton: has `start`, `advance`, `allowed_tokens`, `allows`, `is_accepting`, `distance`, `vocabulary`.
+        automaton: has `start`, `advance`, `allowed_tokens`, `allows`, `is_accepting`, `distance`,
+            `vocabulary`.
     """
 
     exact = True
@@ -45,7 +47,9 @@ class AutomatonConstraint:
     def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
         self.evaluations += len(states)
         allows = self.automaton.allows
-        return np.array([allows(state, token) for state, token in zip(states, tokens, strict=True)], dtype=np.bool_)
+        return np.array(
+            [allows(state, token) for state, token in zip(states, tokens, strict=True)], dtype=np.bool_
+        )
 
     def accepts(self, states: Sequence[State]) -> Bools:
         return np.array([self.automaton.is_accepting(state) for state in states], dtype=np.bool_)

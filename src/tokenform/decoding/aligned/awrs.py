@@ -1,8 +1,8 @@
 """Adaptive weighted rejection sampling: one sequence at a time, no masks, with a proper weight.
 
-Each step draws from f restricted to the valid tokens by testing a few of them (`rejection_step`), and the product of
-the steps' unbiased mass estimates is the importance weight: E[w·1(text = x)] = f(x)·1[x ∈ L].  It is SMC with one
-particle; with several, resampled against each other, use `SMC(weights="rejection")`.
+Each step draws from f restricted to the valid tokens by testing a few of them (`rejection_step`), and the
+product of the steps' unbiased mass estimates is the importance weight: E[w·1(text = x)] = f(x)·1[x ∈ L].  It
+is SMC with one particle; with several, resampled against each other, use `SMC(weights="rejection")`.
 
 Law of an unweighted draw: that of local masking.  The weights carry the correction.
 """
@@ -24,7 +24,12 @@ class AWRS(SMC):
     """
 
     def __init__(
-        self, estimator: Estimator = "two_loops", *, accepts: int = 2, always_reject: bool = False, **common: object
+        self,
+        estimator: Estimator = "two_loops",
+        *,
+        accepts: int = 2,
+        always_reject: bool = False,
+        **common: object,
     ) -> None:
         weights = "rejection" if always_reject else "auto"
         super().__init__(1, threshold=0.0, weights=weights, estimator=estimator, accepts=accepts, **common)  # type: ignore[arg-type]

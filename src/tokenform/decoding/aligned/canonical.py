@@ -1,12 +1,14 @@
 """String-level targets: only the tokenisation that the tokenizer itself would write.
 
-π over token sequences gives a text the sum over its tokenisations.  With this constraint in a product, each text
-keeps one sequence, and the target is P(canonical tokens of x) over texts.  Another target, not a better one.
+π over token sequences gives a text the sum over its tokenisations.  With this constraint in a product, each
+text keeps one sequence, and the target is P(canonical tokens of x) over texts.  Another target, not a better
+one.
 
-Invariant: a finished sequence is accepted iff encode(bytes) gives it back.  Prefixes: a tokenizer that merges by
-adjacent pairs (BPE) has prefix-closed canonical sequences, except where a pre-tokenizer looks ahead (GPT-2's
-`\\s+(?!\\S)`), so a prefix is refused only if it isn't canonical *and* isn't beside such an edge: the last
-`margin` tokens are not held against it.  Source: Geh et al. 2024; Vieira et al. 2025 ("Canonical language models").
+Invariant: a finished sequence is accepted iff encode(bytes) gives it back.  Prefixes: a tokenizer that merges
+by adjacent pairs (BPE) has prefix-closed canonical sequences, except where a pre-tokenizer looks ahead
+(GPT-2's `\\s+(?!\\S)`), so a prefix is refused only if it isn't canonical *and* isn't beside such an edge:
+the last `margin` tokens are not held against it.  Source: Geh et al. 2024; Vieira et al. 2025 ("Canonical
+language models").
 """
 
 from __future__ import annotations
@@ -45,4 +47,12 @@ class Canonical(Predicate):
         def complete(tokens: Tokens) -> bool:
             return spelled(tokens) == tokens
 
-        super().__init__(token_bytes, eos, prefix, complete, on="tokens", excluded=excluded, name=f"canonical(margin={margin})")
+        super().__init__(
+            token_bytes,
+            eos,
+            prefix,
+            complete,
+            on="tokens",
+            excluded=excluded,
+            name=f"canonical(margin={margin})",
+        )

@@ -1,16 +1,18 @@
 """CARS: exact rejection sampling that learns which prefixes are hopeless.
 
-A walk draws a ∝ f(a|u)·θ(ua) where the trie knows u, and from the model itself where it doesn't; a forbidden token
-ends the walk, its θ becomes 0, and the next walk starts.  All accepted texts x have the same ratio f(x)/q(x) = U, so
-every draw is exactly the target, from the first one on; the rate of acceptance is Z/U and rises while U falls to Z.
+A walk draws a ∝ f(a|u)·θ(ua) where the trie knows u, and from the model itself where it doesn't; a forbidden
+token ends the walk, its θ becomes 0, and the next walk starts.  All accepted texts x have the same ratio
+f(x)/q(x) = U, so every draw is exactly the target, from the first one on; the rate of acceptance is Z/U and
+rises while U falls to Z.
 Source: "Constrained adaptive rejection sampling", 2025.
 
-Invariants: a walk's law is that of the trie at its start (see `descent`); capping the number of walks leaves draws exact,
-stopping within a walk would not.  A potential with an upper bound B is one more rejection, with chance Φ(x)/B.
+Invariants: a walk's law is that of the trie at its start (see `descent`); capping the number of walks leaves
+draws exact, stopping within a walk would not.  A potential with an upper bound B is one more rejection, with
+chance Φ(x)/B.
 
-`learn` names the special cases:  "masks" (CARS: all forbidden tokens of a visited prefix at once) · "rejected"
-(adaptive rejection: only the token that was refused) · "first" (the first token is masked, the rest plain) ·
-"none" (plain rejection).  With a predicate, "masks" can only learn what was refused.
+`learn` names the special cases:  "masks" (CARS: all forbidden tokens of a visited prefix at once) ·
+"rejected" (adaptive rejection: only the token that was refused) · "first" (the first token is masked, the
+rest plain) · "none" (plain rejection).  With a predicate, "masks" can only learn what was refused.
 Cost: 1 + expected rejections, each of them few tokens long: a walk ends at its first forbidden token.
 """
 
@@ -41,7 +43,8 @@ class CARS(AlignedSampler):
         learn: "masks", "rejected", "first" or "none".
         trie: a trie to start from (it goes on learning); None starts afresh in each call.
         limit_bytes: bound on a fresh trie's memory.
-        explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model call.
+        explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model
+            call.
         lookahead: walks whose model calls are batched; never changes a draw.
         max_attempts: walks for one draw before SamplingError.
     """
@@ -61,9 +64,13 @@ class CARS(AlignedSampler):
         if learn not in LEARNING:
             raise OptionError(f"learn is {learn!r}; it must be one of {', '.join(LEARNING)}")
         if self.power < 1:
-            raise OptionError(f"power is {self.power}; CARS needs at least 1, else steps have more mass than 1 (use SMC)")
+            raise OptionError(
+                f"power is {self.power}; CARS needs at least 1, else steps have more mass than 1 (use SMC)"
+            )
         if self.potential is not None and self.potential.log_bound is None:
-            raise OptionError("CARS can take a potential only if it has an upper bound; give one by log_bound=")
+            raise OptionError(
+                "CARS can take a potential only if it has an upper bound; give one by log_bound="
+            )
         if trie is not None and trie.restricted != (learn == "masks"):
             raise OptionError("this trie was learned with another `learn`; use a fresh one")
         self.learn, self.trie, self.limit_bytes = learn, trie, limit_bytes
@@ -90,9 +97,12 @@ class CARS(AlignedSampler):
             if draw is not None:
                 return draw
             if run.hopeless:
-                raise SamplingError("the model gives the constraint no mass within the budget and truncation; loosen one of them")
+                raise SamplingError(
+                    "the model gives the constraint no mass within the budget and truncation; "
+                    "loosen one of them"
+                )
         raise SamplingError(
-            f"no walk of {self.max_attempts} was accepted (the mass that is not ruled out is still {math.exp(run.log_upper):.2g}); "
+            f"no walk of {self.max_attempts} was accepted (not ruled out: {math.exp(run.log_upper):.2g}); "
             "raise max_attempts, or use SMC, whose cost does not depend on the rate of acceptance"
         )
 
@@ -108,7 +118,9 @@ class _Run:
         self._accepted: list[bool] = []
 
     def _fresh(self) -> Trie:
-        trie = Trie(self.problem, limit_bytes=self.sampler.limit_bytes, restricted=self.sampler.learn == "masks")
+        trie = Trie(
+            self.problem, limit_bytes=self.sampler.limit_bytes, restricted=self.sampler.learn == "masks"
+        )
         if self.sampler.learn == "first":
             root = self.problem.root()
             node = trie.visit(self.problem.full_laws([root])[0], None, 0, exact=False)
@@ -133,7 +145,13 @@ class _Run:
         if self.attempt % EVERY == 0:
             explore(self.problem, self.trie, sampler.explore * EVERY)
         if sampler.lookahead > 1 and self.attempt % sampler.lookahead == 0:
-            prefetch(self.problem, self.trie, self.seed, range(self.attempt, self.attempt + sampler.lookahead), reject=True)
+            prefetch(
+                self.problem,
+                self.trie,
+                self.seed,
+                range(self.attempt, self.attempt + sampler.lookahead),
+                reject=True,
+            )
         if sampler.learn in ("none", "first"):
             self.trie = self._fresh()  # forgets the walk before
         self._uppers.append(self.log_upper)
@@ -154,7 +172,8 @@ class _Run:
         return math.log1p(-stream(self.seed, Purpose.ACCEPTANCE, self.attempt).random()) <= log_chance
 
     def log_z(self) -> LogZ:
-        """Accepted walks over Σ 1/U of the tries that they started from: walk j is accepted with chance Z/U_j.
+        """Accepted walks over Σ 1/U of the tries that they started from: walk j is accepted with chance
+        Z/U_j.
 
         Each accepted·U_j is unbiased for Z; weighting them by 1/U_j keeps the weights known beforehand.
         """

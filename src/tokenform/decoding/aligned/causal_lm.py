@@ -1,16 +1,17 @@
 """A Hugging Face causal language model as a `LanguageModel`, with the keys and values of known prefixes kept.
 
-Particles, walks and chains ask for prefixes that share most of their tokens, in any order and number.  Each prefix that was
-run leaves its keys and values behind; a new one starts from the longest known beginning and runs only what is missing.
-All prefixes of a call run as one batch; a prefix that another one of the call continues costs nothing of its own.
+Particles, walks and chains ask for prefixes that share most of their tokens, in any order and number.  Each
+prefix that was run leaves its keys and values behind; a new one starts from the longest known beginning and
+runs only what is missing. All prefixes of a call run as one batch; a prefix that another one of the call
+continues costs nothing of its own.
 
 Layout of a batch (B rows, M = longest past, N = most missing tokens):
     columns   0 … M-1 past, padded on the left   |   M … M+N-1 missing tokens, padded on the left
 The mask hides both paddings, positions are given explicitly, and the last column is every row's last token.
 
 Invariant: a row depends on its own tokens alone, up to the rounding of the model's batched kernels.
-Memory: at most `cache_bytes`, least recently used first.  Models whose cache does not keep every position (sliding
-windows, recurrent states) are run without reuse; the result is the same.
+Memory: at most `cache_bytes`, least recently used first.  Models whose cache does not keep every position
+(sliding windows, recurrent states) are run without reuse; the result is the same.
 Rejected: one batch cache that all calls share: samplers drop, copy and revisit prefixes all the time.
 """
 
@@ -43,7 +44,12 @@ class CausalLM:
     """
 
     def __init__(
-        self, model: Any, *, eos: Sequence[int] | None = None, cache_bytes: int = 512 << 20, fingerprint: str | None = None
+        self,
+        model: Any,
+        *,
+        eos: Sequence[int] | None = None,
+        cache_bytes: int = 512 << 20,
+        fingerprint: str | None = None,
     ) -> None:
         if not callable(model):
             raise ModelError(f"{type(model).__name__} is not a model; pass a causal language model")
@@ -67,12 +73,16 @@ class CausalLM:
     def vocab_size(self) -> int:
         """V, the width of the logits."""
         if self._vocab_size is None:
-            head = self._model.get_output_embeddings() if hasattr(self._model, "get_output_embeddings") else None
+            head = (
+                self._model.get_output_embeddings() if hasattr(self._model, "get_output_embeddings") else None
+            )
             if head is not None and hasattr(head, "weight"):
                 self._vocab_size = int(head.weight.shape[0])
             else:
                 config = getattr(self._model, "config", None)
-                self._vocab_size = int(config.vocab_size) if config is not None else self.logprobs([(self.eos[0],)]).shape[1]
+                self._vocab_size = (
+                    int(config.vocab_size) if config is not None else self.logprobs([(self.eos[0],)]).shape[1]
+                )
         return self._vocab_size
 
     @torch.inference_mode()
@@ -80,7 +90,9 @@ class CausalLM:
         """See `LanguageModel`.  An empty prefix is refused: give a prompt of at least one token."""
         wanted = [tuple(prefix) for prefix in prefixes]
         if any(len(prefix) == 0 for prefix in wanted):
-            raise ModelError("the model needs at least one token before the first one it writes; give a prompt (a BOS token will do)")
+            raise ModelError(
+                "the model needs a token before the first one it writes; give a prompt (a BOS token will do)"
+            )
         rows = _longest(wanted)
         pasts = [self._past(row) for row in rows]
         need = [len(row) - kept for row, (kept, _) in zip(rows, pasts, strict=True)]
@@ -92,7 +104,12 @@ class CausalLM:
                 need[i] = len(row) - (shortest - 1)
         laws = self._forward(rows, [past for _, past in pasts], need, {row: min(depth[row]) for row in rows})
         self.rows += len(set(wanted))
-        return np.stack([next(laws[row][len(prefix)] for row in rows if row[: len(prefix)] == prefix) for prefix in wanted])
+        return np.stack(
+            [
+                next(laws[row][len(prefix)] for row in rows if row[: len(prefix)] == prefix)
+                for prefix in wanted
+            ]
+        )
 
     def _past(self, row: Tokens) -> tuple[int, Past]:
         """How many first tokens have known keys and values, and these; never the whole row."""
@@ -105,7 +122,9 @@ class CausalLM:
                 return len(row) - 1, kept
         return 0, []
 
-    def _forward(self, rows: list[Tokens], pasts: list[Past], need: list[int], shortest: dict[Tokens, int]) -> dict[Tokens, dict[int, Float]]:
+    def _forward(
+        self, rows: list[Tokens], pasts: list[Past], need: list[int], shortest: dict[Tokens, int]
+    ) -> dict[Tokens, dict[int, Float]]:
         """For each row the log-laws after its prefixes from the shortest wanted one on, by length."""
         known = [len(row) - n for row, n in zip(rows, need, strict=True)]
         width, fresh = max(known), max(need)
@@ -117,7 +136,10 @@ class CausalLM:
             mask[i, width - known[i] : width] = 1
             mask[i, width + fresh - need[i] :] = 1
             positions[i, fresh - need[i] :] = torch.arange(known[i], len(row))
-        arguments: dict[str, Any] = {"input_ids": ids.to(self._device), "attention_mask": mask.to(self._device)}
+        arguments: dict[str, Any] = {
+            "input_ids": ids.to(self._device),
+            "attention_mask": mask.to(self._device),
+        }
         if "position_ids" in self._accepted:
             arguments["position_ids"] = positions.to(self._device)
         if "use_cache" in self._accepted:
@@ -133,7 +155,10 @@ class CausalLM:
             self._keep(output, rows, known, need, width)
         logits = output.logits[:, -keep:].double().cpu()
         laws = torch.log_softmax(logits, -1).numpy()
-        return {row: {length: laws[i, length - len(row) - 1] for length in range(shortest[row], len(row) + 1)} for i, row in enumerate(rows)}
+        return {
+            row: {length: laws[i, length - len(row) - 1] for length in range(shortest[row], len(row) + 1)}
+            for i, row in enumerate(rows)
+        }
 
     def _assemble(self, pasts: list[Past], known: list[int], width: int) -> Any:
         cache = self._cache_type()
@@ -152,7 +177,10 @@ class CausalLM:
         cache = getattr(output, "past_key_values", None)
         layers = getattr(cache, "layers", None)
         length = width + max(need)
-        whole = layers and all(getattr(x, "keys", None) is not None and x.keys.dim() == 4 and x.keys.shape[2] == length for x in layers)
+        whole = layers and all(
+            getattr(x, "keys", None) is not None and x.keys.dim() == 4 and x.keys.shape[2] == length
+            for x in layers
+        )
         if not whole:
             self._reuse = False  # this model's cache forgets positions
             self._kept.clear()
@@ -176,7 +204,9 @@ def _longest(prefixes: Sequence[Tokens]) -> list[Tokens]:
 
 
 def _size(past: Past) -> int:
-    return sum(keys.numel() * keys.element_size() + values.numel() * values.element_size() for keys, values in past)
+    return sum(
+        keys.numel() * keys.element_size() + values.numel() * values.element_size() for keys, values in past
+    )
 
 
 def _configured_eos(model: Any) -> tuple[int, ...]:

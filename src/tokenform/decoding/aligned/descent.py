@@ -1,12 +1,13 @@
 """One walk from the root of a trie to a finished text or a dead end: what ASAp and CARS share.
 
-The walk knows the trie as it was at its start; each visit may change sums above it, but never those of the nodes
-still ahead, so the probability of every choice is that of the trie at the start of the walk.
+The walk knows the trie as it was at its start; each visit may change sums above it, but never those of the
+nodes still ahead, so the probability of every choice is that of the trie at the start of the walk.
 
 `reject=False` (ASAp): at a new node and at a token that a predicate refuses, go on within the node.
-`reject=True` (CARS): the walk ends there, with the probability that makes accepted texts exact: a new node whose
-sum s is below the bound b that its parent promised survives with probability s/b.  For an exact mask and b = 1 this is
-the same law as drawing from the raw model and rejecting forbidden tokens, without touching them.
+`reject=True` (CARS): the walk ends there, with the probability that makes accepted texts exact: a new node
+whose sum s is below the bound b that its parent promised survives with probability s/b.  For an exact mask
+and b = 1 this is the same law as drawing from the raw model and rejecting forbidden tokens, without touching
+them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Walk:
     """The outcome: `tokens` is None after a rejection or a dead end.
 
     logf: log measure of tokens and EOS.
-    log_weight: log of an unbiased weight f(x)/q(x), q the chance of this walk (for ASAp; CARS is exact without).
+    log_weight: log of an unbiased weight f(x)/q(x), q the chance of this walk (for ASAp; CARS is exact
+    without).
     visited: prefixes whose law was looked at.
     """
 
@@ -64,8 +66,12 @@ def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bo
         node = _child(trie, parent, index)
         if node is None:
             promised = trie.bound(parent, index)
-            node = trie.visit(_law(problem, trie, prefix), parent, index, exact=problem.constraint.exact and trie.restricted)
-            if node.log_theta == -math.inf or (reject and math.log1p(-numbers.uniform()) > node.log_theta - promised):
+            node = trie.visit(
+                _law(problem, trie, prefix), parent, index, exact=problem.constraint.exact and trie.restricted
+            )
+            if node.log_theta == -math.inf or (
+                reject and math.log1p(-numbers.uniform()) > node.log_theta - promised
+            ):
                 return walk
         else:
             trie.touch(node)
@@ -94,11 +100,14 @@ def _law(problem: Problem, trie: Trie, prefix: Prefix) -> StepLaw:
     return problem.full_laws([prefix])[0]
 
 
-def _choose(problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: Numbers, reject: bool) -> tuple[int, float] | None:
+def _choose(
+    problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: Numbers, reject: bool
+) -> tuple[int, float] | None:
     """Draws a child ∝ f·θ; the index and the log weight f(a|u)/q(a), or None for a dead end or a rejection.
 
-    What a predicate refuses is ruled out.  CARS then rejects the walk; ASAp goes on within the node by adaptive weighted
-    rejection over f·θ, whose mass estimate keeps the weight proper without asking about every token.
+    What a predicate refuses is ruled out.  CARS then rejects the walk; ASAp goes on within the node by
+    adaptive weighted rejection over f·θ, whose mass estimate keeps the weight proper without asking about
+    every token.
     """
     weights, total = node.log_weights(), node.log_theta
     if total == -math.inf:
@@ -110,7 +119,9 @@ def _choose(problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: N
             return index, total - node.theta.get(index, 0.0)
         return None
     step = two_loops(weights, numbers.generator)
-    [outcome] = run_steps([step], lambda _, indices: [_allowed(problem, trie, node, prefix, i, settle=False) for i in indices])
+    [outcome] = run_steps(
+        [step], lambda _, indices: [_allowed(problem, trie, node, prefix, i, settle=False) for i in indices]
+    )
     for index in outcome.rejected:
         node.theta[index] = -math.inf
         trie.bytes += 100
@@ -121,7 +132,9 @@ def _choose(problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: N
     return outcome.index, outcome.log_mass - float(weights[outcome.index] - node.logf[outcome.index])
 
 
-def _allowed(problem: Problem, trie: Trie, node: Node, prefix: Prefix, index: int, *, settle: bool = True) -> bool:
+def _allowed(
+    problem: Problem, trie: Trie, node: Node, prefix: Prefix, index: int, *, settle: bool = True
+) -> bool:
     """Asks the constraint about one token and lets the trie know."""
     token = int(node.ids[index])
     if bool(problem.check([prefix], [token])[0]):

@@ -1,4 +1,5 @@
-"""The target by brute force: every accepted token sequence with its measure.  For tests and for `evaluate fidelity`.
+"""The target by brute force: every accepted token sequence with its measure.  For tests and for `evaluate
+fidelity`.
 
 Invariant: exact up to float64 rounding.  Complexity: one law for each live prefix; refuses beyond a limit.
 """
@@ -29,7 +30,9 @@ class ExactLaw:
 
 
 def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256) -> ExactLaw:
-    """Walks all accepted sequences breadth first.  Raises LimitExceeded beyond `limit` prefixes or sequences."""
+    """Walks all accepted sequences breadth first.  Raises LimitExceeded beyond `limit` prefixes or
+    sequences.
+    """
     found: dict[Tokens, float] = {}
     level = [(problem.root(), 0.0)]
     visited = 0
@@ -45,10 +48,14 @@ def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256
                         following.append((problem.extend(prefix, token), above + logf))
         visited += len(level)
         if visited + len(following) > limit:
-            raise LimitExceeded(f"the constraint has more than {limit} prefixes under this budget; it can't be enumerated")
+            raise LimitExceeded(
+                f"the constraint has more than {limit} prefixes under this budget; it can't be enumerated"
+            )
         level = following
     scores = problem.log_potential(list(found))
-    measure = {tokens: value + float(score) for (tokens, value), score in zip(found.items(), scores, strict=True)}
+    measure = {
+        tokens: value + float(score) for (tokens, value), score in zip(found.items(), scores, strict=True)
+    }
     values = np.array(list(measure.values()))
     return ExactLaw(measure, float(np.logaddexp.reduce(values)) if len(values) else -math.inf)
 

@@ -1,11 +1,11 @@
 """Visiting prefixes that no walk has come to yet, most uncertain mass first.
 
-U - Lo is the sum, over prefixes that the trie promises mass but has not visited, of their mass f(u)·θ(u).  Walks shrink it
-where they happen to go; this visits the largest terms directly, many in one model call, so that the certificate and
-the bounds improve at the price of rows of a batch, not of more forward passes.
+U - Lo is the sum, over prefixes that the trie promises mass but has not visited, of their mass f(u)·θ(u).
+Walks shrink it where they happen to go; this visits the largest terms directly, many in one model call, so
+that the certificate and the bounds improve at the price of rows of a batch, not of more forward passes.
 
-Invariant: exploring happens between walks and only lowers θ, so ASAp's certificate and CARS's exactness are untouched; it
-depends on the trie alone, so draws stay the same for any batch size.
+Invariant: exploring happens between walks and only lowers θ, so ASAp's certificate and CARS's exactness are
+untouched; it depends on the trie alone, so draws stay the same for any batch size.
 Complexity: a best-first search that opens at most `OPENED` visited nodes, O(|C(u)|) each.
 Rejected: siblings of the walk's own path: after a few walks the largest terms lie elsewhere.
 """
@@ -26,13 +26,17 @@ EVERY = 8  # walks between two explorations
 
 
 def explore(problem: Problem, trie: Trie, count: int) -> None:
-    """Visits up to `count` prefixes of largest uncertain mass.  Does nothing for predicates (their laws aren't masked)."""
+    """Visits up to `count` prefixes of largest uncertain mass.  Does nothing for predicates (their laws
+    aren't masked).
+    """
     if count < 1 or trie.root is None or not (problem.constraint.exact and trie.restricted):
         return
     found = _frontier(problem, trie, trie.root, count)
     if not found:
         return
-    prefixes = [problem.extend(_prefix_of(problem, parent), int(parent.ids[index])) for parent, index in found]
+    prefixes = [
+        problem.extend(_prefix_of(problem, parent), int(parent.ids[index])) for parent, index in found
+    ]
     laws = problem.laws(prefixes)
     for (parent, index), law in zip(found, laws, strict=True):
         trie.visit(law, parent, index, exact=True)
@@ -58,7 +62,9 @@ def _frontier(problem: Problem, trie: Trie, root: Node, count: int) -> list[tupl
     return found
 
 
-def _parts(problem: Problem, node: Node, above: float, count: int) -> Iterator[tuple[float, float, Node, int]]:
+def _parts(
+    problem: Problem, node: Node, above: float, count: int
+) -> Iterator[tuple[float, float, Node, int]]:
     """What the uncertain mass of a node splits into: visited children and the largest unvisited ones."""
     for index, child in sorted(node.children.items()):
         path = above + float(node.logf[index])

@@ -1,13 +1,14 @@
 """Fetching the laws that coming walks will need in one batch, without changing what they do.
 
-ASAp and CARS are sequential: each walk changes the trie that the next one sees.  But a walk's random numbers are known
-beforehand (they depend on its number alone), and the trie changes little from one walk to the next, so where the
-next k walks will go can be guessed on the present trie.  The guesses run side by side, one model call a level, and fill
-the problem's cache of laws; then the real walks run, one by one, and mostly find theirs.
+ASAp and CARS are sequential: each walk changes the trie that the next one sees.  But a walk's random numbers
+are known beforehand (they depend on its number alone), and the trie changes little from one walk to the next,
+so where the next k walks will go can be guessed on the present trie.  The guesses run side by side, one model
+call a level, and fill the problem's cache of laws; then the real walks run, one by one, and mostly find
+theirs.
 
 Invariant: nothing but the cache is touched, so draws are the same for every k.
-Cost: wrong guesses are forwards of rows that may not be used.  Rejected: walking k times on a frozen trie and merging:
-the draws would depend on k.
+Cost: wrong guesses are forwards of rows that may not be used.  Rejected: walking k times on a frozen trie and
+merging: the draws would depend on k.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Guess = Generator[Prefix, StepLaw, None]
 
 
 def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject: bool) -> None:
-    """Fills the cache of laws for the walks of these numbers.  Only for exact constraints; others are left alone."""
+    """Fills the cache of laws for the walks of these numbers.  Only for exact constraints; others are left
+    alone.
+    """
     if not (problem.constraint.exact and trie.restricted):
         return
     guesses = [_guess(problem, trie, seed, attempt, reject) for attempt in attempts]

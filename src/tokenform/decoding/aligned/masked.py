@@ -1,8 +1,10 @@
-"""Local masking, step by step and in batches: the proposal of MCMC and the control that faithful samplers are held against.
+"""Local masking, step by step and in batches: the proposal of MCMC and the control that faithful samplers are
+held against.
 
-Each token is drawn from f restricted to its mask.  A text's probability is Π f(a|u)/Z_u over its steps, so that its
-importance weight towards the target is w = Π Z_u.
-Invariant: a path keeps log f and log Z_u of every step, EOS included, so that any suffix's probability can be read off.
+Each token is drawn from f restricted to its mask.  A text's probability is Π f(a|u)/Z_u over its steps, so
+that its importance weight towards the target is w = Π Z_u.
+Invariant: a path keeps log f and log Z_u of every step, EOS included, so that any suffix's probability can be
+read off.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class Path:
 
     Attributes:
         tokens: ids, EOS excluded; T of them.
-        logf, log_mass, entropy: float64 `[T + 1]`: log f of the token taken, log Z_u, entropy of the masked law in nats.
+        logf, log_mass, entropy: float64 `[T + 1]`: log f of the token taken, log Z_u, entropy of the masked
+            law in nats.
     """
 
     tokens: Tokens
@@ -47,7 +50,9 @@ class Path:
         return float((self.logf[start:] - self.log_mass[start:]).sum())
 
 
-def masked_paths(problem: Problem, heads: Sequence[tuple[Path | None, int]], seed: int, numbers: Sequence[tuple[int, int]]) -> list[Path | None]:
+def masked_paths(
+    problem: Problem, heads: Sequence[tuple[Path | None, int]], seed: int, numbers: Sequence[tuple[int, int]]
+) -> list[Path | None]:
     """Completes texts by local masking, all in lockstep.
 
     Args:
@@ -56,7 +61,10 @@ def masked_paths(problem: Problem, heads: Sequence[tuple[Path | None, int]], see
 
     Returns a path each, None where it ran into a dead end.
     """
-    writers = [_Writer(problem, head, keep, stream(seed, Purpose.PROPOSAL, *address)) for (head, keep), address in zip(heads, numbers, strict=True)]
+    writers = [
+        _Writer(problem, head, keep, stream(seed, Purpose.PROPOSAL, *address))
+        for (head, keep), address in zip(heads, numbers, strict=True)
+    ]
     while live := [writer for writer in writers if writer.prefix is not None and not writer.done]:
         laws = problem.laws([writer.prefix for writer in live if writer.prefix is not None])
         for writer, law in zip(live, laws, strict=True):
@@ -65,15 +73,24 @@ def masked_paths(problem: Problem, heads: Sequence[tuple[Path | None, int]], see
 
 
 class _Writer:
-    def __init__(self, problem: Problem, head: Path | None, keep: int, generator: np.random.Generator) -> None:
+    def __init__(
+        self, problem: Problem, head: Path | None, keep: int, generator: np.random.Generator
+    ) -> None:
         self.generator, self.done = generator, False
         self.prefix: Prefix | None = problem.root()
         self.steps: list[tuple[float, float, float]] = []
         if head is not None:
             for token in head.tokens[:keep]:
-                self.prefix = problem.extend(self.prefix, token)  # type: ignore[arg-type]
-            self.steps = list(zip(head.logf[:keep].tolist(), head.log_mass[:keep].tolist(), head.entropy[:keep].tolist(), strict=True))
-        self.tokens: Tokens = self.prefix.tokens  # type: ignore[union-attr]
+                self.prefix = problem.extend(self.prefix, token)
+            self.steps = list(
+                zip(
+                    head.logf[:keep].tolist(),
+                    head.log_mass[:keep].tolist(),
+                    head.entropy[:keep].tolist(),
+                    strict=True,
+                )
+            )
+        self.tokens: Tokens = self.prefix.tokens
 
     def take(self, problem: Problem, law: StepLaw) -> None:
         mass = law.log_mass
@@ -110,7 +127,10 @@ def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int]:
         paths = masked_paths(problem, [(None, 0)] * len(missing), seed, [(i, attempt) for i in missing])
         out.update((i, path) for i, path in zip(missing, paths, strict=True) if path is not None)
     if len(out) < n:
-        raise SamplingError(f"local masking ran into a dead end {ATTEMPTS} times; use a larger max_tokens or less truncation (top_p, top_k)")
+        raise SamplingError(
+            f"local masking ran into a dead end {ATTEMPTS} times; "
+            "use a larger max_tokens or less truncation (top_p, top_k)"
+        )
     return [out[i] for i in range(n)], tried
 
 
@@ -123,11 +143,12 @@ class Masked(AlignedSampler):
         paths, tried = first_paths(problem, n, fresh_seed() if seed is None else seed)
         scores = problem.log_potential([path.tokens for path in paths])
         weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
-        draws = [problem.draw(path.tokens, path.log_measure, weight) for path, weight in zip(paths, weights, strict=True)]
+        draws = [
+            problem.draw(path.tokens, path.log_measure, weight)
+            for path, weight in zip(paths, weights, strict=True)
+        ]
         estimates = np.array(weights + [-math.inf] * (tried - n))
         sample = Sample(draws, problem.target, log_z=LogZ.mean(estimates), counts=problem.counts() - before)
         sample.counts.attempts = tried
         sample.counts.tokens = sum(len(draw.tokens) + 1 for draw in draws)
         return sample
-
-

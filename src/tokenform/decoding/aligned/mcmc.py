@@ -1,14 +1,17 @@
 """Markov chain Monte Carlo over accepted texts, with local masking as the proposal.
 
-A chain starts from a locally masked text x.  A step cuts x at a position i, writes a new suffix by local masking, and moves
-to the result y with probability min(1, π(y)·q(x|y) / (π(x)·q(y|x))), where
+A chain starts from a locally masked text x.  A step cuts x at a position i, writes a new suffix by local
+masking, and moves to the result y with probability min(1, π(y)·q(x|y) / (π(x)·q(y|x))), where
     q(y|x) = Σ_{i ≤ common prefix of x and y} cut_x(i)·Π_{j ≥ i} q_local(y_j | y_<j).
-All texts of L are reachable (cut 0), so the chain converges to the target, and each step brings the law closer.
-Source: arXiv 2506.05754.  Cuts: "restart" always 0, where the ratio is that of importance weights, min(1, w_y/w_x);
-"uniform" any position; "priority" ∝ ε + entropy of the masked law there, so that suffixes are rewritten where there
-was a choice.  Every accepted step leaves a valid text; a suffix that runs into a dead end is a rejected move.
+All texts of L are reachable (cut 0), so the chain converges to the target, and each step brings the law
+closer.
+Source: arXiv 2506.05754.  Cuts: "restart" always 0, where the ratio is that of importance weights, min(1,
+w_y/w_x); "uniform" any position; "priority" ∝ ε + entropy of the masked law there, so that suffixes are
+rewritten where there was a choice.  Every accepted step leaves a valid text; a suffix that runs into a dead
+end is a rejected move.
 
-Invariant: cut_x depends on x alone, so the reverse probability can be computed.  A draw is a chain of its own.
+Invariant: cut_x depends on x alone, so the reverse probability can be computed.  A draw is a chain of its
+own.
 Cost: `steps` + 1 texts a draw, chains of one call in lockstep.
 """
 
@@ -74,8 +77,13 @@ class MCMC(AlignedSampler):
                     paths[chain], scores[chain] = path, score
                     accepted += 1
         draws = [problem.draw(path.tokens, path.log_measure) for path in paths]
-        sample = Sample(draws, problem.target, log_z=LogZ.mean(np.array(estimates)), counts=problem.counts() - before)
-        sample.counts.attempts, sample.counts.tokens = tried + n * self.steps, sum(len(path.logf) for path in paths)
+        sample = Sample(
+            draws, problem.target, log_z=LogZ.mean(np.array(estimates)), counts=problem.counts() - before
+        )
+        sample.counts.attempts, sample.counts.tokens = (
+            tried + n * self.steps,
+            sum(len(path.logf) for path in paths),
+        )
         return sample
 
     def _cut_law(self, path: Path) -> Float:

@@ -1,7 +1,7 @@
 """Soft constraints: log-scores of texts (reward models, critics, n-gram scores) as a factor of the target.
 
-Invariant: only `complete` enters the target; `prefix` is a twist that steers particles and is divided out when the
-text ends.  With `complete=None` the potential is a pure twist: the target stays what it was.
+Invariant: only `complete` enters the target; `prefix` is a twist that steers particles and is divided out
+when the text ends.  With `complete=None` the potential is a pure twist: the target stays what it was.
 """
 
 from __future__ import annotations
@@ -56,14 +56,18 @@ class Score:
     def complete(self, texts: Sequence[bytes]) -> Float:
         out = self._scores(self._complete, texts, "complete score")
         if self.log_bound is not None and len(out) and out.max() > self.log_bound + 1e-12:
-            raise PredicateError(f"the complete score returned {out.max():g}, above its log_bound {self.log_bound:g}")
+            raise PredicateError(
+                f"the complete score returned {out.max():g}, above its log_bound {self.log_bound:g}"
+            )
         return out
 
     def _scores(self, function: Callable[[Any], Any] | None, texts: Sequence[bytes], role: str) -> Float:
         if function is None or not texts:
             return np.zeros(len(texts))
         items = [split_characters(text)[0] or "" for text in texts] if self.on == "text" else list(texts)
-        answers = np.array([_number(a, role) for a in call_all(function, items, self.batch, role)], dtype=np.float64)
+        answers = np.array(
+            [_number(a, role) for a in call_all(function, items, self.batch, role)], dtype=np.float64
+        )
         return answers
 
 

@@ -1,13 +1,15 @@
 """Python predicates on prefixes and complete texts as a constraint: type checkers, backreferences, simulators.
 
-Invariants: a predicate sees whole UTF-8 characters only, unless it asked for bytes or tokens; a token that leaves
-half a character is judged by the text before it and by whether the half can become a character.  The same
-text is asked about once (per cache).  A state is the text itself, so tokenisations of one text share verdicts.
+Invariants: a predicate sees whole UTF-8 characters only, unless it asked for bytes or tokens; a token that
+leaves half a character is judged by the text before it and by whether the half can become a character.  The
+same text is asked about once (per cache).  A state is the text itself, so tokenisations of one text share
+verdicts.
 
 The prefix predicate must not refuse a prefix of an accepted text: it may accept too much, never too little.
 
-Complexity: one predicate call for each new (state, token) that a sampler checks; `batch=True` hands all of them
-over in one list.  Rejected: asking the complete predicate about each prefix, which is wrong for most languages.
+Complexity: one predicate call for each new (state, token) that a sampler checks; `batch=True` hands all of
+them over in one list.  Rejected: asking the complete predicate about each prefix, which is wrong for most
+languages.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -71,7 +73,11 @@ class Predicate:
         self._prefix = _Judge(prefix, batch, cache, "prefix")
         self._complete = _Judge(complete if complete is not None else prefix, batch, cache, "complete")
         barred = {*eos, *excluded}
-        usable = [t for t, spelled in enumerate(token_bytes) if t not in barred and (on == "tokens" or len(spelled) > 0)]
+        usable = [
+            t
+            for t, spelled in enumerate(token_bytes)
+            if t not in barred and (on == "tokens" or len(spelled) > 0)
+        ]
         self._content: Ids = np.array(usable, dtype=np.int64)
         names = [getattr(f, "__qualname__", repr(type(f))) for f in (prefix, complete)]
         self.fingerprint = name if name is not None else f"predicate({', '.join(names)}, on={on})"
@@ -82,13 +88,17 @@ class Predicate:
         return self._prefix.calls + self._complete.calls
 
     def advance(self, state: State, token: int) -> State:
-        return (*state, token) if isinstance(state, tuple) else bytes(state) + self.token_bytes[token]  # type: ignore[arg-type]
+        if isinstance(state, tuple):
+            return (*state, token)
+        return cast(bytes, state) + self.token_bytes[token]
 
     def candidates(self, states: Sequence[State]) -> list[Ids]:
         return [self._content] * len(states)
 
     def check(self, states: Sequence[State], tokens: Sequence[int]) -> Bools:
-        return self._judge(self._prefix, [self.advance(s, t) for s, t in zip(states, tokens, strict=True)], whole=False)
+        return self._judge(
+            self._prefix, [self.advance(s, t) for s, t in zip(states, tokens, strict=True)], whole=False
+        )
 
     def accepts(self, states: Sequence[State]) -> Bools:
         return self._judge(self._complete, list(states), whole=True)
@@ -102,7 +112,7 @@ class Predicate:
         out = np.zeros(len(states), dtype=np.bool_)
         texts: dict[int, str] = {}
         for i, state in enumerate(states):
-            text, rest = split_characters(bytes(state))  # type: ignore[arg-type]
+            text, rest = split_characters(cast(bytes, state))
             if text is not None and not (whole and rest):
                 texts[i] = text
         if texts:
@@ -123,7 +133,9 @@ class _Judge:
             return np.ones(len(items), dtype=np.bool_)
         fresh = [item for item in dict.fromkeys(items) if item not in self._known]
         verdicts = dict(zip(fresh, self._ask(fresh), strict=True)) if fresh else {}
-        out = np.array([verdicts[item] if item in verdicts else self._known[item] for item in items], dtype=np.bool_)
+        out = np.array(
+            [verdicts[item] if item in verdicts else self._known[item] for item in items], dtype=np.bool_
+        )
         self._known.update(verdicts)
         while len(self._known) > self.limit:
             self._known.popitem(last=False)
@@ -131,11 +143,16 @@ class _Judge:
 
     def _ask(self, items: list[Any]) -> list[bool]:
         self.calls += len(items)
-        return [self._verdict(item, answer) for item, answer in zip(items, call_all(self.function, items, self.batch, self.role), strict=True)]
+        return [
+            self._verdict(item, answer)
+            for item, answer in zip(items, call_all(self.function, items, self.batch, self.role), strict=True)
+        ]
 
     def _verdict(self, item: Any, answer: Any) -> bool:
         if not isinstance(answer, (bool, np.bool_)):
-            raise PredicateError(f"the {self.role} predicate returned {answer!r} for {item!r}; it must return True or False")
+            raise PredicateError(
+                f"the {self.role} predicate returned {answer!r} for {item!r}; it must return True or False"
+            )
         return bool(answer)
 
 
@@ -167,7 +184,7 @@ def _await_all(awaitables: list[Any]) -> list[Any]:
     def work() -> None:
         try:
             box.append(asyncio.run(gather()))
-        except BaseException as error:  # noqa: BLE001 - handed to the calling thread
+        except BaseException as error:
             box.append(error)
 
     thread = threading.Thread(target=work)

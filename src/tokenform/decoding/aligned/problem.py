@@ -1,18 +1,18 @@
 """One sampling problem: a model, a prompt, transforms, a constraint and a budget, as the samplers see it.
 
-Purpose: everything that all samplers need and none should redo: the measure f(a|u) of a step, folded EOS ids, the
-budget, caching and chunking of model calls, fast-forwarding over forced tokens.
+Purpose: everything that all samplers need and none should redo: the measure f(a|u) of a step, folded EOS ids,
+the budget, caching and chunking of model calls, fast-forwarding over forced tokens.
 
 The target is  π(x) ∝ f(x)·Φ(x)·1[x ∈ L, |x| ≤ T]  over *token sequences* x:
-  f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the law after temperature and truncation; all EOS ids count
-  as one ending, so p(EOS|u) is their sum; Φ = `potential`; T = `max_tokens`, EOS excluded.
+  f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the law after temperature and truncation; all EOS
+  ids count as one ending, so p(EOS|u) is their sum; Φ = `potential`; T = `max_tokens`, EOS excluded.
 String-level targets (one, canonical tokenisation a text) are the same with `Canonical` among the constraints.
 
 Invariants: a law depends on (prefix tokens) alone, never on batch, chunk or order; the ids that the distance
 bound removes are ones that no accepted text of at most T tokens can go through, so the target is untouched.
 
-Rejected: letting forced tokens skip the model.  They must still multiply f, or weights are wrong; fast-forward only
-asks for their laws in the call that computes the law before them.
+Rejected: letting forced tokens skip the model.  They must still multiply f, or weights are wrong;
+fast-forward only asks for their laws in the call that computes the law before them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tokenform.decoding.aligned.protocols import Bools, Constraint, Float, Ids, LanguageModel, Potential, State, Tokens
+from tokenform.decoding.aligned.protocols import (
+    Bools,
+    Constraint,
+    Float,
+    Ids,
+    LanguageModel,
+    Potential,
+    State,
+    Tokens,
+)
 from tokenform.decoding.aligned.results import Counts, Draw
 from tokenform.decoding.aligned.streams import log_sum
 from tokenform.decoding.aligned.transforms import Transforms
@@ -89,7 +98,9 @@ class Problem:
     def __post_init__(self) -> None:
         self.prompt = tuple(int(token) for token in self.prompt)
         if self.max_tokens is not None and self.max_tokens < 0:
-            raise OptionError(f"max_tokens is {self.max_tokens}; it must be at least 0, or None for no budget")
+            raise OptionError(
+                f"max_tokens is {self.max_tokens}; it must be at least 0, or None for no budget"
+            )
         if not self.power > 0:
             raise OptionError(f"power is {self.power}; it must be above 0")
         if not self.model.eos:
@@ -100,7 +111,7 @@ class Problem:
         self._masks: OrderedDict[State, Ids] = OrderedDict()
         self._everything: tuple[Ids, Ids] | None = None
 
-    # ---- prefixes -------------------------------------------------------------------------------------------
+    # ---- prefixes --------------------------------------------------------------------------------
 
     def root(self) -> Prefix:
         """The empty prefix."""
@@ -110,7 +121,7 @@ class Problem:
         """The prefix with one more token, which must be allowed and not EOS."""
         return Prefix((*prefix.tokens, int(token)), self.constraint.advance(prefix.state, int(token)))
 
-    # ---- the model's side -----------------------------------------------------------------------------------
+    # ---- the model's side ------------------------------------------------------------------------
 
     def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
         """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf."""
@@ -127,7 +138,9 @@ class Problem:
         chunk = self.batch_size or max(len(missing), 1)
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
-            logp = self._fold(np.array(self.model.logprobs([self.prompt + tokens for tokens in part]), dtype=np.float64))
+            logp = self._fold(
+                np.array(self.model.logprobs([self.prompt + tokens for tokens in part]), dtype=np.float64)
+            )
             fresh.update(zip(part, self.power * logp if self.power != 1.0 else logp, strict=True))
         out = []
         for prefix in prefixes:
@@ -163,7 +176,7 @@ class Problem:
             chain.append(prefix.tokens)
         return chain
 
-    # ---- the constraint's side ------------------------------------------------------------------------------
+    # ---- the constraint's side -------------------------------------------------------------------
 
     def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
         """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
@@ -174,7 +187,10 @@ class Problem:
         everything = self._candidate_ids(prefixes)
         if self.constraint.exact:
             return everything
-        return [ids[self.check([prefix] * len(ids), ids)] for prefix, ids in zip(prefixes, everything, strict=True)]
+        return [
+            ids[self.check([prefix] * len(ids), ids)]
+            for prefix, ids in zip(prefixes, everything, strict=True)
+        ]
 
     def check(self, prefixes: Sequence[Prefix], tokens: Sequence[int] | Ids) -> Bools:
         """Whether each token, EOS included, may follow its prefix within the budget."""
@@ -183,9 +199,15 @@ class Problem:
         out = np.zeros(len(ids), dtype=np.bool_)
         if ending.any():
             out[ending] = self.constraint.accepts([prefixes[i].state for i in np.flatnonzero(ending)])
-        within = [i for i in np.flatnonzero(~ending) if self.max_tokens is None or len(prefixes[i].tokens) < self.max_tokens]
+        within = [
+            i
+            for i in np.flatnonzero(~ending)
+            if self.max_tokens is None or len(prefixes[i].tokens) < self.max_tokens
+        ]
         if within:
-            out[within] = self.constraint.check([prefixes[i].state for i in within], [int(ids[i]) for i in within])
+            out[within] = self.constraint.check(
+                [prefixes[i].state for i in within], [int(ids[i]) for i in within]
+            )
         return out
 
     def laws(self, prefixes: Sequence[Prefix], *, masked: bool = True) -> list[StepLaw]:
@@ -216,9 +238,13 @@ class Problem:
         if missing:
             states = list(missing)
             # a predicate's verdict on ending costs a call, so there EOS stays a candidate until it is checked
-            ends = self.constraint.accepts(states) if self.constraint.exact else np.ones(len(states), np.bool_)
+            ends = (
+                self.constraint.accepts(states) if self.constraint.exact else np.ones(len(states), np.bool_)
+            )
             for state, ids, end in zip(states, self.constraint.candidates(states), ends, strict=True):
-                sets[state] = self._masks[state] = self._with_eos(ids) if end else np.asarray(ids, dtype=np.int64)
+                sets[state] = self._masks[state] = (
+                    self._with_eos(ids) if end else np.asarray(ids, dtype=np.int64)
+                )
             while len(self._masks) > MASKS_KEPT:
                 self._masks.popitem(last=False)
         return [self._within_budget(prefix, sets[prefix.state]) for prefix in prefixes]
@@ -226,26 +252,32 @@ class Problem:
     def _with_eos(self, ids: Ids) -> Ids:
         # predicates hand out one and the same array for every state: copy it once
         if self._everything is None or self._everything[0] is not ids:
-            widened = np.insert(np.asarray(ids, dtype=np.int64), int(np.searchsorted(ids, self.eos)), self.eos)
+            widened = np.insert(
+                np.asarray(ids, dtype=np.int64), int(np.searchsorted(ids, self.eos)), self.eos
+            )
             if self.constraint.exact:
                 return widened
             self._everything = (ids, widened)
         return self._everything[1]
 
     def _within_budget(self, prefix: Prefix, ids: Ids) -> Ids:
-        """The ids through which a text of at most T tokens may still be reached (all of those, perhaps more)."""
+        """The ids through which a text of at most T tokens may still be reached (all of those, perhaps
+        more).
+        """
         if self.max_tokens is None:
             return ids
         room, least = self.max_tokens - len(prefix.tokens), self.constraint.distance(prefix.state)
         if room <= 0 or least > room:
             return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
-        if not self.constraint.exact or room > least + (SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK):
+        if not self.constraint.exact or room > least + (
+            SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK
+        ):
             return ids
         advance, distance = self.constraint.advance, self.constraint.distance
         keep = [token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()]
         return ids[np.array(keep, dtype=np.bool_)]
 
-    # ---- finished texts -------------------------------------------------------------------------------------
+    # ---- finished texts --------------------------------------------------------------------------
 
     def bytes_of(self, tokens: Tokens) -> bytes:
         """The bytes of a token sequence."""
@@ -260,7 +292,9 @@ class Problem:
         """log Φ of finished texts, zeros without a potential."""
         if self.potential is None:
             return np.zeros(len(finished))
-        return np.asarray(self.potential.complete([self.bytes_of(tokens) for tokens in finished]), dtype=np.float64)
+        return np.asarray(
+            self.potential.complete([self.bytes_of(tokens) for tokens in finished]), dtype=np.float64
+        )
 
     def counts(self) -> Counts:
         """The present readings of the model's and the constraint's counters."""
@@ -278,7 +312,14 @@ class Problem:
     def fingerprint(self) -> str:
         """Names (model, prompt, transforms, grammar, budget, power): what learned tries depend on."""
         t = self.transforms
-        parts = [getattr(self.model, "fingerprint", type(self.model).__name__), self.model.vocab_size, list(self.model.eos),
-                 list(self.prompt), self.max_tokens, self.power, [t.temperature, t.top_k, t.top_p, t.min_p],
-                 self.constraint.fingerprint]  # fmt: skip
+        parts = [
+            getattr(self.model, "fingerprint", type(self.model).__name__),
+            self.model.vocab_size,
+            list(self.model.eos),
+            list(self.prompt),
+            self.max_tokens,
+            self.power,
+            [t.temperature, t.top_k, t.top_p, t.min_p],
+            self.constraint.fingerprint,
+        ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """The intersection of constraints: a grammar's masks and a predicate's verdicts together.
 
-Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only about
-tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product of live
-automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
+Invariants: accepted = accepted by all.  Exact factors give the candidates, so that a predicate is asked only
+about tokens that every mask lets through; `exact` holds if it holds for all factors - but even then a product
+of live automata may have dead ends, and `distance` (the largest of the factors') is only a lower bound.
 Rejected: asking factors in parallel; the cheap ones first saves nearly all calls of the dear ones.
 """
 
@@ -25,7 +25,9 @@ class Product:
             raise OptionError("a product needs at least one constraint")
         sizes = {len(factor.token_bytes) for factor in factors}
         if len(sizes) > 1:
-            raise OptionError(f"the factors of a product have vocabularies of different sizes: {sorted(sizes)}")
+            raise OptionError(
+                f"the factors of a product have vocabularies of different sizes: {sorted(sizes)}"
+            )
         self.factors = tuple(sorted(factors, key=lambda factor: not factor.exact))
         self.exact = all(factor.exact for factor in factors)
         self.start: State = tuple(factor.start for factor in self.factors)
@@ -38,7 +40,9 @@ class Product:
         return sum(factor.evaluations for factor in self.factors)
 
     def advance(self, state: State, token: int) -> State:
-        return tuple(factor.advance(part, token) for factor, part in zip(self.factors, _parts(state), strict=True))
+        return tuple(
+            factor.advance(part, token) for factor, part in zip(self.factors, _parts(state), strict=True)
+        )
 
     def candidates(self, states: Sequence[State]) -> list[Ids]:
         columns = list(zip(*map(_parts, states), strict=True))
@@ -50,7 +54,9 @@ class Product:
             [_parts(states[row])[i] for row in rows], [tokens[row] for row in rows]))  # fmt: skip
 
     def accepts(self, states: Sequence[State]) -> Bools:
-        return self._narrow(len(states), lambda i, rows: self.factors[i].accepts([_parts(states[row])[i] for row in rows]))
+        return self._narrow(
+            len(states), lambda i, rows: self.factors[i].accepts([_parts(states[row])[i] for row in rows])
+        )
 
     def distance(self, state: State) -> int:
         return max(factor.distance(part) for factor, part in zip(self.factors, _parts(state), strict=True))

@@ -1,9 +1,9 @@
 """How a particle takes its next token, and what that multiplies its weight by.
 
-`MaskWeights`: draw from f restricted to the mask; the weight is its mass Z_u, exact and free where there is a mask.
-`RejectionWeights`: draw by adaptive weighted rejection; the weight is an unbiased estimate of Z_u.  For predicates.
-With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the trie, where
-θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
+`MaskWeights`: draw from f restricted to the mask; the weight is its mass Z_u, exact and free where there is a
+mask. `RejectionWeights`: draw by adaptive weighted rejection; the weight is an unbiased estimate of Z_u. For
+predicates. With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the
+trie, where θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
 
 Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
 Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for the race and a few tests.
@@ -53,7 +53,14 @@ class Table(NamedTuple):
 class Proposal(Protocol):
     """One step of a batch of particles."""
 
-    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+    def moves(
+        self,
+        problem: Problem,
+        prefixes: Sequence[Prefix],
+        places: Sequence[Address],
+        seed: int,
+        twist: Trie | None,
+    ) -> list[Move]:
         """A move for each prefix."""
         ...
 
@@ -62,7 +69,14 @@ class Proposal(Protocol):
 class MaskWeights:
     """See the module's header."""
 
-    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+    def moves(
+        self,
+        problem: Problem,
+        prefixes: Sequence[Prefix],
+        places: Sequence[Address],
+        seed: int,
+        twist: Trie | None,
+    ) -> list[Move]:
         tables = _tables(problem, prefixes, twist, masked=True)
         sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
         out = []
@@ -91,7 +105,14 @@ class RejectionWeights:
     accepts: int = 2
     always: bool = False
 
-    def moves(self, problem: Problem, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int, twist: Trie | None) -> list[Move]:
+    def moves(
+        self,
+        problem: Problem,
+        prefixes: Sequence[Prefix],
+        places: Sequence[Address],
+        seed: int,
+        twist: Trie | None,
+    ) -> list[Move]:
         if problem.constraint.exact and not self.always:
             return MaskWeights().moves(problem, prefixes, places, seed, twist)
         make = estimator(self.method, self.accepts)
@@ -101,7 +122,10 @@ class RejectionWeights:
             groups.setdefault((place.run, prefix.tokens), []).append(i)
         members = list(groups.values())
         rows = [tables[tokens] for _, tokens in groups]
-        steps = [in_turn(make, row.weights, [self._stream(seed, places[i]) for i in part]) for row, part in zip(rows, members, strict=True)]
+        steps = [
+            in_turn(make, row.weights, [self._stream(seed, places[i]) for i in part])
+            for row, part in zip(rows, members, strict=True)
+        ]
 
         def test(which: list[int], indices: list[int]) -> list[bool]:
             tokens = [int(rows[g].ids[index]) for g, index in zip(which, indices, strict=True)]
@@ -111,8 +135,11 @@ class RejectionWeights:
         for row, part, outcomes in zip(rows, members, run_steps(steps, test), strict=True):
             for i, outcome in zip(part, outcomes, strict=True):
                 index = outcome.index
-                moves[i] = Move(None, -math.inf, -math.inf) if index is None else Move(
-                    int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))  # fmt: skip
+                moves[i] = (
+                    Move(None, -math.inf, -math.inf)
+                    if index is None
+                    else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
+                )
         return [moves[i] for i in range(len(prefixes))]
 
     @staticmethod
@@ -121,10 +148,11 @@ class RejectionWeights:
 
 
 def _uniforms(seed: int, prefixes: Sequence[Prefix], places: Sequence[Address]) -> list[float]:
-    """One number a place.  Particles of a run that stand at the same prefix get evenly spaced ones, frac(u + j/m).
+    """One number a place.  Particles of a run that stand at the same prefix get evenly spaced ones, frac(u +
+    j/m).
 
-    Each of the m numbers is uniform by itself, so weights stay proper; together they spread over the law as systematic
-    resampling does, and N particles at the root are no longer N independent guesses.
+    Each of the m numbers is uniform by itself, so weights stay proper; together they spread over the law as
+    systematic resampling does, and N particles at the root are no longer N independent guesses.
     """
     widest: dict[tuple[int, int], int] = {}
     groups: dict[tuple[int, int, Tokens], list[int]] = {}
@@ -141,10 +169,20 @@ def _uniforms(seed: int, prefixes: Sequence[Prefix], places: Sequence[Address]) 
     return out
 
 
-def _tables(problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, *, masked: bool, everything: bool = False) -> dict[Tokens, Table]:
+def _tables(
+    problem: Problem,
+    prefixes: Sequence[Prefix],
+    twist: Trie | None,
+    *,
+    masked: bool,
+    everything: bool = False,
+) -> dict[Tokens, Table]:
     unique = list({prefix.tokens: prefix for prefix in prefixes}.values())
     laws = problem.full_laws(unique) if everything else problem.laws(unique, masked=masked)
-    return {prefix.tokens: _twisted(prefix, law.ids, law.logf, twist) for prefix, law in zip(unique, laws, strict=True)}
+    return {
+        prefix.tokens: _twisted(prefix, law.ids, law.logf, twist)
+        for prefix, law in zip(unique, laws, strict=True)
+    }
 
 
 def _twisted(prefix: Prefix, ids: Ids, logf: Float, twist: Trie | None) -> Table:

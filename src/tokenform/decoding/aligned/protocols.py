@@ -7,8 +7,8 @@ Python predicate behind `Constraint`.
 Invariants: every call is a pure function of its arguments (caches and counters aside), and a batched call
 equals the single calls.  States are hashable values; `advance` returns a new one.
 
-Rejected: one "potential" type that scores tokens for everything (model, mask and critic alike).  Masks and laws
-then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
+Rejected: one "potential" type that scores tokens for everything (model, mask and critic alike).  Masks and
+laws then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Constraint(Protocol):
     """A set L of texts, seen through prefixes of tokens.
 
     Attributes:
-        exact: True if `candidates` and `accepts` are cheap and exact (an automaton).  False if a candidate still
-            has to pass `check` (a predicate).
+        exact: True if `candidates` and `accepts` are cheap and exact (an automaton).  False if a candidate
+            still has to pass `check` (a predicate).
         start: the state of the empty text.
         token_bytes: the bytes of every token id.
         evaluations: how often the constraint was evaluated so far (masks of new states, or predicate calls).

@@ -1,23 +1,26 @@
-"""One step by rejection: draw a ∝ f restricted to the valid tokens, testing few of them, and estimate their mass.
+"""One step by rejection: draw a ∝ f restricted to the valid tokens, testing few of them, and estimate their
+mass.
 
-Given weights w over candidate tokens and a test of validity, let Z = Σ_valid w.  Each estimator returns (x, Ẑ) with
-E[Ẑ·1(x = a)] = w(a) for every valid a, so Ẑ is a proper importance weight (Lipkin et al., "Fast controlled generation
-from language models with adaptive weighted rejection sampling", 2025):
+Given weights w over candidate tokens and a test of validity, let Z = Σ_valid w.  Each estimator returns (x,
+Ẑ) with E[Ẑ·1(x = a)] = w(a) for every valid a, so Ẑ is a proper importance weight (Lipkin et al., "Fast
+controlled generation from language models with adaptive weighted rejection sampling", 2025):
 
-  two loops   sample without replacement until a token x is valid (n0 rejects, their mass taken out), then once more
-              over the rest, x included (n1 rejects):  Ẑ = remaining mass after the first loop / (n0 + n1 + 1)
-  recursive   after x test just the next token of the same order:  Ẑ = remaining mass if it is valid or there is
-              none, else w(x)
+  two loops   sample without replacement until a token x is valid (n0 rejects, their mass taken out), then
+              once more over the rest, x included (n1 rejects):  Ẑ = remaining mass after the first loop /
+              (n0 + n1 + 1)
+  recursive   after x test just the next token of the same order:  Ẑ = remaining mass if it is valid or there
+              is none, else w(x)
   geometric   sampling *with* replacement until m tokens are valid, the hits on known rejects only counted
-              (a geometric number of them before each draw):  Ẑ = W·min(m - 1, accepts)/(accepts + rejects - 1)
+              (a geometric number of them before each draw):  Ẑ = W·min(m - 1, accepts)/(accepts + rejects -
+              1)
 
 The order is that of exponential races, keys E_a/w(a), in logs and float64 (the same as Gumbel keys).  The
-remaining mass is summed over what remains, never computed as 1 - rejected: a valid mass of 1e-12 beside rejects
-of mass 1 would drown in the rounding of the difference.
+remaining mass is summed over what remains, never computed as 1 - rejected: a valid mass of 1e-12 beside
+rejects of mass 1 would drown in the rounding of the difference.
 
-Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z).
-Each estimator is a coroutine that yields the index to test and is sent the verdict, so that many particles test in
-one batch.  Rejected: testing a fixed number of tokens at a time for a single particle; most steps need two tests.
+Expected tests of the first loop: 1 + Σ_{invalid r} w_r/(w_r + Z). Each estimator is a coroutine that yields
+the index to test and is sent the verdict, so that many particles test in one batch.  Rejected: testing a
+fixed number of tokens at a time for a single particle; most steps need two tests.
 """
 
 from __future__ import annotations
@@ -34,12 +37,16 @@ from tokenform.decoding.aligned.streams import log_sum
 from tokenform.errors import OptionError
 
 Estimator = Literal["two_loops", "recursive", "geometric"]
-FIRST_BLOCK = 32  # tokens whose order is worked out at first; more are sorted only if all of them are rejected
+FIRST_BLOCK = (
+    32  # tokens whose order is worked out at first; more are sorted only if all of them are rejected
+)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The drawn index (None if no token is valid), log Ẑ, the indices found invalid, and the number of tests."""
+    """The drawn index (None if no token is valid), log Ẑ, the indices found invalid, and the number of
+    tests.
+    """
 
     index: int | None
     log_mass: float
@@ -139,11 +146,15 @@ def estimator(name: Estimator, accepts: int = 2) -> Callable[[Float, np.random.G
     return two_loops if name == "two_loops" else recursive
 
 
-def in_turn(make: Callable[[Float, np.random.Generator], Step], log_weights: Float, generators: list[np.random.Generator]) -> Group:
+def in_turn(
+    make: Callable[[Float, np.random.Generator], Step],
+    log_weights: Float,
+    generators: list[np.random.Generator],
+) -> Group:
     """Several draws from one law, each without the tokens that the ones before found invalid.
 
-    What is known to be invalid adds nothing to Z, so each estimate stays unbiased given those before it, and the later ones
-    vary less.
+    What is known to be invalid adds nothing to Z, so each estimate stays unbiased given those before it, and
+    the later ones vary less.
     """
     outcomes = []
     for generator in generators:
@@ -153,8 +164,12 @@ def in_turn(make: Callable[[Float, np.random.Generator], Step], log_weights: Flo
     return outcomes
 
 
-def run_steps(steps: Sequence[Generator[int, bool, T]], test: Callable[[list[int], list[int]], list[bool]]) -> list[T]:
-    """Runs steps side by side.  `test(which steps, which index of each)` answers one round for all that still ask."""
+def run_steps(
+    steps: Sequence[Generator[int, bool, T]], test: Callable[[list[int], list[int]], list[bool]]
+) -> list[T]:
+    """Runs steps side by side.  `test(which steps, which index of each)` answers one round for all that
+    still ask.
+    """
     outcomes: dict[int, T] = {}
     asked: dict[int, int] = {}
 
@@ -194,7 +209,9 @@ def _remaining(log_weights: Float, rejected: list[int]) -> Float:
 
 
 def _phantoms(log_remaining: float, generator: np.random.Generator) -> float:
-    """Hits on known rejects before the next draw: Geom(q) - 1 with q = exp(log_remaining); by inversion, as a float."""
+    """Hits on known rejects before the next draw: Geom(q) - 1 with q = exp(log_remaining); by inversion, as
+    a float.
+    """
     uniform = generator.random()
     if log_remaining >= 0.0:
         return 0.0

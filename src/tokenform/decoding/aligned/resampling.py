@@ -1,8 +1,8 @@
 """Resampling: from weighted particles to equally weighted ones.
 
-Each method returns ancestors, int64 `[N]`, in which particle i appears N·w̄_i times on average (unbiased); they
-differ in variance: systematic ≤ stratified ≤ multinomial, residual ≤ multinomial (Douc, Cappé, Moulines 2005).
-Complexity O(N).  Invariant: a particle of weight zero is never an ancestor.
+Each method returns ancestors, int64 `[N]`, in which particle i appears N·w̄_i times on average (unbiased);
+they differ in variance: systematic ≤ stratified ≤ multinomial, residual ≤ multinomial (Douc, Cappé, Moulines
+2005). Complexity O(N).  Invariant: a particle of weight zero is never an ancestor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""What every aligned sampler returns: weighted draws, an estimate of log Z, counts and, where there is one, a certificate.
+"""What every aligned sampler returns: weighted draws, an estimate of log Z, counts and, where there is one, a
+certificate.
 
-Invariant: the draws are properly weighted.  With w = exp(log_weight), E[w·g(x)] = c·E_target[g(x)] for one constant
-c; where the sampler says that its draws are exact, every log_weight is 0.
+Invariant: the draws are properly weighted.  With w = exp(log_weight), E[w·g(x)] = c·E_target[g(x)] for one
+constant c; where the sampler says that its draws are exact, every log_weight is 0.
 
-Rejected: one result class for each sampler; the caller should be able to swap samplers without touching his code.
+Rejected: one result class for each sampler; the caller should be able to swap samplers without touching his
+code.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class LogZ:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Proven bounds: lower ≤ Z ≤ upper, and total variation between the sampler's law and the target ≤ distance.
+    """Proven bounds: lower ≤ Z ≤ upper, and total variation between the sampler's law and the target ≤
+    distance.
 
     Attributes:
         log_lower: log of the mass of the accepted texts that are known.
@@ -84,7 +87,9 @@ class Certificate:
 
 
 def sharper(estimate: LogZ, bounds: Certificate) -> LogZ:
-    """The estimate kept inside proven bounds; their midpoint, with half their width as error, where that is tighter."""
+    """The estimate kept inside proven bounds; their midpoint, with half their width as error, where that is
+    tighter.
+    """
     half = (bounds.log_upper - bounds.log_lower) / 2
     if half < estimate.error:
         return LogZ(bounds.log_lower + half, half, estimate.runs)

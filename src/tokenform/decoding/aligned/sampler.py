@@ -1,7 +1,8 @@
 """The shape that all aligned samplers share.
 
-A sampler is a frozen bundle of options; what it learns lives in objects of its own (`Trie`), keyed by the problem.
-`sample(problem, n, seed)` is the whole interface; `bind` makes the problem from what a generator has at hand.
+A sampler is a frozen bundle of options; what it learns lives in objects of its own (`Trie`), keyed by the
+problem. `sample(problem, n, seed)` is the whole interface; `bind` makes the problem from what a generator has
+at hand.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class AlignedSampler(ABC):
         if batch_size is not None and batch_size < 1:
             raise OptionError(f"batch_size is {batch_size}; it must be at least 1, or None for no bound")
         if potential is not None and not self.takes_potential:
-            raise OptionError(f"{type(self).__name__} can't take a potential; use SMC, MCMC or CARS with a bounded one")
+            raise OptionError(
+                f"{type(self).__name__} can't take a potential; use SMC, MCMC or CARS with a bounded one"
+            )
         self.power, self.potential = power, potential
         self.batch_size, self.fast_forward = batch_size, fast_forward
 

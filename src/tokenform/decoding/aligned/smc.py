@@ -1,14 +1,16 @@
 """Sequential Monte Carlo: particles that carry weights, with resampling when the weights degenerate.
 
-Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic Φ(prefix) or a
-twist enters as a provisional factor that the next step divides out again, and the complete text's Φ takes its
-place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.  The mean weight Ẑ of a
-run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is properly weighted
-(Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
+Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic
+Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
+text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
+The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
+properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
-Invariants: a run depends on (seed, run, step, slot) alone, so batch sizes and the number of runs don't matter; finished
-particles stay and are resampled with the rest; a run whose weights are all zero counts as Ẑ = 0.
-Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with weights.
+Invariants: a run depends on (seed, run, step, slot) alone, so batch sizes and the number of runs don't
+matter; finished particles stay and are resampled with the rest; a run whose weights are all zero counts as Ẑ
+= 0.
+Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with
+weights.
 Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
 """
 
@@ -92,10 +94,11 @@ class SMC(AlignedSampler):
         particles: N.
         threshold: τ in [0, 1]: resample when the effective size is below τN; 0 never (importance sampling).
         resampling: "multinomial", "stratified", "systematic" or "residual".
-        weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks where
-            the constraint has them, else rejection.
+        weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks
+            where the constraint has them, else rejection.
         estimator, accepts: of the rejection step; "two_loops", "recursive" or "geometric" with m accepts.
-        twist: a `Trie` learned by ASAp or CARS, or a potential whose `prefix` scores steer (its `complete` is not used).
+        twist: a `Trie` learned by ASAp or CARS, or a potential whose `prefix` scores steer (its `complete`
+            is not used).
         until_error: go on with further runs until the error of log Z is at most this, or `max_runs` are done.
         max_attempts: runs tried for one draw before SamplingError.
     """
@@ -128,7 +131,9 @@ class SMC(AlignedSampler):
             raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
         self.particles_per_run, self.threshold, self.resampling = particles, threshold, resampling
         self.proposal: Proposal = (
-            MaskWeights() if weights == "mask" else RejectionWeights(estimator, accepts, always=weights == "rejection")
+            MaskWeights()
+            if weights == "mask"
+            else RejectionWeights(estimator, accepts, always=weights == "rejection")
         )
         self.trie = twist if isinstance(twist, Trie) else None
         self.twist = None if isinstance(twist, Trie) else twist
@@ -139,13 +144,23 @@ class SMC(AlignedSampler):
         seed = fresh_seed() if seed is None else seed
         before = problem.counts()
         runs, chosen = self._chosen_runs(problem, n, seed)
-        while self.until_error is not None and len(runs) < self.max_runs and LogZ.mean(_estimates(runs)).error > self.until_error:
-            runs += self._runs(problem, [_run_number(n + len(runs) + i, 0) for i in range(max(len(runs) // 2, 8))], seed)
+        while (
+            self.until_error is not None
+            and len(runs) < self.max_runs
+            and LogZ.mean(_estimates(runs)).error > self.until_error
+        ):
+            runs += self._runs(
+                problem, [_run_number(n + len(runs) + i, 0) for i in range(max(len(runs) // 2, 8))], seed
+            )
         draws = []
         for population in chosen:
             slot = pick(population.log_weights, stream(seed, Purpose.SELECTION, population.run).random())
-            draws.append(problem.draw(population.prefixes[slot].tokens, float(population.logf[slot]), population.log_z))
-        sample = Sample(draws, problem.target, log_z=LogZ.mean(_estimates(runs)), counts=problem.counts() - before)
+            draws.append(
+                problem.draw(population.prefixes[slot].tokens, float(population.logf[slot]), population.log_z)
+            )
+        sample = Sample(
+            draws, problem.target, log_z=LogZ.mean(_estimates(runs)), counts=problem.counts() - before
+        )
         sample.counts.attempts = len(runs)
         return _tally(sample, runs)
 
@@ -155,9 +170,16 @@ class SMC(AlignedSampler):
         before = problem.counts()
         population = self._runs(problem, [_run_number(run, 0)], seed)[0]
         alive = np.flatnonzero(population.log_weights > -np.inf).tolist()
-        draws = [problem.draw(population.prefixes[i].tokens, float(population.logf[i]), float(population.log_weights[i])) for i in alive]
+        draws = [
+            problem.draw(
+                population.prefixes[i].tokens, float(population.logf[i]), float(population.log_weights[i])
+            )
+            for i in alive
+        ]
         log_z = LogZ(population.log_z, math.inf, 1)
-        return _tally(Sample(draws, problem.target, log_z=log_z, counts=problem.counts() - before), [population])
+        return _tally(
+            Sample(draws, problem.target, log_z=log_z, counts=problem.counts() - before), [population]
+        )
 
     def _chosen_runs(self, problem: Problem, n: int, seed: int) -> tuple[list[Population], list[Population]]:
         """All runs made for n draws, and for each draw its first run that did not die out."""
@@ -169,11 +191,15 @@ class SMC(AlignedSampler):
                 break
             fresh = self._runs(problem, [_run_number(i, attempt) for i in missing], seed)
             runs += fresh
-            chosen.update((i, population) for i, population in zip(missing, fresh, strict=True) if population.log_z > -math.inf)
+            chosen.update(
+                (i, population)
+                for i, population in zip(missing, fresh, strict=True)
+                if population.log_z > -math.inf
+            )
         if len(chosen) < n:
             raise SamplingError(
-                f"all {self.max_attempts} runs of {self.particles_per_run} particles died out: the model gives the constraint "
-                "too little mass; use more particles, a larger max_tokens, or less truncation (top_p, top_k)"
+                f"all {self.max_attempts} runs of {self.particles_per_run} particles died out: "
+                "the model gives the constraint too little mass; use more particles, a larger max_tokens, or less truncation (top_p, top_k)"
             )
         return runs, [chosen[i] for i in range(n)]
 
@@ -183,7 +209,10 @@ class SMC(AlignedSampler):
         together = max(1, AT_ONCE // self.particles_per_run)
         out: list[Population] = []
         for first in range(0, len(numbers), together):
-            group = [Population(problem, self.particles_per_run, run, seed) for run in numbers[first : first + together]]
+            group = [
+                Population(problem, self.particles_per_run, run, seed)
+                for run in numbers[first : first + together]
+            ]
             self._advance(problem, group, seed)
             out += group
         return out
@@ -195,7 +224,9 @@ class SMC(AlignedSampler):
             if not places:
                 return
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = self.proposal.moves(problem, [p.prefixes[s] for p, s in places], addresses, seed, self.trie)
+            moves = self.proposal.moves(
+                problem, [p.prefixes[s] for p, s in places], addresses, seed, self.trie
+            )
             for (population, slot), move in zip(places, moves, strict=True):
                 population.apply(problem, slot, move)
             self._rescore(problem, places)
@@ -204,7 +235,9 @@ class SMC(AlignedSampler):
         raise SamplingError(f"a text is longer than {LONGEST} tokens and has not ended; set max_tokens")
 
     def _rescore(self, problem: Problem, places: list[tuple[Population, int]]) -> None:
-        """Brings the provisional factors up to date: critic and twist on prefixes, the critic's verdict on the finished."""
+        """Brings the provisional factors up to date: critic and twist on prefixes, the critic's verdict on
+        the finished.
+        """
         critic, twist = problem.potential, self.twist
         if critic is None and twist is None:
             return

@@ -1,11 +1,12 @@
 """Random numbers that depend on what they are for, not on when they are drawn.
 
-Purpose: the same seed gives the same draws for every batch size and with or without look-ahead.  So a number is
-addressed by (seed, purpose, run, step) and never taken from a shared stream whose position depends on scheduling.
+Purpose: the same seed gives the same draws for every batch size and with or without look-ahead.  So a number
+is addressed by (seed, purpose, run, step) and never taken from a shared stream whose position depends on
+scheduling.
 
-Invariant: two different addresses never share numbers.  Philox (Salmon et al., "Parallel random numbers: as easy
-as 1, 2, 3", SC 2011) is a keyed bijection of a 256-bit counter: the address fills the upper three words, the
-lowest word counts within the stream.
+Invariant: two different addresses never share numbers.  Philox (Salmon et al., "Parallel random numbers: as
+easy as 1, 2, 3", SC 2011) is a keyed bijection of a 256-bit counter: the address fills the upper three words,
+the lowest word counts within the stream.
 
 Cost: about 25 µs to open a stream, so samplers open one a step and read a vector from it.
 Rejected: `SeedSequence.spawn`, whose children depend on the order in which they were asked for.
@@ -38,7 +39,9 @@ def fresh_seed() -> int:
 
 
 def stream(seed: int, purpose: Purpose, run: int = 0, step: int = 0) -> np.random.Generator:
-    """The stream at an address.  `seed` is any integer of up to 128 bits, `run` and `step` are non-negative."""
+    """The stream at an address.  `seed` is any integer of up to 128 bits, `run` and `step` are
+    non-negative.
+    """
     low = 0xFFFFFFFFFFFFFFFF
     key = np.array([seed & low, (seed >> 64) & low], dtype=np.uint64)
     counter = np.array([0, step, run, int(purpose)], dtype=np.uint64)
@@ -48,7 +51,8 @@ def stream(seed: int, purpose: Purpose, run: int = 0, step: int = 0) -> np.rando
 def pick(log_weights: Float, uniform: float) -> int:
     """The index drawn ∝ exp(log_weights) by one uniform number; at least one weight must be above -inf.
 
-    Inverse transform: the draw moves little when the weights move little, which is what lets look-ahead guess it.
+    Inverse transform: the draw moves little when the weights move little, which is what lets look-ahead
+    guess it.
     """
     weights = np.exp(log_weights - log_weights.max())
     steps = np.cumsum(weights)

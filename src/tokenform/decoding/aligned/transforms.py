@@ -1,10 +1,12 @@
 """Temperature and truncation, applied to the model's law *before* any constraint sees it.
 
 Purpose: p in every formula of this package is the law after these transforms; the target is defined by it.
-Invariant: a row stays normalised; ties at a threshold are kept by smaller id, so that the law is a function of p.
+Invariant: a row stays normalised; ties at a threshold are kept by smaller id, so that the law is a function
+of p.
 Order: temperature, top-k, min-p, top-p.  Complexity: O(V), with one partial sort where top-k or top-p is on.
 Source: Holtzman et al. 2020 (top-p), Nguyen et al. 2024 (min-p).
-Rejected: truncating after the mask, as most servers do: a token's chance then depends on the constraint twice.
+Rejected: truncating after the mask, as most servers do: a token's chance then depends on the constraint
+twice.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Transforms:
 
     def __post_init__(self) -> None:
         if not self.temperature > 0:
-            raise OptionError(f"temperature is {self.temperature}; it must be above 0 (use Local for greedy decoding)")
+            raise OptionError(
+                f"temperature is {self.temperature}; it must be above 0 (use Local for greedy decoding)"
+            )
         if self.top_k is not None and self.top_k < 1:
             raise OptionError(f"top_k is {self.top_k}; it must be at least 1")
         if not 0 < self.top_p <= 1:

@@ -1,20 +1,22 @@
 """The trie of visited prefixes with upper bounds θ on expected future grammaticality.
 
-For a prefix u let c(u) = Σ over accepted completions y of f(y|u).  The trie keeps θ(ua) ≥ c(ua) for the children of
-visited prefixes: 1 for a child nothing is known of, 0 for a forbidden one, and for a visited child the sum of its own
-table, θ(u) = Σ_a f(a|u)·θ(ua).  So θ only falls as more is visited, θ(ε) = U ≥ Z, and a descent that draws
-a ∝ f(a|u)·θ(ua) reaches a text x whose nodes are all in the trie with probability f(x)/U: the θ telescope.
-Lo = Σ f(x) over accepted x that end below a visited node, so Lo ≤ Z ≤ U (Park et al., "Grammar-aligned decoding",
-NeurIPS 2024, alg. 1; the lower bound and the certificate 1 - Lo/U are ours: Σ_x min(Q, π) ≥ Σ_known f(x)/U = Lo/U).
+For a prefix u let c(u) = Σ over accepted completions y of f(y|u).  The trie keeps θ(ua) ≥ c(ua) for the
+children of visited prefixes: 1 for a child nothing is known of, 0 for a forbidden one, and for a visited
+child the sum of its own table, θ(u) = Σ_a f(a|u)·θ(ua).  So θ only falls as more is visited, θ(ε) = U ≥ Z,
+and a descent that draws a ∝ f(a|u)·θ(ua) reaches a text x whose nodes are all in the trie with probability
+f(x)/U: the θ telescope. Lo = Σ f(x) over accepted x that end below a visited node, so Lo ≤ Z ≤ U (Park et
+al., "Grammar-aligned decoding", NeurIPS 2024, alg. 1; the lower bound and the certificate 1 - Lo/U are ours:
+Σ_x min(Q, π) ≥ Σ_known f(x)/U = Lo/U).
 
 Invariants: (1) consistency: a visited node's θ equals the sum of its table, bit for bit; (2) bounded memory:
-evicting a leaf forgets what it learned - its θ goes back to the sum that a fresh visit would compute, so U may
-rise, and (1) holds without having kept the table; (3) all in float64 logs: masses below 1e-308 stay distinct.
+evicting a leaf forgets what it learned - its θ goes back to the sum that a fresh visit would compute, so U
+may rise, and (1) holds without having kept the table; (3) all in float64 logs: masses below 1e-308 stay
+distinct.
 
 Complexity: an update is O(|C(u)|) for each ancestor, vectorised; memory 16 bytes a kept token.
-Rejected: θ kept for an evicted node at its learned value: a re-visit then starts from another sum, the θ no longer
-telescope, and rejection is not exact any more.  One trie for several problems: f would be mixed; `fingerprint`
-refuses it.
+Rejected: θ kept for an evicted node at its learned value: a re-visit then starts from another sum, the θ no
+longer telescope, and rejection is not exact any more.  One trie for several problems: f would be mixed;
+`fingerprint` refuses it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,18 @@ class Node:
         log_eos: log f(EOS|u) if EOS is known to be allowed, else -inf.
     """
 
-    __slots__ = ("children", "ids", "index", "log_eos", "log_known", "log_theta", "logf", "parent", "stamp", "theta")
+    __slots__ = (
+        "children",
+        "ids",
+        "index",
+        "log_eos",
+        "log_known",
+        "log_theta",
+        "logf",
+        "parent",
+        "stamp",
+        "theta",
+    )
 
     def __init__(self, law: StepLaw, parent: Node | None, index: int) -> None:
         self.ids: Ids = law.ids
@@ -87,7 +100,9 @@ class Node:
     @property
     def size(self) -> int:
         """Bytes of memory, about."""
-        return NODE_OVERHEAD + self.ids.nbytes + self.logf.nbytes + 100 * (len(self.theta) + len(self.children))
+        return (
+            NODE_OVERHEAD + self.ids.nbytes + self.logf.nbytes + 100 * (len(self.theta) + len(self.children))
+        )
 
 
 class Trie:
@@ -96,8 +111,8 @@ class Trie:
     Args:
         problem: what it belongs to.
         limit_bytes: bound on memory; the least recently visited leaves are forgotten beyond it.
-        restricted: the laws cover the constraint's candidates (True) or every token of f > 0 (False), in which case
-            forbidden tokens are only ruled out one by one.
+        restricted: the laws cover the constraint's candidates (True) or every token of f > 0 (False), in
+            which case forbidden tokens are only ruled out one by one.
     """
 
     def __init__(self, problem: Problem, *, limit_bytes: int = 512 << 20, restricted: bool = True) -> None:
@@ -113,7 +128,8 @@ class Trie:
         """Raises OptionError if the problem is not the one that this trie learned from."""
         if problem.fingerprint != self.fingerprint:
             raise OptionError(
-                "this trie was learned for another model, prompt, temperature, truncation, grammar or budget; use a fresh one"
+                "this trie was learned for another model, prompt, temperature, truncation, grammar or budget; "
+                "use a fresh one"
             )
 
     def bound(self, parent: Node | None, index: int) -> float:
@@ -197,11 +213,15 @@ class Trie:
             stack.extend(node.children[i] for i in sorted(node.children, reverse=True))
 
     def shrink(self) -> None:
-        """Evicts least recently visited leaves until the memory is four fifths of the limit, if it is above it."""
+        """Evicts least recently visited leaves until the memory is four fifths of the limit, if it is above
+        it.
+        """
         if self.bytes <= self.limit_bytes:
             return
         while self.bytes > self.limit_bytes * 4 // 5:
-            leaves = sorted((n for n in self.walk() if not n.children and n.parent is not None), key=lambda n: n.stamp)
+            leaves = sorted(
+                (n for n in self.walk() if not n.children and n.parent is not None), key=lambda n: n.stamp
+            )
             if not leaves:
                 return
             for leaf in leaves:

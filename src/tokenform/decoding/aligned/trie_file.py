@@ -1,8 +1,8 @@
 """Tries on disk, bit for bit.
 
-Invariant: load(save(t)) samples exactly as t does, and saves to the same bytes.  Every float is stored as it is,
-every child with its place; nodes are written parents first, so that one pass rebuilds the tree.  States of the
-constraint are not stored: they are numbers of a process and are found again by walking.
+Invariant: load(save(t)) samples exactly as t does, and saves to the same bytes.  Every float is stored as it
+is, every child with its place; nodes are written parents first, so that one pass rebuilds the tree.  States
+of the constraint are not stored: they are numbers of a process and are found again by walking.
 Complexity: linear in the trie.  Rejected: JSON (floats by text) and pickle (runs code of the file).
 """
 
@@ -25,15 +25,25 @@ def save_trie(trie: Trie, path: str | Path) -> None:
     nodes = list(trie.walk())
     place = {id(node): i for i, node in enumerate(nodes)}
     thetas = [(i, index, value) for i, node in enumerate(nodes) for index, value in node.theta.items()]
-    head = {"format": FORMAT, "fingerprint": trie.fingerprint, "limit": trie.limit_bytes, "eos": trie.eos,
-            "restricted": trie.restricted, "clock": trie.clock, "evicted": trie.evicted, "bytes": trie.bytes}  # fmt: skip
+    head = {
+        "format": FORMAT,
+        "fingerprint": trie.fingerprint,
+        "limit": trie.limit_bytes,
+        "eos": trie.eos,
+        "restricted": trie.restricted,
+        "clock": trie.clock,
+        "evicted": trie.evicted,
+        "bytes": trie.bytes,
+    }
     arrays = {
         "head": np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8),
         "parent": np.array([-1 if n.parent is None else place[id(n.parent)] for n in nodes], dtype=np.int64),
         "index": np.array([n.index for n in nodes], dtype=np.int64),
         "length": np.array([len(n.ids) for n in nodes], dtype=np.int64),
         "stamp": np.array([n.stamp for n in nodes], dtype=np.int64),
-        "sums": np.array([(n.log_theta, n.log_known, n.log_eos) for n in nodes], dtype=np.float64).reshape(-1, 3),
+        "sums": np.array([(n.log_theta, n.log_known, n.log_eos) for n in nodes], dtype=np.float64).reshape(
+            -1, 3
+        ),
         "ids": np.concatenate([n.ids for n in nodes]) if nodes else np.empty(0, np.int64),
         "logf": np.concatenate([n.logf for n in nodes]) if nodes else np.empty(0, np.float64),
         "theta_place": np.array([(i, index) for i, index, _ in thetas], dtype=np.int64).reshape(-1, 2),
@@ -53,7 +63,9 @@ def load_trie(path: str | Path, problem: Problem) -> Trie:
             arrays = {name: file[name] for name in file.files}
         head = json.loads(arrays["head"].tobytes())
         if head["format"] != FORMAT:
-            raise DataError(f"{path} is a trie of format {head['format']}, this version reads {FORMAT}; learn it anew")
+            raise DataError(
+                f"{path} is a trie of format {head['format']}, this version reads {FORMAT}; learn it anew"
+            )
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise DataError(f"{path} is not a saved trie: {error}") from error
     trie = Trie(problem, limit_bytes=head["limit"], restricted=head["restricted"])
@@ -67,7 +79,9 @@ def load_trie(path: str | Path, problem: Problem) -> Trie:
 def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:
     ends = np.cumsum(arrays["length"])
     nodes: list[Node] = []
-    for i, (parent, index) in enumerate(zip(arrays["parent"].tolist(), arrays["index"].tolist(), strict=True)):
+    for i, (parent, index) in enumerate(
+        zip(arrays["parent"].tolist(), arrays["index"].tolist(), strict=True)
+    ):
         span = slice(int(ends[i] - arrays["length"][i]), int(ends[i]))
         above = nodes[parent] if parent >= 0 else None
         node = Node(StepLaw(arrays["ids"][span], arrays["logf"][span]), above, index)

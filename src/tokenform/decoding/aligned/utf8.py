@@ -1,7 +1,7 @@
 """Where the whole characters of a byte string end.
 
-Invariant: `split_characters(b)` gives (text, rest) with text.encode() + rest == b and rest a proper beginning of one
-character, or (None, b"") if no continuation of b is UTF-8.
+Invariant: `split_characters(b)` gives (text, rest) with text.encode() + rest == b and rest a proper beginning
+of one character, or (None, b"") if no continuation of b is UTF-8.
 Complexity: O(len), by the decoder of the standard library, which reports where an incomplete sequence starts.
 """
 
@@ -18,13 +18,18 @@ def split_characters(data: bytes) -> tuple[str | None, bytes]:
     except UnicodeDecodeError:
         return None, b""
     rest = decoder.getstate()[0]
-    return (text, rest) if not rest or any(_completes(rest, fill) for fill in (b"\x80", b"\xbf")) else (None, b"")
+    return (
+        (text, rest)
+        if not rest or any(_completes(rest, fill) for fill in (b"\x80", b"\xbf"))
+        else (None, b"")
+    )
 
 
 def _completes(rest: bytes, fill: bytes) -> bool:
     """Whether some number of these last bytes makes a character of the rest.
 
-    The decoder waits for more even after beginnings of surrogates (ED A0), which no byte can mend.  The lowest and the
+    The decoder waits for more even after beginnings of surrogates (ED A0), which no byte can mend.  The
+    lowest and the
     highest byte decide: what a beginning may go on with is always an interval that holds one of them.
     """
     for count in (1, 2, 3):

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Union
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
@@ -145,28 +145,39 @@ def _from_json(tool: Mapping[str, Any], index: int) -> Tool:
 
 def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
     """The schema of an object, or an error that names the tool."""
-    import jsonschema
-
     if parameters is None:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
     try:
-        plain = json.loads(json.dumps(parameters, allow_nan=False))
-        jsonschema.validators.validator_for(plain, default=_draft()).check_schema(plain)
+        text = json.dumps(parameters, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchema(f"the parameters of tool {name!r} are not JSON: {error}") from None
-    except jsonschema.exceptions.SchemaError as error:
-        place = "".join(f"/{p}" for p in error.absolute_path)
+    fault = _fault(text)
+    if fault is not None:
+        place, message = fault
         raise InvalidSchema(
-            f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {error.message}",
-            pointer=place,
-        ) from None
+            f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {message}", pointer=place
+        )
+    plain = json.loads(text)
     kind = plain.get("type", "object")
     if kind != "object" and kind != ["object"]:
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
     plain["type"] = "object"
     return dict(plain)
+
+
+@lru_cache(maxsize=1024)
+def _fault(text: str) -> tuple[str, str] | None:
+    """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
+    import jsonschema
+
+    plain = json.loads(text)
+    try:
+        jsonschema.validators.validator_for(plain, default=_draft()).check_schema(plain)
+    except jsonschema.exceptions.SchemaError as error:
+        return "".join(f"/{part}" for part in error.absolute_path), str(error.message)
+    return None
 
 
 def _draft() -> Any:

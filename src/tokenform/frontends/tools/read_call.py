@@ -316,12 +316,12 @@ class CallReader:
         self.source.take(len(stop or ""))
 
     def _word_or_text(self, text: str, schema: Any, kinds: frozenset[str], key: str) -> Any:
-        """A raw value that is no JSON: a word as Python writes it, or the text itself where it may be one."""
+        """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
+        if "string" in kinds:
+            return text
         word = text.strip().lower()
         if word in _WORDS and kinds & {"boolean", "null"} and _satisfies(_WORDS[word], schema):
             return _WORDS[word]
-        if "string" in kinds:
-            return text
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
 
     def _schema(self, key: str) -> Any:

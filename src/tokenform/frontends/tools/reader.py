@@ -6,7 +6,7 @@ Invariant: nothing is lost: every character of the output is in the content, the
 whitespace or a marker; what looks like a call and is none is an error where the format marks calls, and
 content where it does not.
 Complexity: linear in the text for marked formats; where calls have no marker, each "{" or "[" that begins
-like a call of a known tool and is none is read twice.
+like a call of a known tool and is none is read twice, up to `REREAD` characters in all.
 Rejected: repairing malformed calls; guessing tools that were not given.
 """
 
@@ -26,6 +26,8 @@ from tokenform.frontends.tools.layout import Format, Wire
 from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
+# Most characters that are read again after what looked like a call was none; beyond it, such text is text.
+REREAD = 200_000
 # What happens: ("content" | "reasoning" | "arguments", text), ("call", index, name, id), ("end", call).
 Event = tuple[Any, ...]
 
@@ -89,6 +91,7 @@ class Reader:
         self._openers = self._table()
         self._reading = harmony.read(self) if self.form.channels else self._read()
         self._done = False
+        self._reread = 0
 
     def feed(self, piece: str) -> list[Event]:
         """Read a piece of the output."""
@@ -201,6 +204,9 @@ class Reader:
         if self.form.whole_word and (before.isalnum() or before == "_"):
             return False
         for wire in self._openers[opener]:
+            tentative = wire.guess or wire is not self.form.wire
+            if tentative and self._reread > REREAD:
+                continue
             if (yield from self._attempt(wire)):
                 return True
         return False
@@ -219,6 +225,7 @@ class Reader:
             if self._held is None:
                 raise
             self._held = None
+            self._reread += self.source.position - mark
             del self.result[calls:]
             self._begun, self._waiting, self._skip = begun, waiting, skip
             self.source.back(mark)

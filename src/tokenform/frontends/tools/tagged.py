@@ -49,7 +49,7 @@ def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str
         words = [
             Text(w) for k, w in (("boolean", "True"), ("boolean", "False"), ("null", "None")) if k in kinds
         ]
-        if layout.python_words and words and not _has_values(schema):
+        if layout.python_words and words and "string" not in kinds and not _has_values(schema):
             value = choice([value, *words])
         options.append(sequence(json_middle, value, after))
     if not options:

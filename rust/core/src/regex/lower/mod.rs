@@ -85,7 +85,10 @@ impl Lowering {
         let mut long = None;
         node.each_look(&mut |look| match &look.body {
             Node::Set(set) if look.behind => {
-                sets = sets.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
+                sets = sets
+                    .iter()
+                    .flat_map(|old| [old.intersect(set), old.minus(set)])
+                    .collect();
                 sets.retain(|set| !set.is_empty());
                 sets.truncate(MAX_PASTS + 1);
             }
@@ -96,8 +99,13 @@ impl Lowering {
             Some(column) => Err(Fail::Crossing(column)),
             None if sets.len() > MAX_PASTS => Err(Fail::Crossing(1)),
             None => {
-                let pasts = std::iter::once(None).chain(sets.into_iter().map(Some)).collect();
-                Ok(Self { pasts, budget: MAX_SIZE })
+                let pasts = std::iter::once(None)
+                    .chain(sets.into_iter().map(Some))
+                    .collect();
+                Ok(Self {
+                    pasts,
+                    budget: MAX_SIZE,
+                })
             }
         }
     }
@@ -106,7 +114,10 @@ impl Lowering {
     fn charge(&mut self, k: &[Lang]) -> Result<(), Fail> {
         let size = k.iter().map(Lang::size).sum::<usize>();
         self.budget = self.budget.checked_sub(size).ok_or_else(|| {
-            Fail::Refused(RegexError::limit(1, "the assertions of the pattern multiply it beyond the size limit"))
+            Fail::Refused(RegexError::limit(
+                1,
+                "the assertions of the pattern multiply it beyond the size limit",
+            ))
         })?;
         Ok(())
     }
@@ -127,9 +138,20 @@ impl Lowering {
             Node::Alt(parts) => self.choice(parts, k),
             Node::Repeat(inner, low, high) => self.repetition(inner, *low, *high, k),
             Node::Look(look) if look.behind => {
-                let Node::Set(set) = &look.body else { return Err(Fail::Crossing(look.column)) };
-                let holds = |past: &Past| past.as_ref().is_some_and(|last| !last.intersect(set).is_empty());
-                let keep = |(past, k): (&Past, &Lang)| if holds(past) != look.negative { k.clone() } else { Lang::Empty };
+                let Node::Set(set) = &look.body else {
+                    return Err(Fail::Crossing(look.column));
+                };
+                let holds = |past: &Past| {
+                    past.as_ref()
+                        .is_some_and(|last| !last.intersect(set).is_empty())
+                };
+                let keep = |(past, k): (&Past, &Lang)| {
+                    if holds(past) != look.negative {
+                        k.clone()
+                    } else {
+                        Lang::Empty
+                    }
+                };
                 Ok(self.pasts.iter().zip(k).map(keep).collect())
             }
             Node::Look(look) => self.ahead(&look.body, look.negative, k),
@@ -138,7 +160,8 @@ impl Lowering {
     }
 
     fn choice(&mut self, parts: &[Node], k: &[Lang]) -> Result<Vec<Lang>, Fail> {
-        let (free, asserting): (Vec<&Node>, Vec<&Node>) = parts.iter().partition(|part| part.is_plain());
+        let (free, asserting): (Vec<&Node>, Vec<&Node>) =
+            parts.iter().partition(|part| part.is_plain());
         let mut branches = Vec::new();
         if !free.is_empty() {
             branches.push(self.plain_then(&Lang::or(free.into_iter().map(plain)), k));
@@ -146,14 +169,19 @@ impl Lowering {
         for part in asserting {
             branches.push(self.then(part, k)?);
         }
-        Ok((0..k.len()).map(|past| Lang::or(branches.iter().map(|branch| branch[past].clone()))).collect())
+        Ok((0..k.len())
+            .map(|past| Lang::or(branches.iter().map(|branch| branch[past].clone())))
+            .collect())
     }
 
     /// `lang`, which asserts nothing, and then `k` by what `lang` ended in. What all continuations share
     /// is written once: of `a|^b`, searched, the `a` is the same after every past.
     fn plain_then(&self, lang: &Lang, k: &[Lang]) -> Vec<Lang> {
         if k.iter().all(|other| *other == k[0]) {
-            return k.iter().map(|k| Lang::concat([lang.clone(), k.clone()])).collect();
+            return k
+                .iter()
+                .map(|k| Lang::concat([lang.clone(), k.clone()]))
+                .collect();
         }
         let alternatives: Vec<Vec<&Lang>> = k
             .iter()
@@ -166,34 +194,70 @@ impl Lowering {
         let common = Lang::or(alternatives[0].iter().copied().filter(in_all).cloned());
         let rests: Vec<Lang> = alternatives
             .iter()
-            .map(|members| Lang::or(members.iter().copied().filter(|member| !in_all(member)).cloned()))
+            .map(|members| {
+                Lang::or(
+                    members
+                        .iter()
+                        .copied()
+                        .filter(|member| !in_all(member))
+                        .cloned(),
+                )
+            })
             .collect();
         let mut moved = vec![Lang::concat([lang.clone(), common])];
         for (i, rest) in rests.iter().enumerate() {
-            if matches!(rest, Lang::Empty) || rests[..i].iter().skip(1).any(|earlier| earlier == rest) {
+            if matches!(rest, Lang::Empty)
+                || rests[..i].iter().skip(1).any(|earlier| earlier == rest)
+            {
                 continue;
             }
-            let same = self.pasts.iter().zip(&rests).filter(|(_, other)| *other == rest);
-            let last = same.filter_map(|(past, _)| past.as_ref()).fold(CharSet::empty(), |a, b| a.union(b));
+            let same = self
+                .pasts
+                .iter()
+                .zip(&rests)
+                .filter(|(_, other)| *other == rest);
+            let last = same
+                .filter_map(|(past, _)| past.as_ref())
+                .fold(CharSet::empty(), |a, b| a.union(b));
             moved.push(Lang::concat([ending_in(lang, &last), rest.clone()]));
         }
         let nullable = lang.nullable();
         let stay = |rest: Lang| if nullable { rest } else { Lang::Empty };
-        rests.into_iter().map(|rest| Lang::or(moved.iter().cloned().chain([stay(rest)]))).collect()
+        rests
+            .into_iter()
+            .map(|rest| Lang::or(moved.iter().cloned().chain([stay(rest)])))
+            .collect()
     }
 
     fn ahead(&mut self, body: &Node, negative: bool, k: &[Lang]) -> Result<Vec<Lang>, Fail> {
         if let Node::Set(set) = body {
             let first = if negative { set.negate() } else { set.clone() };
-            let end = |k: &Lang| if negative && k.nullable() { Lang::Epsilon } else { Lang::Empty };
-            return Ok(k.iter().map(|k| Lang::or([starting_with(k, &first), end(k)])).collect());
+            let end = |k: &Lang| {
+                if negative && k.nullable() {
+                    Lang::Epsilon
+                } else {
+                    Lang::Empty
+                }
+            };
+            return Ok(k
+                .iter()
+                .map(|k| Lang::or([starting_with(k, &first), end(k)]))
+                .collect());
         }
         let seen = self.then(body, &vec![Lang::any(); k.len()])?;
-        let meet = |(seen, k): (Lang, &Lang)| Lang::and([k.clone(), if negative { seen.not() } else { seen }]);
+        let meet = |(seen, k): (Lang, &Lang)| {
+            Lang::and([k.clone(), if negative { seen.not() } else { seen }])
+        };
         Ok(seen.into_iter().zip(k).map(meet).collect())
     }
 
-    fn repetition(&mut self, body: &Node, low: u32, high: Option<u32>, k: &[Lang]) -> Result<Vec<Lang>, Fail> {
+    fn repetition(
+        &mut self,
+        body: &Node,
+        low: u32,
+        high: Option<u32>,
+        k: &[Lang],
+    ) -> Result<Vec<Lang>, Fail> {
         if low == 0 && k.iter().all(Lang::is_any) {
             return Ok(k.to_vec());
         }
@@ -201,7 +265,13 @@ impl Lowering {
             return Ok(self.plain_then(&round.repeat(low, high), k));
         }
         let mut ahead = None;
-        body.each_look(&mut |look| ahead = if look.behind { ahead } else { Some(look.column) });
+        body.each_look(&mut |look| {
+            ahead = if look.behind {
+                ahead
+            } else {
+                Some(look.column)
+            }
+        });
         let Some(column) = ahead else {
             return self.rounds_over_pasts(body, low, high, k);
         };
@@ -215,7 +285,11 @@ impl Lowering {
                 let mut total = k.to_vec();
                 for _ in low..high {
                     let more = self.then(body, &total)?;
-                    total = more.into_iter().zip(k).map(|(more, k)| Lang::or([more, k.clone()])).collect();
+                    total = more
+                        .into_iter()
+                        .zip(k)
+                        .map(|(more, k)| Lang::or([more, k.clone()]))
+                        .collect();
                 }
                 for _ in 0..low {
                     total = self.then(body, &total)?;

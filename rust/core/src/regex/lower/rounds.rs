@@ -19,7 +19,8 @@ impl Lowering {
                         Node::Look(look) if !look.behind && look.body.is_plain() => {
                             let seen = plain(&look.body);
                             let longest = seen.length_bounds().1;
-                            if !longest.is_some_and(|longest| longest <= rest.length_bounds().0) {
+                            let least = rest.length_bounds().0;
+                            if longest.is_none_or(|longest| longest > least) {
                                 return Ok(None);
                             }
                             let starts = Lang::concat([seen, Lang::any()]);
@@ -34,11 +35,17 @@ impl Lowering {
                 Ok(Some(rest))
             }
             Node::Alt(parts) => {
-                let parts: Option<Vec<Lang>> =
-                    parts.iter().map(|part| self.local(part)).collect::<Result<Vec<_>, _>>()?.into_iter().collect();
+                let parts: Option<Vec<Lang>> = parts
+                    .iter()
+                    .map(|part| self.local(part))
+                    .collect::<Result<Vec<_>, _>>()?
+                    .into_iter()
+                    .collect();
                 Ok(parts.map(Lang::or))
             }
-            Node::Repeat(inner, low, high) => Ok(self.local(inner)?.map(|lang| lang.repeat(*low, *high))),
+            Node::Repeat(inner, low, high) => {
+                Ok(self.local(inner)?.map(|lang| lang.repeat(*low, *high)))
+            }
             _ => Ok(None),
         }
     }
@@ -46,12 +53,23 @@ impl Lowering {
     /// A body of lookaheads X and one character C, repeated up to the end of the string: every position but
     /// the end is the start of a round, so no suffix but the empty one may break an X:
     /// C{low,high} without any·(N and not empty), N the strings that break an X.
-    pub(super) fn tempered(&mut self, body: &Node, low: u32, high: Option<u32>) -> Result<Option<Lang>, Fail> {
-        let Node::Concat(parts) = body else { return Ok(None) };
-        let Some((Node::Set(set), looks)) = parts.split_last() else { return Ok(None) };
+    pub(super) fn tempered(
+        &mut self,
+        body: &Node,
+        low: u32,
+        high: Option<u32>,
+    ) -> Result<Option<Lang>, Fail> {
+        let Node::Concat(parts) = body else {
+            return Ok(None);
+        };
+        let Some((Node::Set(set), looks)) = parts.split_last() else {
+            return Ok(None);
+        };
         let mut out = vec![Lang::class(set.clone()).repeat(low, high)];
         for look in looks {
-            let Node::Look(look) = look else { return Ok(None) };
+            let Node::Look(look) = look else {
+                return Ok(None);
+            };
             let mut past = look.behind;
             look.body.each_look(&mut |inner| past |= inner.behind);
             if past {
@@ -78,10 +96,17 @@ impl Lowering {
         let n = k.len();
         let mut columns = Vec::with_capacity(n);
         for q in 0..n {
-            let unit: Vec<Lang> = (0..n).map(|p| if p == q { Lang::Epsilon } else { Lang::Empty }).collect();
+            let unit: Vec<Lang> = (0..n)
+                .map(|p| if p == q { Lang::Epsilon } else { Lang::Empty })
+                .collect();
             columns.push(self.then(body, &unit)?);
         }
-        let matrix: Vec<Vec<Lang>> = (0..n).map(|p| columns.iter().map(|column| column[p].clone()).collect()).collect();
+        let matrix: Vec<Vec<Lang>> = (0..n)
+            .map(|p| columns.iter().map(|column| column[p].clone()).collect())
+            .collect();
+        if let [start, later] = &matrix[..] {
+            return Ok(rounds_from_start(start, &later[1], low, high, k));
+        }
         let mut total = match high {
             None => {
                 let star = self.star(matrix.clone())?;
@@ -92,7 +117,11 @@ impl Lowering {
                 for _ in low..high {
                     self.charge(&total)?;
                     let more = apply(&matrix, &total);
-                    total = more.into_iter().zip(k).map(|(more, k)| Lang::or([more, k.clone()])).collect();
+                    total = more
+                        .into_iter()
+                        .zip(k)
+                        .map(|(more, k)| Lang::or([more, k.clone()]))
+                        .collect();
                 }
                 total
             }
@@ -126,9 +155,45 @@ impl Lowering {
     }
 }
 
+/// The same where only "nothing before" and "something before" are told apart. At the start a round reads nothing
+/// (`start[0]`, the empty string or no string) or leaves it (`start[1]`); later each round is `later`.
+fn rounds_from_start(
+    start: &[Lang],
+    later: &Lang,
+    low: u32,
+    high: Option<u32>,
+    k: &[Lang],
+) -> Vec<Lang> {
+    let less = |count: Option<u32>| count.map(|count| count.saturating_sub(1));
+    let stays = start[0].nullable();
+    // Empty rounds at the start make up for any number of the required ones.
+    let needed = if stays { 0 } else { low.saturating_sub(1) };
+    let leaves = if high == Some(0) {
+        Lang::Empty
+    } else {
+        Lang::concat([
+            start[1].clone(),
+            later.clone().repeat(needed, less(high)),
+            k[1].clone(),
+        ])
+    };
+    let none = if low == 0 || stays {
+        k[0].clone()
+    } else {
+        Lang::Empty
+    };
+    vec![
+        Lang::or([none, leaves]),
+        Lang::concat([later.clone().repeat(low, high), k[1].clone()]),
+    ]
+}
+
 fn apply(matrix: &[Vec<Lang>], k: &[Lang]) -> Vec<Lang> {
     let times = |(entry, k): (&Lang, &Lang)| Lang::concat([entry.clone(), k.clone()]);
-    matrix.iter().map(|row| Lang::or(row.iter().zip(k).map(times))).collect()
+    matrix
+        .iter()
+        .map(|row| Lang::or(row.iter().zip(k).map(times)))
+        .collect()
 }
 
 /// `x & any+` where x has no empty string anyway is x.

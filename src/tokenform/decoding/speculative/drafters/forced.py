@@ -17,7 +17,7 @@ another tokenisation).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -32,6 +32,8 @@ class Forced:
     siblings: most siblings of a node.
     choices: where at most so many tokens are allowed, all are drafted.
     rounds: how often span and choice may alternate.
+    encode: bytes -> canonical token ids, as the model's tokenizer writes them; None takes the
+        automaton's own.
     """
 
     name, drawn = "forced", False
@@ -43,9 +45,10 @@ class Forced:
         siblings: int = 2,
         choices: int = 2,
         rounds: int = 3,
+        encode: Callable[[bytes], list[int]] | None = None,
     ) -> None:
         self.vocabulary, self.tail, self.siblings = vocabulary, tail, siblings
-        self.choices, self.rounds = choices, rounds
+        self.choices, self.rounds, self.encode = choices, rounds, encode
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
         self.ids: dict[bytes, int] = {b: i for i, b in reversed(list(enumerate(vocabulary or ()))) if b}
 
@@ -75,8 +78,8 @@ class _ForcedSession(Silent):
         d, auto = self.drafter, context.automaton
         if auto.is_finished(state) or len(tree) >= budget.nodes:
             return []
-        span = list(auto.forced(state))
-        rest = bytes(auto.forced_bytes(state)) if d.vocabulary is not None else b""
+        rest = bytes(auto.forced_bytes(state)) if d.vocabulary is not None or d.encode is not None else b""
+        span = d.encode(rest) if d.encode is not None else list(auto.forced(state))
         for i, token in enumerate(span):
             if not auto.allows(state, token) or not self._room(tree, node, budget):
                 return []

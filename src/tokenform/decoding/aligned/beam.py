@@ -1,0 +1,307 @@
+"""Beam search under a constraint: the likeliest texts, not draws.
+
+  plain        the `width` best prefixes are extended side by side; ends when `patience`·width texts are
+               finished, or when no open prefix can beat them (Kasai et al. 2022 for patience)
+  best-first   the prefix with the highest upper bound of its texts' scores is extended next, at most `width`
+               of each length (Meister et al. 2020); it stops as soon as the n best are certain, and so opens
+               fewer prefixes. `width=None` drops the limit: then the result is the likeliest text of all,
+               provably
+  diverse      `groups` of width/groups beams; a token that earlier groups took at this step costs
+               `diversity` in the choice, not in the score (Vijayakumar et al. 2016)
+  phrases      `include=[...]`: texts must contain these; the beam's places are shared among banks of
+               prefixes that have equally many bytes of phrases in place (dynamic beam allocation, Post &
+               Vilar 2018)
+
+Score: log f(x) / ((5 + T)/6)^length_penalty, T tokens, EOS included (Wu et al. 2016); 0 is the plain
+log-probability.
+Invariants: every result is accepted by the constraint and its logprob is the model's own; ties go to the
+prefix that was found first; deterministic, no seed.
+Complexity: one row a live prefix a step.  Rejected: pruning by a fixed threshold of score, which depends on
+the model's temperature and returns nothing at all when it is wrong.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tokenform.decoding.aligned.phrases import Phrases, Progress
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.results import Sample
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.errors import OptionError, SamplingError
+
+EXPANSIONS = 1_000_000  # prefixes after which an unbounded best-first search is given up
+FRONTIER = 16  # prefixes that best-first search extends in one batch
+
+
+class Hypothesis(NamedTuple):
+    """A prefix with its log measure; `done` once EOS is taken."""
+
+    prefix: Prefix
+    logf: float
+    progress: Progress
+    done: bool = False
+
+    @property
+    def length(self) -> int:
+        """Tokens, EOS included."""
+        return len(self.prefix.tokens) + self.done
+
+
+class Beam(AlignedSampler):
+    """See the module's header.
+
+    Args:
+        width: beams; None (best-first only) for an exact search.
+        best_first, groups, diversity, patience, length_penalty, include: as above.
+        max_width: with `include`, a search that ends without a text is repeated with twice the width, up to
+            this one.
+    """
+
+    takes_potential = False
+
+    def __init__(
+        self,
+        width: int | None = 4,
+        *,
+        best_first: bool = False,
+        groups: int = 1,
+        diversity: float = 0.5,
+        patience: float = 1.0,
+        length_penalty: float = 0.0,
+        include: tuple[str, ...] | list[str] = (),
+        max_width: int = 1024,
+        **common: object,
+    ) -> None:
+        super().__init__(**common)  # type: ignore[arg-type]
+        if width is None and not best_first:
+            raise OptionError("width=None needs best_first=True; give a width")
+        if width is not None and (width < 1 or groups < 1 or width % groups):
+            raise OptionError(
+                f"width is {width} and groups {groups}; the width must be a positive multiple of the groups"
+            )
+        if patience <= 0 or diversity < 0 or length_penalty < 0:
+            raise OptionError("patience must be above 0, diversity and length_penalty at least 0")
+        if best_first and (groups > 1 or include):
+            raise OptionError("best-first search takes no groups and no include; leave one of them out")
+        self.width, self.best_first, self.groups = width, best_first, groups
+        self.diversity, self.patience, self.length_penalty = diversity, patience, length_penalty
+        self.phrases, self.max_width = Phrases(include), max_width
+
+    def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
+        """The n best texts found, best first; `seed` plays no part."""
+        before = problem.counts()
+        found = self._by_score(problem, n) if self.best_first else self._by_step(problem, n, self.width or 1)
+        wider = (self.width or 1) * 2
+        while len(found) < n and self.phrases.phrases and wider <= self.max_width:
+            # every place went to prefixes after which the phrases no longer fit
+            found = self._by_step(problem, n, wider)
+            wider *= 2
+        if len(found) < n:
+            raise SamplingError(
+                f"the search found {len(found)} texts, {n} were asked for; use a larger width or max_tokens"
+            )
+        found.sort(key=lambda h: -self.score(h))
+        draws = [problem.draw(h.prefix.tokens, h.logf) for h in found[:n]]
+        sample = Sample(
+            draws,
+            f"the likeliest texts: beam search of {self.width or 'unbounded'} width over {problem.target}",
+        )
+        sample.exact = self.width is None
+        sample.counts = problem.counts() - before
+        sample.counts.tokens = sum(h.length for h in found)
+        return sample
+
+    def score(self, hypothesis: Hypothesis) -> float:
+        """What hypotheses are ranked by."""
+        return hypothesis.logf / ((5 + max(hypothesis.length, 1)) / 6) ** self.length_penalty
+
+    # ---- side by side ----------------------------------------------------------------------------
+
+    def _by_step(self, problem: Problem, n: int, width: int) -> list[Hypothesis]:
+        share = width // self.groups
+        beams = [[Hypothesis(problem.root(), 0.0, self.phrases.start)] for _ in range(self.groups)]
+        finished: list[list[Hypothesis]] = [[] for _ in range(self.groups)]
+        while any(beams):
+            prefixes = [h.prefix for beam in beams for h in beam]
+            laws = iter(problem.laws(prefixes))
+            taken: dict[int, int] = {}
+            for g, beam in enumerate(beams):
+                fresh = [c for h in beam for c in self._successors(problem, h, next(laws), share, taken)]
+                kept = self._allocate(fresh, share)
+                for _, last in kept:
+                    taken[last] = taken.get(last, 0) + 1
+                finished[g] += [h for h, _ in kept if h.done]
+                beams[g] = [h for h, _ in kept if not h.done]
+                if self._settled(finished[g], beams[g], share, -(-n // self.groups)):
+                    beams[g] = []
+        return [h for group in finished for h in group]
+
+    def _settled(self, finished: list[Hypothesis], live: list[Hypothesis], share: int, needed: int) -> bool:
+        """Whether a group may stop: enough texts by its patience, or none of the open prefixes can still beat
+        the best.
+        """
+        if len(finished) < needed:
+            return False
+        if len(finished) >= self.patience * share:
+            return True
+        worst = sorted((self.score(h) for h in finished), reverse=True)[needed - 1]
+        return self.length_penalty == 0 and all(self.score(h) <= worst for h in live)
+
+    def _successors(
+        self, problem: Problem, hypothesis: Hypothesis, law: StepLaw, share: int, taken: dict[int, int]
+    ) -> list[tuple[float, Hypothesis, int]]:
+        """Candidates (rank, hypothesis, its last token): the best few, and those that advance a phrase."""
+        fines = (
+            np.array([self.diversity * taken.get(int(token), 0) for token in law.ids])
+            if taken and self.groups > 1
+            else 0.0
+        )
+        ranks = law.logf - fines
+        # EOS and phrase tokens may be refused or pushed out, so a few more than the share are looked at
+        best = np.argsort(-ranks, kind="stable")[: share + 1]
+        chosen = dict.fromkeys(best.tolist())
+        if self.phrases.phrases:
+            chosen.update(dict.fromkeys(self._advancing(problem, hypothesis, law)))
+        out = []
+        for i in chosen:
+            token, logf = int(law.ids[i]), hypothesis.logf + float(law.logf[i])
+            if token == problem.eos:
+                if not self.phrases.complete(hypothesis.progress):
+                    continue
+                child = Hypothesis(hypothesis.prefix, logf, hypothesis.progress, True)
+            else:
+                progress = self.phrases.feed(hypothesis.progress, problem.constraint.token_bytes[token])
+                child = Hypothesis(problem.extend(hypothesis.prefix, token), logf, progress)
+            fine = float(law.logf[i] - ranks[i])
+            out.append((self.score(child) - fine, child, token))
+        return out
+
+    def _advancing(self, problem: Problem, hypothesis: Hypothesis, law: StepLaw) -> list[int]:
+        """For each open phrase the likeliest token that is a beginning of what it wants, or holds it whole."""
+        out = []
+        for wanted in self.phrases.wanted(hypothesis.progress):
+            best, best_logf = -1, -math.inf
+            for i, token in enumerate(law.ids.tolist()):
+                spelled = problem.constraint.token_bytes[token] if token != problem.eos else b""
+                if spelled and law.logf[i] > best_logf and (wanted.startswith(spelled) or wanted in spelled):
+                    best, best_logf = i, float(law.logf[i])
+            if best >= 0:
+                out.append(best)
+        return out
+
+    def _allocate(
+        self, candidates: list[tuple[float, Hypothesis, int]], share: int
+    ) -> list[tuple[Hypothesis, int]]:
+        """The candidates that stay: best first within each bank, the places spread over the banks."""
+        banks: dict[int, list[tuple[float, Hypothesis, int]]] = {}
+        for candidate in sorted(candidates, key=lambda c: -c[0]):
+            banks.setdefault(self.phrases.bank(candidate[1].progress), []).append(candidate)
+        kept: list[tuple[Hypothesis, int]] = []
+        queues = [banks[number] for number in sorted(banks, reverse=True)]
+        while len(kept) < share and any(queues):
+            for queue in queues:
+                if queue and len(kept) < share:
+                    _, hypothesis, token = queue.pop(0)
+                    kept.append((hypothesis, token))
+        return kept
+
+    # ---- by score --------------------------------------------------------------------------------
+
+    def _bound(self, problem: Problem, hypothesis: Hypothesis) -> float:
+        """An upper bound of the score of every text that continues the hypothesis; its score if it is
+        finished.
+        """
+        if hypothesis.done or not self.length_penalty:
+            return self.score(hypothesis)
+        assert problem.max_tokens is not None
+        return hypothesis.logf / ((5 + problem.max_tokens + 1) / 6) ** self.length_penalty
+
+    def _by_score(self, problem: Problem, n: int) -> list[Hypothesis]:
+        """Opens the prefix of highest bound first, so finished texts come off the queue in their final order.
+
+        A queue entry is the best child not yet taken of an opened prefix; taking it puts the next one in its
+        place.
+        """
+        if self.length_penalty and problem.max_tokens is None:
+            raise OptionError(
+                "an exact search with a length_penalty needs max_tokens, which bounds the longer texts"
+            )
+        queue = _Queue(self, problem)
+        opened_at: dict[int, int] = {}
+        found: list[Hypothesis] = []
+        while len(found) < n:
+            batch: list[Hypothesis] = []
+            # with a width, a prefix's rank among its length counts, and only one at a time keeps the order
+            while (
+                len(batch) < (FRONTIER if self.width is None else 1)
+                and (best := queue.pop(only_open=bool(batch))) is not None
+            ):
+                if best.done:
+                    found.append(best)
+                    if len(found) == n:
+                        return found
+                    continue
+                opened_at[best.length] = opened_at.get(best.length, 0) + 1
+                if self.width is None or opened_at[best.length] <= self.width:
+                    batch.append(best)
+            if not batch:
+                return found
+            for hypothesis, law in zip(batch, problem.laws([h.prefix for h in batch]), strict=True):
+                queue.open(hypothesis, law)
+        return found
+
+
+class _Queue:
+    """Children of opened prefixes, best bound first; the children of a prefix are made one by one."""
+
+    def __init__(self, beam: Beam, problem: Problem) -> None:
+        self.beam, self.problem, self.serial, self.opened = beam, problem, 0, 0
+        self._heap: list[tuple[float, int, Hypothesis, Iterator[Hypothesis]]] = []
+        self._push(Hypothesis(problem.root(), 0.0, ()), iter(()))
+
+    def open(self, hypothesis: Hypothesis, law: StepLaw) -> None:
+        """Adds the children of a prefix."""
+        self.opened += 1
+        if self.opened > EXPANSIONS:
+            raise SamplingError(
+                f"the search has opened {EXPANSIONS} prefixes; give a width or a smaller max_tokens"
+            )
+        # children fall in f, but a finished one is scored by its own length: it goes in by itself
+        end = np.flatnonzero(law.ids == self.problem.eos)
+        if len(end):
+            self._push(
+                Hypothesis(hypothesis.prefix, hypothesis.logf + float(law.logf[end[0]]), (), True), iter(())
+            )
+        order = [i for i in np.argsort(-law.logf, kind="stable").tolist() if law.ids[i] != self.problem.eos]
+        self._push_next(
+            Hypothesis(
+                self.problem.extend(hypothesis.prefix, int(law.ids[i])),
+                hypothesis.logf + float(law.logf[i]),
+                (),
+            )
+            for i in order
+        )
+
+    def pop(self, *, only_open: bool) -> Hypothesis | None:
+        """The best entry; None if there is none, or if it is finished and only open ones are wanted."""
+        if not self._heap or (only_open and self._heap[0][2].done):
+            return None
+        _, _, hypothesis, siblings = heapq.heappop(self._heap)
+        self._push_next(siblings)
+        return hypothesis
+
+    def _push_next(self, siblings: Iterator[Hypothesis]) -> None:
+        if (following := next(siblings, None)) is not None:
+            self._push(following, siblings)
+
+    def _push(self, hypothesis: Hypothesis, siblings: Iterator[Hypothesis]) -> None:
+        self.serial += 1
+        heapq.heappush(
+            self._heap, (-self.beam._bound(self.problem, hypothesis), self.serial, hypothesis, siblings)
+        )

@@ -1,0 +1,327 @@
+"""How far each sampler's law is from the target, and what it costs: behind `tokenform evaluate fidelity`.
+
+Distances are total variation and never guesses; each says how it was found:
+  exact        the law itself was computed (local masking; ASAp by its trie; CARS, whose law is the target)
+  empirical    between the draws and the enumerated target; `noise` is what exact draws of the same number
+               would show
+  certificate  proven upper bound, where the target can't be enumerated
+  none         no bound; there the estimates of log Z of all samplers are held against each other
+
+Agreement on log Z: each estimate against the exact value, or against the precision-weighted mean of the
+*others*, in standard errors.  Invariant: every sampler gets a problem of its own, so that no law is paid for
+by another
+                  one.
+Rejected: distance to "the set of texts that anybody has drawn", which is not a distance to the target.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokenform.decoding.aligned.asap import ASAp
+from tokenform.decoding.aligned.awrs import AWRS
+from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.enumeration import ExactLaw, enumerate_target, total_variation
+from tokenform.decoding.aligned.masked import Masked
+from tokenform.decoding.aligned.mcmc import MCMC
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
+from tokenform.decoding.aligned.results import LogZ, Sample
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.smc import SMC
+from tokenform.decoding.aligned.trie import Trie
+from tokenform.errors import LimitExceeded, ModelError
+
+ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sampler's result; costs are means over its draws.  `agreement` is in standard errors of log Z,
+    nan where unknown.
+    """
+
+    sampler: str
+    distance: float
+    how: str
+    noise: float
+    log_z: float
+    log_z_error: float
+    agreement: float
+    ess: float
+    mean_logprob: float
+    forwards: float
+    rows: float
+    evaluations_per_token: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """The table, and what it is about.  `log_z` and `texts` are None where the target was not enumerated."""
+
+    target: str
+    draws: int
+    log_z: float | None
+    texts: int | None
+    rows: list[Row]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """The table as text, aligned."""
+        head = [
+            "sampler",
+            "distance",
+            "how",
+            "noise",
+            "log Z",
+            "±",
+            "off",
+            "ESS",
+            "logprob",
+            "forwards",
+            "rows",
+            "evals/token",
+            "s/draw",
+        ]
+        body = [
+            [
+                r.sampler,
+                _n(r.distance, 3),
+                r.how,
+                _n(r.noise, 3),
+                _n(r.log_z, 3),
+                _n(r.log_z_error, 3),
+                _n(r.agreement, 1),
+                _n(r.ess, 1),
+                _n(r.mean_logprob, 2),
+                _n(r.forwards, 2),
+                _n(r.rows, 2),
+                _n(r.evaluations_per_token, 2),
+                _n(r.seconds, 4),
+            ]
+            for r in self.rows
+        ]
+        widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in [head, *body]
+        ]
+        return "\n".join([f"target: {self.target}", *lines])
+
+    def plot(self, path: str | Path) -> None:
+        """Distance against forward passes a draw, log-log, a line for each family of samplers."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ModelError("a plot needs matplotlib; install it, or leave the plot out") from error
+        figure = Figure(figsize=(7, 5), layout="constrained")
+        axes = figure.add_subplot()
+        families: dict[str, list[Row]] = {}
+        for row in self.rows:
+            if row.distance > 0 and math.isfinite(row.distance):
+                families.setdefault(row.sampler.split("(")[0].strip(), []).append(row)
+        for name, rows in families.items():
+            rows.sort(key=lambda r: r.forwards)
+            axes.plot(
+                [max(r.forwards, 1e-2) for r in rows], [r.distance for r in rows], marker="o", label=name
+            )
+        noise = [r.noise for r in self.rows if r.how == "empirical"]
+        if noise:
+            axes.axhline(
+                float(np.mean(noise)), linestyle="--", color="grey", label="noise of as many exact draws"
+            )
+        axes.set(
+            xscale="log", yscale="log", xlabel="forward passes a draw", ylabel="total variation to the target"
+        )
+        axes.legend()
+        figure.savefig(path)
+
+
+def default_samplers(**common: Any) -> dict[str, AlignedSampler]:
+    """Each sampler at several settings of what it costs."""
+    out: dict[str, AlignedSampler] = {
+        "local masking": Masked(**common),
+        "ASAp": ASAp(**common),
+        "ASAp(until=0.05)": ASAp(until=0.05, **common),
+    }
+    out["CARS"] = CARS(max_attempts=5000, **common)
+    out["AWRS"] = AWRS(always_reject=True, **common)
+    out.update({f"SMC({n})": SMC(n, **common) for n in (5, 20)})
+    out["SMC-AWRS(20)"] = SMC(20, weights="rejection", **common)
+    out.update({f"MCMC({k})": MCMC(k, **common) for k in (3, 10)})
+    return out
+
+
+def evaluate_fidelity(
+    model: LanguageModel,
+    constraint: Any,
+    samplers: Mapping[str, AlignedSampler] | None = None,
+    *,
+    prompt: Sequence[int] = (),
+    max_tokens: int | None = None,
+    draws: int = 200,
+    seed: int = 0,
+    limit: int = ENUMERABLE,
+    report: Callable[[str], None] = lambda name: None,
+) -> Fidelity:
+    """Runs each sampler for `draws` draws of the same target and measures it.
+
+    Args:
+        samplers: by name; those of one call must have the same transforms, power and potential.
+        limit: prefixes up to which the target is enumerated; 0 never.
+        report: called with each sampler's name before it runs.
+    A sampler that gives up (SamplingError) is not hidden: the error goes to the caller.
+    """
+    samplers = default_samplers() if samplers is None else samplers
+    first = next(iter(samplers.values()))
+    reference = first.bind(model, constraint, prompt, max_tokens)
+    exact = _enumerated(reference, limit)
+    found: dict[str, tuple[Problem, Sample, float]] = {}
+    for name, sampler in samplers.items():
+        report(name)
+        problem = sampler.bind(model, constraint, prompt, max_tokens)
+        start = time.perf_counter()
+        sample = sampler.sample(problem, draws, seed=seed)
+        found[name] = (problem, sample, time.perf_counter() - start)
+    estimates = {name: sample.log_z for name, (_, sample, _) in found.items() if sample.log_z is not None}
+    rows = [
+        _row(name, samplers[name], problem, sample, seconds, exact, _agreement(name, estimates, exact))
+        for name, (problem, sample, seconds) in found.items()
+    ]
+    texts = None if exact is None else len(exact.log_measure)
+    return Fidelity(reference.target, draws, None if exact is None else exact.log_z, texts, rows)
+
+
+def _enumerated(problem: Problem, limit: int) -> ExactLaw | None:
+    if limit <= 0:
+        return None
+    try:
+        return enumerate_target(problem, limit=limit)
+    except LimitExceeded:
+        return None
+
+
+def _row(
+    name: str,
+    sampler: AlignedSampler,
+    problem: Problem,
+    sample: Sample,
+    seconds: float,
+    exact: ExactLaw | None,
+    agreement: float,
+) -> Row:
+    count = len(sample.draws)
+    distance, how, noise = _distance(sampler, problem, sample, exact)
+    log_z = sample.log_z or LogZ(math.nan, math.nan, 0)
+    tokens = sum(len(draw.tokens) + 1 for draw in sample.draws)
+    return Row(
+        name,
+        distance,
+        how,
+        noise,
+        log_z.value,
+        log_z.error,
+        agreement,
+        sample.ess,
+        float(np.mean([draw.logprob for draw in sample.draws])),
+        sample.counts.forwards / count,
+        sample.counts.rows / count,
+        sample.counts.evaluations / tokens,
+        seconds / count,
+    )
+
+
+def _distance(
+    sampler: AlignedSampler, problem: Problem, sample: Sample, exact: ExactLaw | None
+) -> tuple[float, str, float]:
+    if sample.exact:
+        return 0.0, "exact", 0.0
+    if exact is None:
+        return (
+            (sample.certificate.distance, "certificate", 0.0)
+            if sample.certificate is not None
+            else (math.nan, "none", math.nan)
+        )
+    target = exact.probabilities
+    if isinstance(sampler, ASAp | Masked) and problem.constraint.exact:
+        return total_variation(target, trie_law(problem, sample.trie)), "exact", 0.0
+    count = len(sample.draws)
+    seen = Counter(draw.tokens for draw in sample.draws)
+    return (
+        total_variation(target, {x: c / count for x, c in seen.items()}),
+        "empirical",
+        sampling_noise(target, count),
+    )
+
+
+def trie_law(problem: Problem, trie: Trie | None) -> dict[Tokens, float]:
+    """The law of ASAp's next draw, for exact constraints: ∝ f·θ where the trie knows the prefix, else masked
+    f.
+
+    Without a trie this is the law of local masking (of paths that run into no dead end).
+    """
+    law: dict[Tokens, float] = {}
+    stack = [(problem.root(), 0.0)]
+    while stack:
+        prefix, above = stack.pop()
+        node = None if trie is None else trie.find(prefix.tokens)
+        step = problem.laws([prefix])[0] if node is None else None
+        ids, weights = (step.ids, step.logf) if step is not None else (node.ids, node.log_weights())  # type: ignore[union-attr]
+        if len(ids) == 0 or weights.max() == -math.inf:
+            continue
+        chances = weights - np.logaddexp.reduce(weights)
+        for token, chance in zip(ids.tolist(), chances.tolist(), strict=True):
+            if chance == -math.inf:
+                continue
+            if token == problem.eos:
+                law[prefix.tokens] = math.exp(above + chance)
+            else:
+                stack.append((problem.extend(prefix, token), above + chance))
+    total = sum(law.values())  # below 1 by dead ends, after which the samplers start again
+    return {x: p / total for x, p in law.items()}
+
+
+def sampling_noise(law: Mapping[Tokens, float], count: int, repeats: int = 50) -> float:
+    """Mean total variation between a law and `count` exact draws of it."""
+    chances = np.array(list(law.values()))
+    generator = np.random.default_rng(0)
+    drawn = generator.multinomial(count, chances / chances.sum(), size=repeats) / count
+    return float(0.5 * np.abs(drawn - chances).sum(1).mean())
+
+
+def _agreement(name: str, estimates: Mapping[str, LogZ], exact: ExactLaw | None) -> float:
+    mine = estimates.get(name)
+    if mine is None or not math.isfinite(mine.error):
+        return math.nan
+    if exact is not None:
+        return _off(mine.value - exact.log_z, mine.error)
+    others = [e for other, e in estimates.items() if other != name and math.isfinite(e.error) and e.error > 0]
+    if not others:
+        return math.nan
+    precision = np.array([e.error**-2 for e in others])
+    mean = float((precision * np.array([e.value for e in others])).sum() / precision.sum())
+    return _off(mine.value - mean, math.hypot(mine.error, float(precision.sum()) ** -0.5))
+
+
+def _off(difference: float, error: float) -> float:
+    """A difference in standard errors; an error of 0 is a value known up to rounding."""
+    return difference / max(error, 1e-9)
+
+
+def _n(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"

@@ -1,0 +1,163 @@
+"""A whole evaluation: killed in the middle, resumed, nothing lost and nothing counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tokenform
+from tokenform.bench.evaluate import report
+from tokenform.bench.evaluate.__main__ import main
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tiny_model import save_tiny_model
+
+SCHEMAS = [
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"enum": ["x", "y"]}},
+        "required": ["a"],
+    },
+    {"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 3},
+    {"type": "string", "maxLength": 5},
+    {"const": {"k": [1, None]}},
+    {"type": "integer", "minimum": 3, "maximum": 40},
+    {"anyOf": [{"type": "null"}, {"type": "boolean"}]},
+]
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("evaluate")
+    data = folder / "schemas.jsonl"
+    lines = [json.dumps({"id": f"s_{i}", "schema": schema, "tests": []}) for i, schema in enumerate(SCHEMAS)]
+    data.write_text("\n".join(lines))
+    save_tiny_model(folder / "model")
+    return data, folder / "model"
+
+
+def command(data: Path, model: Path, out: Path, *more: str) -> list[str]:
+    return [
+        "jsonschemabench", "--out", str(out), "--data", str(data), "--model", str(model), "--limit", "all",
+        "--engines", "tokenform,none", "--task-count", "3", "--max-tokens", "24", "--quiet", *more,
+    ]  # fmt: skip
+
+
+def results(out: Path) -> dict[tuple[str, str, str], tuple[str, str | None, float]]:
+    """The results that are committed, or none before there is a database."""
+    try:
+        db = sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True)
+        rows = db.execute("SELECT engine, kind, case_id, status, text, total_s FROM results").fetchall()
+        db.close()
+    except sqlite3.OperationalError:
+        return {}
+    return {row[:3]: row[3:] for row in rows}
+
+
+def test_killed_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -> None:
+    data, model = setting
+    out = tmp_path / "run"
+    source = str(Path(tokenform.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    line = [sys.executable, "-m", "tokenform.bench.evaluate", *command(data, model, out, "--workers", "1")]
+    seen: dict[tuple[str, str, str], tuple[str, str | None, float]] = {}
+    for least in (3, 9):
+        process = subprocess.Popen(line, env=environment, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while len(results(out)) < least and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        after = results(out)
+        assert len(after) >= least
+        assert seen.items() <= after.items()  # times included: nothing was run again
+        seen = after
+    assert main(command(data, model, out, "--workers", "1")) == 0
+    final = results(out)
+    assert seen.items() <= final.items()
+    assert len(final) == 2 * (len(SCHEMAS) + 4 * 3)
+    assert {status for status, _, _ in final.values()} == {"ok"}
+    db = sqlite3.connect(out / "results.sqlite")
+    query = "SELECT count(*), sum(valid) FROM verdicts WHERE engine = 'tokenform' AND kind = 'coverage'"
+    assert db.execute(query).fetchone() == (len(SCHEMAS), len(SCHEMAS))
+    assert db.execute("SELECT count(*) FROM sessions").fetchone() == (3,)
+    page, text = report.write_report(out / "results.sqlite", tmp_path / "again")
+    assert text.read_text() == (out / "report.md").read_text()
+    assert page.stat().st_size > 5_000
+
+
+def test_a_database_of_other_options_is_refused(
+    setting: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model = setting
+    arguments = command(data, model, tmp_path, "--tasks", "", "--limit", "0")
+    assert main(arguments) == 0
+    assert main([*arguments, "--seed", "3"]) == 2
+    assert "other options (seed)" in capsys.readouterr().err
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--out", str(tmp_path / "nothing")]) == 2
+    assert main(["masks", "--out", str(tmp_path / "a"), "--data", str(tmp_path / "none.jsonl")]) == 2
+    assert main(["masks", "--out", str(tmp_path / "b"), "--engines", "gpt"]) == 2
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert len(errors) == 3
+    assert all("Traceback" not in error for error in errors)
+
+
+def test_masks_without_a_model(tmp_path: Path) -> None:
+    pytest.importorskip("mistral_common")
+    data = tmp_path / "d.jsonl"
+    tests = [{"valid": True, "data": 5}, {"valid": False, "data": "x"}]
+    data.write_text(json.dumps({"id": "one_1", "schema": {"type": "integer"}, "tests": tests}))
+    out = tmp_path / "run"
+    assert main(["masks", "--out", str(out), "--data", str(data), "--engines", "tokenform", "--quiet"]) == 0
+    assert [(status, text) for status, text, _ in results(out).values()] == [("ok", None)]
+    assert "| tokenform | 1 | 100.0 % | 100.0 % | 100.0 % |" in (out / "report.md").read_text()
+
+
+@pytest.mark.slow
+def test_on_a_local_ray_cluster_with_a_killed_worker(setting: tuple[Path, Path], tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    from tokenform.bench.evaluate import cluster
+
+    data, model = setting
+    killed = []
+    start = cluster.Host.run
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        import threading
+
+        from ray.util.state import list_actors
+
+        def kill_one() -> None:
+            deadline = time.monotonic() + 240
+            while not killed and time.monotonic() < deadline:
+                time.sleep(0.5)
+                if len(results(tmp_path / "run")) >= 3:
+                    for actor in list_actors(filters=[("state", "=", "ALIVE"), ("class_name", "=", "Host")])[
+                        :1
+                    ]:
+                        os.kill(actor.pid, signal.SIGKILL)
+                        killed.append(actor.pid)
+
+        killer = threading.Thread(target=kill_one)
+        killer.start()
+        assert main(command(data, model, tmp_path / "run", "--ray", "auto")) == 0
+        killer.join()
+    finally:
+        ray.shutdown()
+    assert start is cluster.Host.run
+    assert killed
+    final = results(tmp_path / "run")
+    assert len(final) == 2 * (len(SCHEMAS) + 4 * 3)
+    assert {status for status, _, _ in final.values()} == {"ok"}

@@ -1,0 +1,276 @@
+"""The evaluation's database, tasks, figures and report, without a model."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tokenform.bench.evaluate import report, svg, tasks
+from tokenform.bench.evaluate.figures import compute, spread
+from tokenform.bench.evaluate.plan import Options, cases_of, units_left
+from tokenform.bench.evaluate.store import Store, StoredCase, Unit, UnitResult, Verdict
+from tokenform.errors import DataError, OptionError
+
+ENGINES = ("tokenform", "llguidance", "none")
+
+
+def filled(path: Path, units: int = 60) -> Store:
+    """A database with random results of three engines over 12 coverage and 8 quality cases."""
+    rng = random.Random(5)
+    store = Store(path)
+    store.fix_options(Options(engines=ENGINES).as_dict())
+    cases = [
+        StoredCase("coverage", f"c{i}", f"set{i % 3}", {}, ["type", "enum"][: 1 + i % 2]) for i in range(12)
+    ]
+    task = {"prompt": "?", "answer": 1, "family": "sums"}
+    cases += [StoredCase("quality", f"q{i}", "sums", {}, ["type"], task) for i in range(8)]
+    store.add_cases(cases)
+    session = store.begin_session({"cpu": "<test>", "cores": 2})
+    for unit in units_left(store, Options(engines=ENGINES))[:units]:
+        status = rng.choice(["ok", "ok", "ok", "refused", "timeout", "crash"])
+        if status != "ok":
+            store.add_result(
+                unit, UnitResult(status, "<why>", compile_s=0.5 if status == "refused" else None), session
+            )
+            continue
+        times = [rng.uniform(1, 900) for _ in range(rng.randint(1, 30))]
+        result = UnitResult(
+            "ok",
+            compile_s=rng.random(),
+            first_token_s=rng.random() + 1,
+            model_s=2.0,
+            mask_s=sum(times) / 1e6,
+            tokens=len(times),
+            forwards=len(times) + 1,
+            finished=rng.random() < 0.8,
+            text="{}",
+            mask_us=times,
+        )
+        store.add_result(unit, result, session)
+        valid = rng.random() < 0.6
+        correct = rng.random() < 0.5 if unit.case.kind == "quality" else None
+        error = None if valid else "<b>bad & wrong</b>"
+        store.add_verdict(unit.key, Verdict(True, valid, False, {"jsonschema": error}, correct))
+    return store
+
+
+def test_a_unit_has_one_result(tmp_path: Path) -> None:
+    with filled(tmp_path / "r.sqlite") as store:
+        case = next(store.cases())
+        before = list(store.rows())
+        assert not store.add_result(Unit("tokenform", case), UnitResult("crash"), 0.0)
+        assert list(store.rows()) == before
+        assert len(store.done()) == 60
+        assert units_left(store, Options(engines=ENGINES)) == []
+
+
+def test_a_run_goes_on_with_its_own_options_only(tmp_path: Path) -> None:
+    with filled(tmp_path / "r.sqlite", 10) as store:
+        assert store.planned()
+        assert len(units_left(store, Options(engines=ENGINES))) == 50
+        store.fix_options(Options(engines=ENGINES).as_dict())
+        with pytest.raises(OptionError, match="max_tokens"):
+            store.fix_options(Options(engines=ENGINES, max_tokens=7).as_dict())
+
+
+def test_what_was_committed_is_there_without_closing(tmp_path: Path) -> None:
+    store = filled(tmp_path / "r.sqlite", 20)  # never closed, as after a kill
+    with Store(tmp_path / "r.sqlite") as again:
+        assert len(again.done()) == 20
+        assert list(again.rows()) == list(store.rows())
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_text("hello" * 200)
+    with pytest.raises(DataError, match=r"x\.sqlite"):
+        Store(tmp_path / "x.sqlite")
+
+
+def test_figures_are_what_plain_sql_says(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with filled(path) as store:
+        figures = compute(store)
+    db = sqlite3.connect(path)
+
+    def one(query: str, *values: str) -> float:
+        return db.execute(query, values).fetchone()[0]
+
+    for engine in ENGINES:
+        where = "FROM results LEFT JOIN verdicts USING (engine, kind, case_id) WHERE engine = ?"
+        where += " AND kind = 'coverage'"
+        coverage = figures.coverage[engine]
+        assert coverage.units == one(f"SELECT count(*) {where}", engine) == 12
+        assert coverage.compiled == one(f"SELECT count(*) {where} AND status = 'ok'", engine)
+        assert coverage.valid == one(f"SELECT count(*) {where} AND valid", engine)
+        for subset, by_engine in figures.by_subset.items():
+            joined = where.replace("WHERE", "JOIN cases USING (kind, case_id) WHERE subset = ? AND")
+            assert by_engine[engine].units == one(f"SELECT count(*) {joined}", subset, engine) == 4
+        ok = "FROM results WHERE engine = ? AND status = 'ok'"
+        efficiency = figures.efficiency[engine]
+        assert efficiency.throughput == pytest.approx(
+            one(f"SELECT sum(tokens) / sum(model_s + mask_s) {ok}", engine)
+        )
+        assert efficiency.forwards_per_token == pytest.approx(
+            one(f"SELECT 1.0 * sum(forwards) / sum(tokens) {ok}", engine)
+        )
+        times = [t for (row,) in db.execute(f"SELECT mask_us {ok}", (engine,)) for t in json.loads(row)]
+        assert sorted(times) == sorted(efficiency.token_us)
+        assert spread(efficiency.token_us)["mean"] == pytest.approx(sum(times) / len(times))
+        right, total = figures.quality["sums"][engine]
+        assert total == 8
+        assert right == one("SELECT count(*) FROM verdicts WHERE engine = ? AND correct", engine)
+    assert figures.by_keyword["type"]["none"].units == 12
+    assert figures.by_keyword["enum"]["none"].units == 6
+    assert figures.done == figures.planned == 60
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and collects what would be fetched or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.foreign: list[str] = []
+        self.cells: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+        self.foreign += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "onload", "onclick")]
+        self.foreign += [tag] if tag in ("script", "link", "iframe", "img") else []
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
+@pytest.mark.parametrize("units", [0, 7, 60])
+def test_the_report_stands_alone_finished_or_not(tmp_path: Path, units: int) -> None:
+    filled(tmp_path / "r.sqlite", units).__exit__()
+    page, text = report.write_report(tmp_path / "r.sqlite")
+    reader = Page()
+    reader.feed(page.read_text("utf-8"))
+    reader.close()
+    assert reader.open == []
+    assert reader.foreign == []
+    assert "<why>" not in page.read_text("utf-8")
+    markdown = text.read_text("utf-8")
+    assert f"Units: {units} of 60" in markdown
+    if units == 60:
+        assert {"tokenform", "llguidance", "none", "sums"} <= set(reader.cells)
+        assert markdown.count("\n|---|") == 6
+
+
+def test_plots_leave_out_what_is_not_there() -> None:
+    assert svg.distribution("t", "u", {"a": []}) == ""
+    assert "<polyline" in svg.distribution("t", "u", {"a": [1.0, 10.0, 100.0], "b": []})
+    assert svg.bars("t", ["x"], {"a": [float("nan")], "b": [0.5]}).count("<rect") == 1
+
+
+@pytest.mark.parametrize("family", sorted(tasks.FAMILIES))
+def test_tasks_can_be_solved_and_are_made_of_a_seed(family: str) -> None:
+    from tokenform.bench.suites.judges import Judges
+
+    made = list(tasks.make_tasks(family, 20, 1))
+    assert made == list(tasks.make_tasks(family, 20, 1))
+    assert made != list(tasks.make_tasks(family, 20, 2))
+    assert len({task.id for task in made}) == 20
+    for task in made:
+        document = task.answer if family == "extraction" else {"reasoning": "so", "answer": task.answer}
+        text = json.dumps(document)
+        assert Judges(task.schema).judge(text).valid
+        assert tasks.grade(task.answer, text)
+        assert tasks.grade(task.answer, f"Well: {text} is it.")
+
+
+def test_last_letters_and_sums_are_right() -> None:
+    (letters,) = tasks.make_tasks("last_letters", 1, 0)
+    words = letters.prompt.split("'")[1].split()
+    assert letters.answer == "".join(word[-1] for word in words)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("abcd", '{"answer": "ABCD"}', True),
+        ("abcd", '{"answer": "abce"}', False),
+        ("abcd", "The answer is abcd.", True),
+        ("red ball", "so it is the red ball.", True),
+        ("red ball", "so it is the blue ball.", False),
+        (12, '{"answer": 12.0}', True),
+        (12, "that makes 12 apples", True),
+        (1, '{"answer": true}', False),
+        (12, "", False),
+        ({"a": 1}, '{"a": 1, "b": 2}', True),
+        ({"a": 1}, "1", False),
+        (5, '{"reasoning": "{", "answer": 5', True),
+    ],
+)
+def test_grading(answer: object, text: str, right: bool) -> None:
+    assert tasks.grade(answer, text) is right
+
+
+def test_task_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"prompt": "p", "schema": {}, "answer": 3}\n\n{"prompt": 1}\n')
+    with pytest.raises(DataError, match=r"mine\.jsonl:3"):
+        list(tasks.read_tasks(path))
+    path.write_text('{"prompt": "p", "schema": {}, "answer": 3}\n')
+    assert list(tasks.read_tasks(path)) == [tasks.Task("mine-1", "mine", "p", {}, 3)]
+
+
+def test_a_plan_has_all_engines_case_by_case(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"type": "object", "properties": {"type": {"not": {}}}}')
+    (tmp_path / "b.json").write_text('{"enum": [1]}')
+    options = Options(engines=("tokenform", "none"), data=str(tmp_path), tasks=("extraction",), task_count=2)
+    with Store(tmp_path / "r.sqlite") as store:
+        store.add_cases(cases_of(options))
+        units = units_left(store, options)
+    assert [unit.engine for unit in units] == ["tokenform", "none"] * 4
+    assert {unit.case.case_id for unit in units} == {"a", "b", "extraction-0", "extraction-1"}
+    assert next(u.case.keywords for u in units if u.case.case_id == "a") == ["not", "properties", "type"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"engines": ("gpt",)}, {"engines": ()}, {"job": "x"}, {"max_tokens": 0}, {"limit": -1}]
+)
+def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        Options(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_hub_is_read_by_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = [{"unique_id": "o1", "json_schema": '{"type": "null"}'}]
+    monkeypatch.setattr(
+        datasets, "get_dataset_config_names", lambda name: ["default", "Github_easy", "Snowplow"]
+    )
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, subset, split: rows)
+    cases = [case for case in cases_of(Options(data="hub", tasks=(), limit=None))]
+    assert {(c.case_id, c.subset) for c in cases} == {
+        ("Github_easy---o1", "Github_easy"),
+        ("Snowplow---o1", "Snowplow"),
+    }
+
+
+def test_a_hub_that_can_not_be_reached_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+
+    def fail(name: str) -> list[str]:
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr(datasets, "get_dataset_config_names", fail)
+    with pytest.raises(DataError, match="no route"):
+        list(cases_of(Options(data="hub")))
