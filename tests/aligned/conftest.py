@@ -22,7 +22,7 @@ def automaton():
 
 @pytest.fixture()
 def problem(automaton):
-    """The reference toy: local masking is 0.55 away from the target, plain rejection needs 72 tries a text."""
+    """The reference toy: local masking is 0.55 off the target, plain rejection needs 72 tries a text."""
     return Masked().bind(TableModel(5, scale=1.0), automaton)
 
 

@@ -1,4 +1,4 @@
-"""Predicates, potentials, canonical tokenisation: what the functions see, how often, and what happens when they
+"""Predicates, potentials, canonical tokenisation: what functions see, how often, and how they fail."""
 fail.
 """
 

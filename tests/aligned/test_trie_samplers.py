@@ -1,4 +1,4 @@
-"""ASAp and CARS: exact laws, certificates, exactness from the first draw, tries on disk and in bounded memory."""
+"""ASAp and CARS: exact laws, certificates, exactness from the first draw, saved and bounded tries."""
 
 from __future__ import annotations
 

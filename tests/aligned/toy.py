@@ -1,4 +1,4 @@
-"""The discriminating toy: a table model, a small vocabulary with overlapping tokens, a language of 17 strings.
+"""The discriminating toy: a table model, few, overlapping tokens, a language of 17 strings.
 
 Tokens 0, 1, 00, 11, 01 and EOS; L = 00000 | 1[01]{4}.  89 token sequences spell the 17 strings, the model
 puts little mass on L, and local masking is far from the target, so that a sampler that only masks can't pass.

@@ -26,7 +26,7 @@ from tokenform.decoding.speculative.drafters import (
     auto,
     search_skip_set,
 )
-from tokenform.decoding.speculative.drafters.other_vocabulary import longest_match
+from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton
 from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import Controller
@@ -182,7 +182,7 @@ def test_vocabularies_are_mapped_by_bytes():
     assert mapping.to_draft([3, 1, 2]) == [1, 2, 0]
     row = mapping.to_target(np.arange(5.0), 5)
     assert row.tolist() == [-np.inf, 2.0, 0.0, 1.0, -np.inf]
-    assert longest_match(b"abca", {b: i for i, b in enumerate(target) if b}) == [3, 4, 1]
+    assert LongestMatch({b: i for i, b in enumerate(target) if b})(b"abca") == [3, 4, 1]
     assert VocabularyMap(target, draft, retokenise=True).to_draft([1, 2, 2]) == [1, 0]
     with pytest.raises(DrafterError, match="common"):
         VocabularyMap([b"a"], [b"b"])

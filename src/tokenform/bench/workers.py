@@ -142,8 +142,8 @@ def run_tasks(
         WorkerStartError: the factory itself raised.
     """
     source = iter(tasks)
-    waiting: deque[Any] = deque()  # handed back by a worker that died idle, or read ahead
-    pool = [_Worker(factory, arguments) for _ in range(workers)]
+    waiting: deque[Any] = deque(islice(source, workers))  # read ahead; no more workers than there are tasks
+    pool = [_Worker(factory, arguments) for _ in waiting]
     try:
         while True:
             for index, worker in enumerate(pool):
@@ -160,8 +160,10 @@ def run_tasks(
                     worker.busy = False
                     worker.end()
                     pool[index] = _Worker(factory, arguments)
-            if not waiting and not any(worker.busy or not worker.ready for worker in pool):
-                return
+            if not waiting and not any(worker.busy for worker in pool):
+                waiting.extend(islice(source, 1))
+                if not waiting:
+                    return
             wait([worker.pipe for worker in pool], _POLL_SECONDS)
             for index, worker in enumerate(pool):
                 outcome = _look(worker, timeout, memory_bytes)

@@ -133,14 +133,14 @@ def constrained(
     """Greedy decoding under each example's schema."""
     import tokenform as tf
 
-    generator = tf.Generator(model, tokenizer)
+    generator = tf.Generator(model, tokenizer, sampler=tf.Local(temperature=0.0))
     texts: list[str] = []
     for begin in range(0, len(batch), batch_size):
         part = batch[begin : begin + batch_size]
         schemas = [e.record.schema for e in part if e.record is not None]
         grammars = [tf.json_schema(schema, whitespace="spaced") for schema in schemas]
         results = generator.sample([e.prompt for e in part], grammars, max_tokens=max_tokens)
-        texts += [result.text for result in results]
+        texts += [result.text for (result,) in results]
     return texts
 
 

@@ -41,7 +41,7 @@ class TerminalEntry(TypedDict):
 
 
 class RuleEntry(TypedDict):
-    """One expansion of one rule; priority is 0 where none is given, order the place among its alternatives."""
+    """One expansion of one rule; priority is 0 if none is given, order its place among the alternatives."""
 
     origin: str
     expansion: list[str]

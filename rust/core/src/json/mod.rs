@@ -115,6 +115,9 @@ pub struct JsonMachine {
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     opened: FxHashMap<(u32, bool), Option<u32>>,
     white: FxHashMap<(Place, u32), LexId>,
+    generic: FxHashMap<u32, Option<u32>>,
+    special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
+    keys_closed: u64,
     pub(crate) error: Option<Error>,
 }
 
@@ -155,6 +158,9 @@ impl JsonMachine {
             closes: FxHashMap::default(),
             opened: FxHashMap::default(),
             white: FxHashMap::default(),
+            generic: FxHashMap::default(),
+            special: FxHashMap::default(),
+            keys_closed: 0,
             error: None,
         };
         this.orders.insert(Box::new([]));

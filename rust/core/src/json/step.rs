@@ -177,9 +177,24 @@ impl Structure for JsonMachine {
 
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
         match self.nodes[ctx.0 as usize].place {
-            Place::Key => self.after_key(ctx, text),
+            Place::Key => {
+                self.keys_closed += 1;
+                self.after_key(ctx, text)
+            }
             _ => self.end_scalar(ctx, outcome, text, true),
         }
+    }
+
+    fn close_generic(&mut self, ctx: CtxId) -> Option<Pos> {
+        self.after_generic_key(ctx)
+    }
+
+    fn special(&mut self, ctx: CtxId, text: &[u8]) -> Vec<Vec<u8>> {
+        self.special_keys(ctx, text)
+    }
+
+    fn closings(&self) -> u64 {
+        self.keys_closed
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {

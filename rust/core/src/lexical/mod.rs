@@ -2,8 +2,9 @@
 //!
 //! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
-//! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over bytes.
+//! [`base`] what a state differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over bytes.
 
+pub mod base;
 pub mod content;
 pub mod delta;
 pub mod live;

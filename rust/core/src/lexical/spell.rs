@@ -89,12 +89,17 @@ enum Lex {
     LowU { runs: Row },
 }
 
+/// Tables of ASCII steps that are kept.
+const TABLES: usize = 4096;
+
 /// Terms and the lexical states over them.
 pub struct Lexicon {
     pub terms: Terms,
     states: IndexSet<Lex, FxBuildHasher>,
     rows: Vec<Option<Row>>,
     steps: FxHashMap<(LexId, u8), LexId>,
+    tables: FxHashMap<LexId, Arc<[Step; 256]>>,
+    digits: Vec<Option<Box<[LexId; 64]>>>,
     outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
 }
 
@@ -117,6 +122,8 @@ impl Lexicon {
             states: IndexSet::default(),
             rows: Vec::new(),
             steps: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            digits: Vec::new(),
             outcomes: IndexSet::default(),
         };
         this.intern(Lex::Dead);
@@ -243,6 +250,24 @@ impl Lexicon {
         out
     }
 
+    /// Where each byte leads, for nodes with many children; `None` in the middle of a code point.
+    pub fn table(&mut self, lex: LexId) -> Option<Arc<[Step; 256]>> {
+        self.term(lex)?;
+        if let Some(table) = self.tables.get(&lex) {
+            return Some(table.clone());
+        }
+        let mut table = [Step::Dead; 256];
+        for (byte, slot) in (0u8..=255).zip(table.iter_mut()) {
+            *slot = self.step(lex, byte);
+        }
+        let table = Arc::new(table);
+        if self.tables.len() > TABLES {
+            self.tables.clear();
+        }
+        self.tables.insert(lex, table.clone());
+        Some(table)
+    }
+
     /// One byte.
     #[inline]
     pub fn step(&mut self, lex: LexId, byte: u8) -> Step {
@@ -262,14 +287,42 @@ impl Lexicon {
                         return Step::Dead;
                     }
                 }
-                let row = self.row(lex);
-                return stay(row[row.partition_point(|r| r.0 < byte as u32)].1);
+                if self.rows[lex.0 as usize].is_none() {
+                    self.row(lex);
+                }
+                if let Some(row) = &self.rows[lex.0 as usize] {
+                    return stay(row[row.partition_point(|r| r.0 < byte as u32)].1);
+                }
+                return Step::Dead;
             }
+        }
+        if let Some(digits) = self.digits.get(lex.0 as usize).and_then(|d| d.as_ref()) {
+            return match byte {
+                0x80..=0xBF => stay(digits[byte as usize & 0x3F]),
+                _ => Step::Dead,
+            };
         }
         self.slow(lex, byte)
     }
 
+    /// The targets of all continuation bytes of a state inside a UTF-8 sequence.
+    fn fill_digits(&mut self, lex: LexId) {
+        let Lex::Block { bits: 6, depth, runs } = self.states[lex.0 as usize].clone() else { return };
+        let mut table = [Self::DEAD; 64];
+        for (byte, slot) in (0x80u8..0xC0).zip(table.iter_mut()) {
+            *slot = self.digit(6, depth, &runs, byte);
+        }
+        if self.digits.len() <= lex.0 as usize {
+            self.digits.resize(lex.0 as usize + 1, None);
+        }
+        self.digits[lex.0 as usize] = Some(Box::new(table));
+    }
+
     fn slow(&mut self, lex: LexId, byte: u8) -> Step {
+        if (0x80..0xC0).contains(&byte) && matches!(self.states[lex.0 as usize], Lex::Block { bits: 6, .. }) {
+            self.fill_digits(lex);
+            return stay(self.digits[lex.0 as usize].as_ref().expect("just filled")[byte as usize & 0x3F]);
+        }
         if let Some(&to) = self.steps.get(&(lex, byte)) {
             return stay(to);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::lexmask::{LexMask, Within};
+use super::lexmask::{Exits, LexMask, Within};
 use super::row::Mask;
 use super::store::{Key, Store};
 use super::structure::{step, CtxId, Pos, Structure};
@@ -119,15 +119,37 @@ impl<S: Structure> Core<S> {
             content,
         });
         let found = key.as_ref().and_then(|k| Store::global().get(k));
-        let mask = found.unwrap_or_else(|| {
-            let mask = Arc::new(LexMask::build(lexicon, &self.vocab, node, lex));
-            if let (Some(key), false) = (key, lexicon.terms.overflow) {
-                Store::global().put(key, mask.clone());
+        let mask = match found {
+            Some(mask) => mask,
+            None => {
+                let mask = Arc::new(self.build_lexmask(node, lex));
+                if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
+                    Store::global().put(key, mask.clone());
+                }
+                mask
             }
-            mask
-        });
+        };
         self.lexmasks.insert((node, lex), mask.clone());
         mask
+    }
+
+    /// By differences from a state that is nearly the same, or by a walk of its own.
+    fn build_lexmask(&mut self, node: NodeId, lex: LexId) -> LexMask {
+        let vocab = self.vocab.clone();
+        let lexicon = self.structure.lexicon();
+        if lexicon.is_string(lex) {
+            if let Some((spelling, term)) = lexicon.term(lex) {
+                if let Some(how) = lexicon.terms.base(term) {
+                    let under = lexicon.at(spelling, how.term);
+                    if under != lex {
+                        let base = self.lexmask(node, under);
+                        let lexicon = self.structure.lexicon();
+                        return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how);
+                    }
+                }
+            }
+        }
+        LexMask::build(self.structure.lexicon(), &vocab, node, lex)
     }
 
     /// Collects the tokens below `node` that a position allows. At the root the shared part of the mask is
@@ -147,9 +169,9 @@ impl<S: Structure> Core<S> {
         let mask = self.lexmask(node, pos.lex);
         if !self.structure.records(pos.ctx) {
             self.collect_exits(&mask, pos, out);
-        } else {
+        } else if !self.collect_generic(&mask, pos, text, out) {
             let held = text.len();
-            for exit in &mask.exits {
+            for exit in mask.exits.list.iter().filter(|e| mask.missing.binary_search(&e.node).is_err()) {
                 text.truncate(held);
                 text.extend_from_slice(&exit.path);
                 self.collect_exit(exit, pos.ctx, text, out);
@@ -168,32 +190,102 @@ impl<S: Structure> Core<S> {
     }
 
     /// The exits of a lexeme whose text does not matter: remembered.
-    fn collect_exits(&mut self, mask: &Arc<LexMask>, pos: Pos, out: &mut Vec<u32>) {
-        if mask.exits.is_empty() {
+    fn collect_exits(&mut self, mask: &LexMask, pos: Pos, out: &mut Vec<u32>) {
+        let exits = &mask.exits;
+        if exits.list.is_empty() {
             return;
         }
-        if let Some(remainders) = &mask.remainders {
+        if let Some(remainders) = &exits.remainders {
             let outcome = self.structure.lexicon().intern_outcome(&remainders.outcome);
             let Some(next) = self.structure.close(pos.ctx, outcome, &[]) else { return };
-            if let Some(ids) = self.after.get(&(next, mask.id)) {
-                return out.extend_from_slice(ids);
-            }
-            let mut ids: Vec<u32> =
-                remainders.trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
-            self.walk_trie(&remainders.trie, Trie::ROOT, next, &mut Vec::new(), &mut ids);
-            out.extend_from_slice(&ids);
-            self.after.insert((next, mask.id), ids.into());
-            return;
+            let ids = self.tokens_after(exits, next);
+            return self.without(&ids, &mask.missing, out);
         }
-        if let Some(ids) = self.left.get(&(pos.ctx, mask.id)) {
-            return out.extend_from_slice(ids);
+        if let Some(ids) = self.left.get(&(pos.ctx, exits.id)) {
+            let ids = ids.clone();
+            return self.without(&ids, &mask.missing, out);
         }
         let mut ids = Vec::new();
-        for exit in &mask.exits {
+        for exit in &exits.list {
             self.collect_exit(exit, pos.ctx, &mut Vec::new(), &mut ids);
         }
-        out.extend_from_slice(&ids);
-        self.left.insert((pos.ctx, mask.id), ids.into());
+        let ids: Arc<[u32]> = ids.into();
+        self.left.insert((pos.ctx, exits.id), ids.clone());
+        self.without(&ids, &mask.missing, out);
+    }
+
+    /// The tokens whose remainder after the closing byte a position allows; remembered.
+    fn tokens_after(&mut self, exits: &Exits, next: Pos) -> Arc<[u32]> {
+        if let Some(ids) = self.after.get(&(next, exits.id)) {
+            return ids.clone();
+        }
+        let trie = &exits.remainders.as_ref().expect("asked before").trie;
+        let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
+        self.walk_trie(trie, Trie::ROOT, next, &mut Vec::new(), &mut ids);
+        let ids: Arc<[u32]> = ids.into();
+        self.after.insert((next, exits.id), ids.clone());
+        ids
+    }
+
+    /// The ids that do not pass one of these exits.
+    fn without(&self, ids: &[u32], exits: &[NodeId], out: &mut Vec<u32>) {
+        if exits.is_empty() {
+            return out.extend_from_slice(ids);
+        }
+        let trie = self.vocab.trie();
+        let mut gone: Vec<u32> =
+            exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
+        gone.sort_unstable();
+        out.extend(ids.iter().copied().filter(|id| gone.binary_search(id).is_err()));
+    }
+
+    /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
+    /// names): one walk for those, and one for each of the few others. False where that can't be said.
+    fn collect_generic(
+        &mut self,
+        mask: &LexMask,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        if mask.exits.remainders.is_none() || text.contains(&b'\\') {
+            return false;
+        }
+        let Some(next) = self.structure.close_generic(pos.ctx) else { return false };
+        let before = self.structure.closings();
+        let ids = self.tokens_after(&mask.exits, next);
+        if self.structure.closings() != before {
+            // a token holds another key as a whole: what it may be depends on this one
+            self.after.remove(&(next, mask.exits.id));
+            return false;
+        }
+        let trie = self.vocab.clone();
+        let trie = trie.trie();
+        let mut single: Vec<NodeId> = Vec::new();
+        for rest in self.structure.special(pos.ctx, text) {
+            let path = rest.iter().chain(b"\"");
+            let node = path.fold(Some(Trie::ROOT), |n, &b| n.and_then(|n| trie.child(n, b)));
+            single.extend(node);
+        }
+        let escaped = mask.exits.list.iter().filter(|e| e.path.contains(&b'\\')).map(|e| e.node);
+        single.extend(escaped);
+        single.sort_unstable();
+        single.dedup();
+        let mut gone = single.clone();
+        gone.extend(mask.missing.iter());
+        self.without(&ids, &gone, out);
+        let held = text.len();
+        for exit in &mask.exits.list {
+            let own = single.binary_search(&exit.node).is_ok()
+                && mask.missing.binary_search(&exit.node).is_err();
+            if own {
+                text.truncate(held);
+                text.extend_from_slice(&exit.path);
+                self.collect_exit(exit, pos.ctx, text, out);
+            }
+        }
+        text.truncate(held);
+        true
     }
 
     fn collect_exit(

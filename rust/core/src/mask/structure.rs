@@ -31,6 +31,22 @@ pub trait Structure: Send {
     /// The lexeme was closed by the byte that belongs to it; `text` is what the lexeme held before it.
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
 
+    /// Where a lexeme whose text matters leads when its text is none of `special` (see there): one position for
+    /// all such texts, good as long as [`Structure::closings`] does not change while it is walked from.
+    fn close_generic(&mut self, _ctx: CtxId) -> Option<Pos> {
+        None
+    }
+
+    /// The texts that begin with `text` and for which [`Structure::close_generic`] does not speak.
+    fn special(&mut self, _ctx: CtxId, _text: &[u8]) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// How often a lexeme whose text matters was closed so far.
+    fn closings(&self) -> u64 {
+        0
+    }
+
     /// The lexeme ends before `byte`, which is read by what follows.
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos>;
 

@@ -213,7 +213,7 @@ impl Terms {
             }
             let longer = format!("{text}{c}");
             let part = Partial::of(&longer);
-            if !feasible(&values, &part, self.numbers.any_spelling) {
+            if !feasible(&values, &part, integral, self.numbers.any_spelling) {
                 continue;
             }
             let to = if includes_all(&values, &part, integral, self.numbers.any_spelling) {
@@ -278,7 +278,7 @@ fn half_line(part: &Partial) -> Piece {
 }
 
 /// Whether some completion of the text is in the set.
-fn feasible(set: &NumSet, part: &Partial, any: bool) -> bool {
+fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
     if let Some(exp) = part.exponent {
         return exponents(exp, any).any(|e| set.contains(&part.mantissa().scale(e)));
     }
@@ -297,17 +297,34 @@ fn feasible(set: &NumSet, part: &Partial, any: bool) -> bool {
     } else {
         whole_completions(set, part)
     };
-    plain || (one_lead_digit(part) && scientific(set, part))
+    plain || (!integral && one_lead_digit(part) && scientific(set, part))
 }
 
 fn one_lead_digit(part: &Partial) -> bool {
     part.digits.len() - part.fraction == 1 && !part.digits.starts_with('0')
 }
 
-/// Canonical `d.ddde±XX` that begins with the text.
+/// Canonical `d.ddde±XX` that begins with the text: its magnitude is the exponent, so only exponents between
+/// the magnitudes of a piece's bounds are tried.
 fn scientific(set: &NumSet, part: &Partial) -> bool {
     let open = part.has_point && (part.fraction == 0 || part.digits.ends_with('0'));
-    exponents("", false).any(|e| meets(set, &interval(part, e - part.fraction as i64, open)))
+    set.pieces.iter().any(|p| {
+        let (near, far) = if part.negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
+        let beyond_zero = |b: &Bound| !b.at.is_zero() && b.at.is_positive() != part.negative;
+        let least = match near {
+            Some(b) if beyond_zero(b) => b.at.magnitude(),
+            _ => i64::MIN,
+        };
+        let most = match far {
+            Some(b) if beyond_zero(b) => b.at.magnitude(),
+            Some(_) => i64::MIN,
+            None => i64::MAX,
+        };
+        let one = NumSet { pieces: vec![p.clone()] };
+        exponents("", false)
+            .filter(|e| (least..=most).contains(e))
+            .any(|e| meets(&one, &interval(part, e - part.fraction as i64, open)))
+    })
 }
 
 /// `[D*10^k, (D+1)*10^k)` for k from 0 on.

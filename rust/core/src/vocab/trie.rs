@@ -116,6 +116,11 @@ impl Trie {
         (self.end[node.0 as usize] - node.0) as usize
     }
 
+    /// Whether a node lies at or below another.
+    pub fn is_below(&self, node: NodeId, top: NodeId) -> bool {
+        top <= node && node.0 < self.end[top.0 as usize]
+    }
+
     /// Every token at or below the node.
     pub fn subtree_tokens(&self, node: NodeId) -> &[TokenId] {
         let from = self.tokens_start[node.0 as usize] as usize;

@@ -137,16 +137,19 @@ def _model_unit(unit: Unit, engines: Engines, runner: ModelRunner, options: Opti
     begun = time.perf_counter()
     session = engine.json_schema(case.schema).session()
     compiled = time.perf_counter() - begun
-    written = write(
-        runner.loop,
-        ids,
-        session,
-        runner.vocabulary.eos,
-        len(runner.vocabulary.tokens),
-        max_tokens=runner.room(ids, options.max_tokens),
-        temperature=options.temperature,
-        seed=zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode()),
-    )
+    try:
+        written = write(
+            runner.loop,
+            ids,
+            session,
+            runner.vocabulary.eos,
+            len(runner.vocabulary.tokens),
+            max_tokens=runner.room(ids, options.max_tokens),
+            temperature=options.temperature,
+            seed=zlib.crc32(f"{options.seed}:{case.kind}:{case.case_id}".encode()),
+        )
+    except Exception as error:  # an engine's own error in the middle of a text
+        return UnitResult("error", f"{type(error).__name__}: {error}"[:500], compile_s=compiled)
     return UnitResult(
         "ok",
         compile_s=compiled,

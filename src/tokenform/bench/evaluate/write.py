@@ -67,6 +67,7 @@ def write(
     written, begun = Written(), time.perf_counter()
     clock = time.perf_counter_ns
     mask = torch.from_numpy(session.row.view("int32"))
+    budgeted = _fits_at_all(session, max_tokens)
     logits = loop.prefill([prompt])
     written.model_s, written.forwards = time.perf_counter() - begun, 1
     for left in range(max_tokens, -1, -1):
@@ -78,11 +79,11 @@ def write(
             written.finished = session.allows(eos) and bool((session.row != _EVERYTHING).any())
             return written
         token = _draw(logits[:, :size], mask, temperature, draw)
-        if token != eos and session.fits is not None and session.fill_within is not None:
+        if token != eos and budgeted:
             started = clock()
-            fits = session.fits(token, left)
+            fits = session.fits(token, left)  # type: ignore[misc]
             if not fits:
-                session.fill_within(left)
+                session.fill_within(left)  # type: ignore[misc]
             spent += clock() - started
             if not fits:
                 token = _draw(logits[:, :size], mask, temperature, draw)
@@ -99,12 +100,20 @@ def write(
             )
         written.step_ns.append(spent + clock() - started)
         written.tokens.append(token)
-        if left > 1 or session.fits is None:
+        if left > 1:  # the last token's successor is not asked for
             before = time.perf_counter()
             logits = loop.step([0], [token])
             written.model_s += time.perf_counter() - before
             written.forwards += 1
     return written
+
+
+def _fits_at_all(session: Session, max_tokens: int) -> bool:
+    """Whether the engine keeps a budget and some complete text is within it; else a text may be cut."""
+    if session.fits is None or session.fill_within is None:
+        return False
+    session.fill_within(max_tokens)
+    return bool(session.row.any())
 
 
 def _draw(logits: torch.Tensor, mask: torch.Tensor, temperature: float, draw: torch.Generator) -> int:

@@ -22,7 +22,7 @@ from tokenform.decoding.aligned.descent import Walk, descend
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.results import LogZ, Sample, sharper
+from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.streams import fresh_seed
 from tokenform.decoding.aligned.trie import Trie
@@ -81,7 +81,7 @@ class ASAp(AlignedSampler):
         if self.until is not None:
             while trie.certificate().distance > self.until and run.attempt < self.max_learning:
                 run.walk()
-        draws = []
+        draws: list[Draw] = []
         failures = 0
         while len(draws) < n:
             walk = run.walk()

@@ -78,4 +78,6 @@ class AutomatonConstraint:
 
     def _content(self, state: State) -> Ids:
         ids = np.asarray(self.automaton.allowed_tokens(state), dtype=np.int64)
-        return ids[~np.isin(ids, self._eos)] if len(ids) and np.isin(self._eos, ids).any() else ids
+        places = np.searchsorted(ids, self._eos)
+        present = [int(i) for i, end in zip(places, self._eos, strict=True) if i < len(ids) and ids[i] == end]
+        return np.delete(ids, present) if present else ids

@@ -119,7 +119,7 @@ class Beam(AlignedSampler):
 
     def score(self, hypothesis: Hypothesis) -> float:
         """What hypotheses are ranked by."""
-        return hypothesis.logf / ((5 + max(hypothesis.length, 1)) / 6) ** self.length_penalty
+        return float(hypothesis.logf / ((5 + max(hypothesis.length, 1)) / 6) ** self.length_penalty)
 
     # ---- side by side ----------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class Beam(AlignedSampler):
         return out
 
     def _advancing(self, problem: Problem, hypothesis: Hypothesis, law: StepLaw) -> list[int]:
-        """For each open phrase the likeliest token that is a beginning of what it wants, or holds it whole."""
+        """For each open phrase the likeliest token that begins what it wants, or holds it whole."""
         out = []
         for wanted in self.phrases.wanted(hypothesis.progress):
             best, best_logf = -1, -math.inf
@@ -220,7 +220,7 @@ class Beam(AlignedSampler):
         if hypothesis.done or not self.length_penalty:
             return self.score(hypothesis)
         assert problem.max_tokens is not None
-        return hypothesis.logf / ((5 + problem.max_tokens + 1) / 6) ** self.length_penalty
+        return float(hypothesis.logf / ((5 + problem.max_tokens + 1) / 6) ** self.length_penalty)
 
     def _by_score(self, problem: Problem, n: int) -> list[Hypothesis]:
         """Opens the prefix of highest bound first, so finished texts come off the queue in their final order.

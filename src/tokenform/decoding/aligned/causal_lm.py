@@ -175,7 +175,7 @@ class CausalLM:
 
     def _keep(self, output: Any, rows: list[Tokens], known: list[int], need: list[int], width: int) -> None:
         cache = getattr(output, "past_key_values", None)
-        layers = getattr(cache, "layers", None)
+        layers = getattr(cache, "layers", None) or []
         length = width + max(need)
         whole = layers and all(
             getattr(x, "keys", None) is not None and x.keys.dim() == 4 and x.keys.shape[2] == length

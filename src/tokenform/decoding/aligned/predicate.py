@@ -1,4 +1,4 @@
-"""Python predicates on prefixes and complete texts as a constraint: type checkers, backreferences, simulators.
+"""Python predicates on prefixes and whole texts as a constraint: type checkers, simulators, backreferences.
 
 Invariants: a predicate sees whole UTF-8 characters only, unless it asked for bytes or tokens; a token that
 leaves half a character is judged by the text before it and by whether the half can become a character.  The

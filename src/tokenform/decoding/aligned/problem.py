@@ -139,7 +139,7 @@ class Problem:
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
             logp = self._fold(
-                np.array(self.model.logprobs([self.prompt + tokens for tokens in part]), dtype=np.float64)
+                np.asarray(self.model.logprobs([self.prompt + tokens for tokens in part]), dtype=np.float64)
             )
             fresh.update(zip(part, self.power * logp if self.power != 1.0 else logp, strict=True))
         out = []

@@ -21,7 +21,7 @@ import numpy as np
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator, estimator, in_turn, run_steps
-from tokenform.decoding.aligned.streams import Purpose, log_sum, stream
+from tokenform.decoding.aligned.streams import Purpose, stream
 from tokenform.decoding.aligned.trie import Trie
 
 
@@ -129,7 +129,8 @@ class RejectionWeights:
 
         def test(which: list[int], indices: list[int]) -> list[bool]:
             tokens = [int(rows[g].ids[index]) for g, index in zip(which, indices, strict=True)]
-            return problem.check([prefixes[members[g][0]] for g in which], tokens).tolist()
+            verdicts: list[bool] = problem.check([prefixes[members[g][0]] for g in which], tokens).tolist()
+            return verdicts
 
         moves: dict[int, Move] = {}
         for row, part, outcomes in zip(rows, members, run_steps(steps, test), strict=True):
@@ -204,7 +205,8 @@ def _twisted(prefix: Prefix, ids: Ids, logf: Float, twist: Trie | None) -> Table
 
 
 def _cumulated(log_weights: Float) -> tuple[Float, float]:
-    log_mass = log_sum(log_weights)
-    if log_mass == -math.inf:
-        return np.empty(0), log_mass
-    return np.cumsum(np.exp(log_weights - log_weights.max())), log_mass
+    top = float(log_weights.max()) if len(log_weights) else -math.inf
+    if top == -math.inf:
+        return np.empty(0), -math.inf
+    steps = np.cumsum(np.exp(log_weights - top))
+    return steps, top + math.log(steps[-1])

@@ -43,7 +43,10 @@ class LanguageModel(Protocol):
     rows: int
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        """Log-probabilities after each prefix (prompt included): float64 `[n, V]`, rows sum to one."""
+        """Log-probabilities after each prefix (prompt included): float64 `[n, V]`, rows sum to one.
+
+        The array is the caller's: it may be written to and kept.
+        """
         ...
 
 

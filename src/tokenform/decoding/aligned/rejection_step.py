@@ -203,7 +203,7 @@ def _first_valid(order: Iterator[int]) -> Step:
 def _remaining(log_weights: Float, rejected: list[int]) -> Float:
     if not rejected:
         return log_weights
-    rest = log_weights.copy()
+    rest: Float = log_weights.copy()
     rest[rejected] = -np.inf
     return rest
 

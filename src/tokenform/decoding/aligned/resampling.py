@@ -41,4 +41,5 @@ def resample(weights: Float, method: Method, generator: np.random.Generator) -> 
 def _invert(weights: Float, points: Float) -> Ids:
     steps = np.cumsum(weights)
     ancestors = np.searchsorted(steps, points * steps[-1], side="right")
-    return np.minimum(ancestors, int(np.flatnonzero(weights)[-1])).astype(np.int64)
+    last = int(np.flatnonzero(weights)[-1])
+    return np.asarray(np.minimum(ancestors, last), dtype=np.int64)

@@ -64,10 +64,9 @@ class AlignedSampler(ABC):
         max_tokens: int | None = None,
     ) -> Problem:
         """The problem of this sampler's options with a model and a constraint (or a token automaton)."""
-        if not hasattr(constraint, "candidates"):
-            constraint = AutomatonConstraint(constraint)
+        known: Any = constraint if hasattr(constraint, "candidates") else AutomatonConstraint(constraint)
         return Problem(
-            model, constraint, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
+            model, known, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
             self.batch_size, self.fast_forward,
         )  # fmt: skip
 

@@ -50,7 +50,8 @@ class Population:
     def open(self) -> list[int]:
         """Slots that still need a token."""
         alive = self.log_weights > -np.inf
-        return np.flatnonzero(~self.done & alive).tolist()
+        slots: list[int] = np.flatnonzero(~self.done & alive).tolist()
+        return slots
 
     def apply(self, problem: Problem, slot: int, move: Move) -> None:
         """Takes a move."""
@@ -199,7 +200,8 @@ class SMC(AlignedSampler):
         if len(chosen) < n:
             raise SamplingError(
                 f"all {self.max_attempts} runs of {self.particles_per_run} particles died out: "
-                "the model gives the constraint too little mass; use more particles, a larger max_tokens, or less truncation (top_p, top_k)"
+                "the model gives the constraint too little mass; use more particles, more max_tokens or less "
+                "truncation (top_p, top_k)"
             )
         return runs, [chosen[i] for i in range(n)]
 

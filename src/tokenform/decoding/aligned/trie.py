@@ -79,7 +79,7 @@ class Node:
         """log f(a|u)·θ(ua) for each of `ids`."""
         if not self.theta:
             return self.logf
-        weights = self.logf.copy()
+        weights: Float = self.logf.copy()
         weights[list(self.theta)] += np.fromiter(self.theta.values(), np.float64, len(self.theta))
         return weights
 
@@ -128,7 +128,7 @@ class Trie:
         """Raises OptionError if the problem is not the one that this trie learned from."""
         if problem.fingerprint != self.fingerprint:
             raise OptionError(
-                "this trie was learned for another model, prompt, temperature, truncation, grammar or budget; "
+                "this trie was learned for another model, prompt, temperature, truncation, grammar, budget; "
                 "use a fresh one"
             )
 

@@ -1,39 +1,47 @@
-"""What the grammar forces: the bytes that every accepted continuation shares.
+"""What the grammar forces: the bytes that every accepted continuation shares, and small choices after them.
 
-Purpose: those bytes are certain, their tokenisation is not: the last token of the span may
-be one that reaches beyond it, and a model may split otherwise than its tokenizer.  So the
-canonical tokens are the trunk, and at the span's end other tokens that spell the same bytes
-are siblings: shorter ones, and longer ones that were taken there before.  Where the grammar
-then leaves few tokens, each is a branch.
-Invariant: every drafted token is allowed; a node spells a prefix of the forced bytes or
-extends them by bytes that were seen before.
-Complexity: O(span) automaton calls, memoised there.
+Purpose: forced bytes are certain, their tokenisation is not: the last token of a span may be one
+that reaches beyond it.  So the grammar is followed byte by byte: over forced bytes, and through
+places where few bytes are possible ("}" or ",").  Each text found that way is written as the
+model's tokenizer writes it; texts that part give siblings at the span's end by themselves.  Where the
+grammar leaves too much open, the last token's siblings are longer tokens that were taken there
+before, and the next shorter one.
+Invariant: every drafted token is allowed; all its bytes are forced or belong to a small choice,
+but for the learnt longer tokens.
+Complexity: a plan a state, made once a sequence: O(choices^rounds) automaton calls, memoised there.
 Source: jump-forward decoding (Zheng et al. 2024, SGLang) made lossless as a draft; healing of the
 span's end as in token healing (Lundberg 2023).
 Rejected: appending forced tokens without a forward pass (it changes the law: the model may prefer
-another tokenisation).
+another tokenisation); choices by token (a choice of two bytes is often one of fifty tokens).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
+from ..node import mask_bits
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
+from .other_vocabulary import LongestMatch
+
+_SURE = 0.97  # confidence of a token inside of forced bytes
+_LAST = 0.85  # and of the last one of a span
+_FEW = 96  # allowed tokens above which a place is no small choice
 
 
 class Forced:
     """Args:
-    vocabulary: bytes of every token id; None drafts the canonical tokens alone.
-    tail: how many tokens at the span's end get siblings.
-    siblings: most siblings of a node.
-    choices: where at most so many tokens are allowed, all are drafted.
-    rounds: how often span and choice may alternate.
-    encode: bytes -> canonical token ids, as the model's tokenizer writes them; None takes the
-        automaton's own.
+    vocabulary: bytes of every token id; None drafts the automaton's canonical tokens alone.
+    encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+    choices: most bytes that may be possible at a place that is followed.
+    rounds: how many such places are followed on one path.
+    siblings: most learnt or shorter tokens beside the last token of a span.
     """
 
     name, drawn = "forced", False
@@ -41,99 +49,150 @@ class Forced:
     def __init__(
         self,
         vocabulary: Sequence[bytes] | None = None,
-        tail: int = 2,
-        siblings: int = 2,
-        choices: int = 2,
-        rounds: int = 3,
         encode: Callable[[bytes], list[int]] | None = None,
+        choices: int = 3,
+        rounds: int = 3,
+        siblings: int = 2,
     ) -> None:
-        self.vocabulary, self.tail, self.siblings = vocabulary, tail, siblings
-        self.choices, self.rounds, self.encode = choices, rounds, encode
+        self.vocabulary, self.choices, self.rounds, self.siblings = vocabulary, choices, rounds, siblings
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
         self.ids: dict[bytes, int] = {b: i for i, b in reversed(list(enumerate(vocabulary or ()))) if b}
+        self.spell = LongestMatch(self.ids)
+        self.encode = encode if encode is not None else self.spell
 
     def session(self, context: Context) -> Session:
         return _ForcedSession(self) if context.automaton is not None else Silent()
 
 
+@dataclass
+class _Text:
+    """A continuation of a state: its tokens, their confidences, and the bytes that end it."""
+
+    tokens: list[int]
+    confidences: list[float]
+    last: bytes
+    chance: float
+
+
 class _ForcedSession(Silent):
     def __init__(self, drafter: Forced) -> None:
         self.drafter = drafter
-        self.rests: dict[tuple[int, ...], bytes] = {}
+        self.plans: dict[int, list[_Text]] = {}
+        self.ends: dict[tuple[int, ...], bytes] = {}
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree = DraftTree()
-        fronts = [(ROOT, int(context.state or 0), 1.0)]
-        for _ in range(self.drafter.rounds):
-            below: list[tuple[int, int, float]] = []
-            for node, state, share in fronts:
-                below += self._grow(tree, context, node, state, share, budget)
-            fronts = below
+        d, tree, auto = self.drafter, DraftTree(), context.automaton
+        state = int(context.state or 0)
+        if auto.is_finished(state):
+            return tree
+        if d.vocabulary is None:
+            tree.add_path(ROOT, list(auto.forced(state))[: min(budget.nodes, budget.depth)], d.name, 0.9)
+            return tree
+        plan = self.plans.get(state)
+        if plan is None:
+            plan = self.plans[state] = self._plan(auto, state)
+        for text in plan:
+            self._add(tree, context, text, budget)
         return tree
 
-    def _grow(
-        self, tree: DraftTree, context: Context, node: int, state: int, share: float, budget: Budget
-    ) -> list[tuple[int, int, float]]:
-        """Adds the forced span below `node` and the choices after it; returns where to go on."""
-        d, auto = self.drafter, context.automaton
-        if auto.is_finished(state) or len(tree) >= budget.nodes:
-            return []
-        rest = bytes(auto.forced_bytes(state)) if d.vocabulary is not None or d.encode is not None else b""
-        span = d.encode(rest) if d.encode is not None else list(auto.forced(state))
-        for i, token in enumerate(span):
-            if not auto.allows(state, token) or not self._room(tree, node, budget):
-                return []
-            if d.vocabulary is not None:
-                self.rests[(*context.path, *tree.path(node))] = rest
-                if i >= len(span) - d.tail:
-                    self._siblings(tree, auto, node, state, token, rest, budget)
-                rest = rest[len(d.vocabulary[token]) :]
-            node = tree.add(node, token, d.name, 0.95 if i < len(span) - 1 else 0.8 * share)
-            state = auto.advance(state, token)
-        if auto.is_finished(state):
-            return []
-        allowed = auto.allowed_tokens(state)
-        if not 0 < len(allowed) <= d.choices:
-            return [(node, state, share)] if span else []
-        fronts = []
-        for token in allowed:
-            if self._room(tree, node, budget):
-                child = tree.add(node, int(token), d.name, 0.9 * share / len(allowed))
-                fronts.append((child, auto.advance(state, int(token)), share / len(allowed)))
-        return fronts
+    def _add(self, tree: DraftTree, context: Context, text: _Text, budget: Budget) -> None:
+        d, node = self.drafter, ROOT
+        for i, token in enumerate(text.tokens):
+            if len(tree) >= budget.nodes or i >= budget.depth:
+                return
+            if i == len(text.tokens) - 1:
+                self.ends[(*context.path, *text.tokens[:-1])] = text.last
+                others = self._siblings(token, text.last)
+                above, node = node, tree.add(node, token, d.name, text.confidences[i])
+                for other in others[: max(0, budget.nodes - len(tree))]:
+                    tree.add(above, other, d.name, 0.1)
+            else:
+                node = tree.add(node, token, d.name, text.confidences[i])
 
-    def _siblings(
-        self, tree: DraftTree, auto: object, node: int, state: int, token: int, rest: bytes, budget: Budget
-    ) -> None:
-        """Other tokens for the span's end: longer ones seen there, then the longest shorter one."""
+    def _siblings(self, token: int, last: bytes) -> list[int]:
+        """Other tokens for the end of a text: longer ones that were taken there, then the next shorter one."""
         d = self.drafter
-        assert d.vocabulary is not None
-        others = [t for t, _ in d.seen[rest].most_common(d.siblings) if t != token] if rest in d.seen else []
-        own = d.vocabulary[token]
-        shorter = (d.ids[own[:n]] for n in range(len(own) - 1, 0, -1) if own[:n] in d.ids)
-        others += [t for t in (next(shorter, None),) if t is not None]
-        for other in others[: d.siblings]:
-            if self._room(tree, node, budget) and auto.allows(state, other):  # type: ignore[attr-defined]
-                tree.add(node, other, d.name, 0.1)
+        others = [t for t, _ in d.seen[last].most_common(d.siblings) if t != token] if last in d.seen else []
+        shorter = (d.ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in d.ids)
+        return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
 
-    @staticmethod
-    def _room(tree: DraftTree, node: int, budget: Budget) -> bool:
-        depth = tree.depths[node] if node >= 0 else 0
-        return len(tree) < budget.nodes and depth < budget.depth
+    def _plan(self, auto: Any, state: int) -> list[_Text]:
+        """The texts that may follow a state, likeliest first."""
+        found: list[tuple[bytes, list[tuple[int, float]]]] = []
+        self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found)
+        texts = []
+        for text, shares in found:
+            tokens = self.drafter.encode(text)
+            if tokens:
+                texts.append(self._weigh(tokens, shares))
+        texts.sort(key=lambda t: -t.chance)
+        return texts
+
+    def _weigh(self, tokens: list[int], shares: list[tuple[int, float]]) -> _Text:
+        """Confidences: a token that makes a choice of n has a share of 1 / n."""
+        assert self.drafter.vocabulary is not None
+        at, confidences, chance = 0, [], 1.0
+        for i, token in enumerate(tokens):
+            end = at + len(self.drafter.vocabulary[token])
+            confidence = _SURE if i < len(tokens) - 1 else _LAST
+            for place, share in shares:
+                if at <= place < end:
+                    confidence *= share
+            confidences.append(confidence)
+            chance *= confidence
+            at = end
+        return _Text(tokens, confidences, self.drafter.vocabulary[tokens[-1]], chance)
+
+    def _expand(
+        self,
+        auto: Any,
+        state: int,
+        text: bytes,
+        shares: list[tuple[int, float]],
+        chance: float,
+        rounds: int,
+        found: list[tuple[bytes, list[tuple[int, float]]]],
+    ) -> None:
+        """Follows forced bytes and small choices; appends (text, [(offset, share) of each choice])."""
+        d = self.drafter
+        forced = bytes(auto.forced_bytes(state))
+        for token in d.spell(forced):
+            state = auto.advance(state, token)
+        text += forced
+        following = self._choices(auto, state) if rounds and chance > 0.05 else []
+        if not following:
+            if text:
+                found.append((text, shares))
+            return
+        share = 1.0 / len(following)
+        for byte in following:
+            below = auto.advance(state, d.ids[byte])
+            self._expand(
+                auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
+            )
+
+    def _choices(self, auto: Any, state: int) -> list[bytes]:
+        """The bytes that may follow, if they are few and each has a token; the end of the text is none."""
+        d = self.drafter
+        if auto.is_finished(state) or d.choices < 2 or d.vocabulary is None:
+            return []
+        allowed = np.flatnonzero(mask_bits(auto.mask(state), len(d.vocabulary)))
+        if not 0 < len(allowed) <= _FEW:
+            return []
+        ends = set(auto.vocabulary.eos) if hasattr(auto, "vocabulary") else set()
+        heads = {d.vocabulary[t][:1] for t in allowed.tolist() if t not in ends and d.vocabulary[t]}
+        few = sorted(b for b in heads if b in d.ids and auto.allows(state, d.ids[b]))
+        return few if len(few) == len(heads) <= d.choices else []
 
     def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        logits: torch.Tensor,
+        self, context: Context, committed: Sequence[int], tree: DraftTree, visited: Sequence[int], logits: torch.Tensor
     ) -> None:
-        """Counts which token was taken where a span was about to end."""
+        """Counts which longer token was taken where a text was about to end."""
         d = self.drafter
         if d.vocabulary is not None:
             for i, token in enumerate(committed):
-                rest = self.rests.get(tuple(committed[:i]))
-                if rest and d.vocabulary[token].startswith(rest) and len(d.vocabulary[token]) > len(rest):
-                    d.seen[rest][token] += 1
-        self.rests = {}
+                last = self.ends.get(tuple(committed[:i]))
+                taken = d.vocabulary[token]
+                if last and taken.startswith(last) and len(taken) > len(last):
+                    d.seen[last][token] += 1
+        self.ends = {}

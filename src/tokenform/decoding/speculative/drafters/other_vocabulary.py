@@ -44,8 +44,8 @@ class VocabularyMap:
             raise DrafterError("the two vocabularies have no token in common")
         self._targets = np.fromiter(self.draft_of, np.int64)
         self._drafts = np.fromiter(self.draft_of.values(), np.int64)
-        self.encode_target = encode_target or (lambda text: longest_match(text, own))
-        self._encode_draft = encode_draft or (lambda text: longest_match(text, other))
+        self.encode_target = encode_target or LongestMatch(own)
+        self._encode_draft = encode_draft or LongestMatch(other)
 
     @property
     def draft_size(self) -> int:
@@ -69,14 +69,28 @@ class VocabularyMap:
         return out
 
 
-def longest_match(text: bytes, ids: dict[bytes, int]) -> list[int]:
-    """Token ids that spell `text`, each as long as possible from the left; stops where nothing fits."""
-    longest = max(map(len, ids), default=0)
-    out, at = [], 0
-    while at < len(text):
-        size = next((n for n in range(min(longest, len(text) - at), 0, -1) if text[at : at + n] in ids), 0)
-        if not size:
-            break
-        out.append(ids[text[at : at + size]])
-        at += size
-    return out
+class LongestMatch:
+    """Writes bytes as tokens, each as long as possible from the left.
+
+    Args:
+        ids: bytes -> token id.
+    """
+
+    def __init__(self, ids: dict[bytes, int]) -> None:
+        self._ids = ids
+        self._longest = [0] * 256
+        for piece in ids:
+            if piece:
+                self._longest[piece[0]] = max(self._longest[piece[0]], len(piece))
+
+    def __call__(self, text: bytes) -> list[int]:
+        """Token ids that spell `text`; stops where nothing fits."""
+        out, at, ids = [], 0, self._ids
+        while at < len(text):
+            most = min(self._longest[text[at]], len(text) - at)
+            size = next((n for n in range(most, 0, -1) if text[at : at + n] in ids), 0)
+            if not size:
+                break
+            out.append(ids[text[at : at + size]])
+            at += size
+        return out
