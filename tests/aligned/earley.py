@@ -51,11 +51,9 @@ def read_rules(text):
         rules[name] = [(), tuple(part)] if suffix == "?" else [(), again] if suffix == "*" else [tuple(part), again]
         return [name]
 
-    for line in re.split(r"\n(?=\s*[\w-]+\s*::=)", text.strip()):
+    for line in re.split(r"\n(?=[\w-]+\s*::=)", text.strip()):
         name, body = line.split("::=", 1)
-        tokens = TOKEN.findall(body)
-        assert "".join(tokens) == re.sub(r'\s+(?=(?:[^"]*"(?:\\.|[^"\\])*")*[^"]*$)', "", body) or tokens
-        parse(tokens, name.strip())
+        parse(TOKEN.findall(body), name.strip())
     return rules
 
 

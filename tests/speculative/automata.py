@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from .models import VOCABULARY
@@ -20,7 +22,7 @@ def vocabulary() -> list[bytes]:
 
 
 class Patterned:
-    """Texts that match a list of parts: bytes are literal, a frozenset is one of its bytes, repeated 1..n times.
+    """Texts that match a list of parts: bytes are literal, a frozenset is one of its bytes, 1..n times.
 
     A state is (part, offset or count) interned as an int, as in the engine.
     """
@@ -74,6 +76,7 @@ class Patterned:
             part == len(self.parts) - 1 and not isinstance(last, bytes) and at > 0
         )
 
+    @functools.cache  # noqa: B019
     def allows(self, state: int, token: int) -> bool:
         if self.is_finished(state):
             return False
@@ -81,15 +84,18 @@ class Patterned:
             return self.is_accepting(state)
         return bool(self.tokens[token]) and self._walk(self._states[state], self.tokens[token]) is not None
 
+    @functools.cache  # noqa: B019
     def advance(self, state: int, token: int) -> int:
         assert self.allows(state, token)
         if token == EOS:
             return self.finished
         return self._id(self._walk(self._states[state], self.tokens[token]))
 
+    @functools.cache  # noqa: B019
     def allowed_tokens(self, state: int) -> np.ndarray:
         return np.array([t for t in range(len(self.tokens)) if self.allows(state, t)], np.int32)
 
+    @functools.cache  # noqa: B019
     def mask(self, state: int) -> np.ndarray:
         bits = np.zeros(-(-len(self.tokens) // 32) * 32, bool)
         bits[self.allowed_tokens(state)] = True

@@ -13,11 +13,13 @@ ARCHITECTURES = ("llama", "qwen3", "gpt2", "mistral", "gemma3")
 
 
 @functools.cache
-def model(name: str, seed: int = 0, layers: int = 3, attention: str = "sdpa") -> Any:
+def model(
+    name: str, seed: int = 0, layers: int = 3, attention: str = "sdpa", vocabulary: int = VOCABULARY
+) -> Any:
     """A model of two heads and 32 dimensions; sliding windows are 7 tokens."""
     torch.manual_seed(seed)
     common = {
-        "vocab_size": VOCABULARY,
+        "vocab_size": vocabulary,
         "hidden_size": 32,
         "intermediate_size": 48,
         "num_hidden_layers": layers,
@@ -42,7 +44,7 @@ def model(name: str, seed: int = 0, layers: int = 3, attention: str = "sdpa") ->
     elif name == "gpt2":
         out = hf.GPT2LMHeadModel(
             hf.GPT2Config(
-                vocab_size=VOCABULARY,
+                vocab_size=vocabulary,
                 n_embd=32,
                 n_layer=layers,
                 n_head=4,

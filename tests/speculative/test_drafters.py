@@ -18,18 +18,21 @@ from tokenform.decoding.speculative.drafters import (
     LayerSkip,
     Lookahead,
     Merge,
+    Names,
     NGram,
     Nothing,
     Recycling,
     Suffix,
     VocabularyMap,
     auto,
+    property_names,
     search_skip_set,
 )
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton
 from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import Controller
+from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
 from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
@@ -46,7 +49,7 @@ from tokenform.decoding.speculative.verifiers import (
 )
 from tokenform.errors import DrafterError
 
-from .automata import EOS, record, vocabulary, word
+from .automata import EOS, Patterned, record, vocabulary, word
 from .models import VOCABULARY, model
 from .plain import plain
 
@@ -102,15 +105,63 @@ def test_suffix_remembers_finished_outputs():
     assert first(drafter, [2, 30, 31]).path(1) == [32, 33]
 
 
-def test_forced_drafts_the_span_its_siblings_and_small_choices():
+def test_forced_drafts_the_span_and_siblings_at_its_end():
     auto_, tokens = record(), vocabulary()
     span = auto_.forced(auto_.start)
     tree = first(Forced(tokens), [7], automaton=auto_, state=auto_.start)
-    assert tree.walk(span)[-1] == tree.walk(span)[len(span) - 1]
+    assert [tree.tokens[n] for n in tree.walk(span)] == span
     spelled = {b"".join(tokens[t] for t in tree.path(n)) for n in range(len(tree))}
-    assert all(b'{"name":"'.startswith(s) or s.startswith(b'{"name":"') for s in spelled)
-    assert any(len(tree.children(n)) > 1 for n in tree.walk(span))  # a sibling near the end
+    assert all(b'{"name":"'.startswith(s) for s in spelled)
     assert len(first(Forced(tokens), [7])) == 0
+    state = auto_.start
+    for token in [*span, *(tokens.index(b"a") for _ in range(6))]:
+        state = auto_.advance(state, token)
+    tree = first(Forced(tokens), [7], automaton=auto_, state=state)
+    last = tree.walk(auto_.forced(state))[-1]
+    assert tokens[tree.tokens[last]] == b'":'
+    assert {tokens[tree.tokens[n]] for n in tree.children(tree.parents[last])} == {b'":', b'"'}
+    assert first(Forced(), [7], automaton=auto_, state=auto_.start).tokens == span
+
+
+def test_forced_follows_small_choices_and_learns_longer_tokens():
+    tokens = vocabulary()
+    automaton = Patterned([b"{", (frozenset(b"an"), 1), b'":', (frozenset(b"xyz123"), 9)])
+    tree = first(Forced(tokens), [7], automaton=automaton, state=automaton.start)
+    spelled = {b"".join(tokens[t] for t in tree.path(n)) for n in range(len(tree))}
+    assert b'{a":' in spelled and b'{n":' in spelled
+    drafter = Forced(tokens, choices=0)
+    there = context([7], automaton=record(), state=None)
+    there.state = there.automaton.start
+    session = drafter.session(there)
+    session.propose(there, Budget(32))
+    session.ends[()] = b"n"
+    session.observe(there, [tokens.index(b"name")], DraftTree(), [], torch.zeros(1, VOCABULARY))
+    assert drafter.seen[b"n"] == {tokens.index(b"name"): 1}
+
+
+def test_names_are_drafted_where_one_has_begun_and_fits():
+    tokens = vocabulary()
+    schema = {"properties": {"name": {}, "age": {"properties": {"zz": {}}}}}
+    hints = property_names(schema)
+    assert hints == [b'"name":', b'"age":', b'"zz":']
+    keys = Patterned([b'{"', (frozenset(b"namegz"), 4), b'":1}'])
+    state = keys.advance(keys.start, tokens.index(b'{"'))
+    tree = first(Names(tokens), [tokens.index(b'{"')], automaton=keys, state=state, hints=hints)
+    spelled = {b"".join(tokens[t] for t in tree.path(n)) for n in range(len(tree))}
+    assert {b'name":', b'age":', b'zz":'} <= spelled
+    value = Patterned([b'{"', (frozenset(b"namegz"), 4), b'"}'])  # a string in which no name can end
+    state = value.advance(value.start, tokens.index(b'{"'))
+    assert len(first(Names(tokens), [tokens.index(b'{"')], automaton=value, state=state, hints=hints)) == 0
+
+
+def test_replay_counts_as_a_model_that_writes_the_text_would():
+    automaton, tokens = record(), vocabulary()
+    text = [tokens.index(b) for b in (b'{"', b"name", b'":', b'"', b"a", b'","', b"age", b'":', b"12", b"}")]
+    report = replay(text, Merge(Forced(tokens), Suffix()), len(tokens), automaton, eos=frozenset([EOS]))
+    assert report.tokens == len(text) == report.forwards + report.accepted + 0
+    assert report.forwards < 6
+    plain_ = replay(text, Nothing(), len(tokens), automaton)
+    assert plain_.forwards == len(text)
 
 
 def test_recycling_proposes_the_last_best_successors():

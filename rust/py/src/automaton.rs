@@ -167,6 +167,30 @@ impl TokenAutomaton {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Tokens of the bytes that every accepted continuation shares, as the vocabulary's own tokenizer writes
+    /// them where it is known (`Vocabulary.encode`), else the longest first.
+    fn forced(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
+        let s = self.state(s)?;
+        let bytes = py.allow_threads(|| self.core.forced_bytes(s));
+        // a character that is cut short is not text yet
+        let whole = match std::str::from_utf8(&bytes) {
+            Ok(_) => bytes.len(),
+            Err(e) => e.valid_up_to(),
+        };
+        let vocab = self.vocabulary.bind(py);
+        if whole == 0 {
+            return Ok(Vec::new());
+        }
+        if vocab.hasattr("encode")? {
+            let text = PyBytes::new(py, &bytes[..whole]);
+            if let Some(ids) = vocab.call_method1("encode", (text,))?.extract::<Option<Vec<u32>>>()? {
+                return Ok(ids);
+            }
+        }
+        let ids = self.core.vocabulary().greedy_tokens(&bytes[..whole]).unwrap_or_default();
+        Ok(ids.into_iter().map(|t| t.0).collect())
+    }
+
     /// A number of tokens within which an accepted end can be reached; None when none is known.
     fn distance(&self, py: Python<'_>, s: u32) -> PyResult<Option<u32>> {
         let s = self.state(s)?;

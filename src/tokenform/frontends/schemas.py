@@ -71,7 +71,7 @@ def json_schema(
     text = schema_text(schema)
     known = [(uri, schema_text(other)) for uri, other in (registry or {}).items()]
     core = _core.json_schema(text, **chosen, registry=known)
-    return Grammar(core, read=json.loads, source=text, schema=json.loads(text))
+    return Grammar(core, read=json.loads, source=text, schema=schema)
 
 
 def schema_text(schema: Schema) -> str:

@@ -359,8 +359,9 @@ impl Terms {
 
     /// Union (or intersection) of the classes among the operands, as one class.
     fn merge_classes(&mut self, flat: &mut Vec<TermId>, union: bool) {
-        let classes: Vec<TermId> =
+        let mut classes: Vec<TermId> =
             flat.iter().copied().filter(|&x| matches!(self.get(x), Term::Class(_))).collect();
+        classes.sort_unstable();
         if classes.len() < 2 {
             return;
         }
@@ -375,7 +376,7 @@ impl Terms {
             };
         }
         let merged = self.class(&ranges);
-        flat.retain(|x| !classes.contains(x));
+        flat.retain(|x| classes.binary_search(x).is_err());
         flat.push(merged);
     }
 
@@ -406,8 +407,9 @@ impl Terms {
                 j += 1;
             }
             if j > i + 1 {
-                let gone: Vec<TermId> = counts[i..j].iter().map(|c| c.3).collect();
-                flat.retain(|x| !gone.contains(x));
+                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.3).collect();
+                gone.sort_unstable();
+                flat.retain(|x| gone.binary_search(x).is_err());
                 let merged = self.repeat(class, lo, hi);
                 flat.push(merged);
             }

@@ -190,8 +190,9 @@ impl Terms {
 
     /// Union of the finite sets among the operands of an `Or`, where they are whole sets.
     pub(super) fn merge_words(&mut self, flat: &mut Vec<TermId>) {
-        let sets: Vec<TermId> =
+        let mut sets: Vec<TermId> =
             flat.iter().copied().filter(|&x| matches!(self.get(x), Term::Words(_))).collect();
+        sets.sort_unstable();
         if sets.len() < 2 {
             return;
         }
@@ -203,7 +204,7 @@ impl Terms {
             return;
         }
         let merged = self.words(all);
-        flat.retain(|x| !sets.contains(x));
+        flat.retain(|x| sets.binary_search(x).is_err());
         flat.push(merged);
     }
 
@@ -222,7 +223,8 @@ impl Terms {
         if gone.len() < 2 {
             return;
         }
-        flat.retain(|x| !gone.contains(x));
+        gone.sort_unstable();
+        flat.retain(|x| gone.binary_search(x).is_err());
         let set = self.words(words);
         let none = self.not(set);
         flat.push(none);

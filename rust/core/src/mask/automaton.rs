@@ -46,14 +46,19 @@ impl TokenAutomaton {
     pub fn new<S: Structure + 'static>(structure: S, vocab: Arc<Vocabulary>) -> Result<Self> {
         let mut core: Box<dyn Engine> = Box::new(Core::new(structure, vocab.clone()));
         let start = core.start()?;
-        Ok(TokenAutomaton {
+        let this = TokenAutomaton {
             vocab,
             start,
             core: Mutex::new(core),
             tables: RwLock::default(),
             edges: RwLock::default(),
             distances: Mutex::default(),
-        })
+        };
+        if !this.vocab.spells_every_byte() {
+            // raises where no accepted text can be spelled with these tokens
+            this.distance(start)?;
+        }
+        Ok(this)
     }
 
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {

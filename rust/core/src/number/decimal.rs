@@ -11,7 +11,7 @@ use num_integer::Integer;
 use num_traits::{One, Signed, Zero};
 
 /// Greatest power of ten, up or down, that a number of a schema may have.
-pub const MAX_EXPONENT: i64 = 4_000;
+pub const MAX_EXPONENT: i64 = 1_000;
 
 /// An exact decimal number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Decimal {
             None => (text, 0),
         };
         let (whole, frac) = body.split_once('.').unwrap_or((body, ""));
-        if exp.abs() > MAX_EXPONENT || text.len() > 2 * MAX_EXPONENT as usize {
+        if exp.abs() > MAX_EXPONENT || text.len() > MAX_EXPONENT as usize + 100 {
             return None;
         }
         let digits = format!("{whole}{frac}");

@@ -155,7 +155,15 @@ impl Terms {
         self.concat_all(&[sign, whole, frac, exp])
     }
 
+    /// Integers; `.0` may follow, as `json.dumps` writes floats that are integers.
     fn integer_syntax(&mut self) -> TermId {
+        let digits = self.integer_digits();
+        let tail = self.literal(".0");
+        let tail = self.optional(tail);
+        self.concat(digits, tail)
+    }
+
+    fn integer_digits(&mut self) -> TermId {
         let (minus, zero) = (self.chars("-"), self.digit('0', '0'));
         let (lead, digit) = (self.digit('1', '9'), self.digit('0', '9'));
         let sign = self.optional(minus);
@@ -176,7 +184,7 @@ impl Terms {
         let frac = self.concat(point, frac_tail);
         let whole = self.whole();
         let decimal = self.concat_all(&[sign, whole, frac]);
-        let integer = self.integer_syntax();
+        let integer = self.integer_digits();
         let short = self.concat(point, ends);
         let short = self.optional(short);
         let e = self.chars("e");
@@ -362,7 +370,11 @@ fn feasible_any(set: &NumSet, part: &Partial) -> bool {
             Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => Some(size(&b.at)),
             _ => None,
         };
-        let top = far.as_ref().map_or_else(|| reach(p, part.negative), |b| size(&b.at)) - own + 1;
+        // without a bound ahead, an interval longer than the units holds what is sought
+        let top = match far {
+            Some(b) => size(&b.at) - own + 1,
+            None => (reach(p, part.negative) - own + 1).max(reach(p, part.negative)),
+        };
         let bottom = match (near_size, &p.unit) {
             (Some(n), _) => n - own - 1,
             (None, Some(u)) => size(u) - own - 1,

@@ -85,6 +85,15 @@ impl Vocabulary {
         self.special[id.0 as usize]
     }
 
+    /// Whether each byte is a token, so that every text can be spelled.
+    pub fn spells_every_byte(&self) -> bool {
+        (0..=255u8).all(|b| {
+            // bytes that no UTF-8 text holds are not needed
+            matches!(b, 0xC0 | 0xC1 | 0xF5..)
+                || self.trie.child(Trie::ROOT, b).is_some_and(|n| !self.trie.tokens(n).is_empty())
+        })
+    }
+
     pub fn trie(&self) -> &Trie {
         &self.trie
     }

@@ -30,6 +30,7 @@ def replay(
     prompt: Sequence[int] = (0,),
     policy: Policy | None = None,
     eos: frozenset[int] = frozenset(),
+    hints: Sequence[bytes] = (),
 ) -> Report:
     """The report of writing `tokens` after `prompt`.
 
@@ -50,6 +51,7 @@ def replay(
         state=state,
         vocabulary_size=vocabulary_size,
         eos=eos,
+        hints=hints,
     )
     session = (drafter if isinstance(drafter, Merge) else Merge(drafter)).session(context)
     report, at, no_logits = Report(), 0, torch.zeros(0, 0)

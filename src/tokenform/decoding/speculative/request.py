@@ -27,6 +27,7 @@ class Request:
         eos: tokens that end the text.
         seed, number: key of the randomness.
         drafter: in place of the speculator's own.
+        hints: texts that the constraint suggests to drafters (`drafters.property_names(schema)`).
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
     """
 
@@ -40,6 +41,7 @@ class Request:
     number: int = 0
     drafter: Any = None
     companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
+    hints: Sequence[bytes] = ()
 
 
 @dataclass

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
@@ -61,6 +62,7 @@ class _Live:
             remaining=request.max_tokens,
             eos=request.eos,
             companions=len(request.companions),
+            hints=request.hints,
         )
         merge: Merge = drafter if isinstance(drafter, Merge) else Merge(drafter)
         self.session = merge.session(self.context)
@@ -107,8 +109,8 @@ class Speculator:
     def _check(self, drafter: Any) -> None:
         if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
             raise DrafterError(
-                f"{type(self.verifier).__name__} needs drafts drawn from a law, {drafter.name!r} looks them up;"
-                " use SampleAndMatch with it"
+                f"{type(self.verifier).__name__} needs drafts drawn from a law,"
+                f" {drafter.name!r} looks them up; use SampleAndMatch with it"
             )
 
     @property
@@ -180,10 +182,8 @@ class Speculator:
         if auto is not None:
             if auto.is_finished(state):
                 return "end"
-            if auto.is_accepting(state):
-                allowed = auto.allowed_tokens(state)
-                if len(allowed) <= len(live.request.eos) and all(int(t) in live.request.eos for t in allowed):
-                    return "end"
+            if state is not None and auto.is_accepting(state) and not _goes_on(auto, state, live.request.eos):
+                return "end"
         limit = self.backbone.max_length
         return "length" if limit is not None and len(live.text) >= limit else ""
 
@@ -326,6 +326,14 @@ def decode(
     finally:
         speculator.close()
     return outputs
+
+
+def _goes_on(automaton: Any, state: int, eos: frozenset[int]) -> bool:
+    """Whether a token that does not end the text is allowed."""
+    words = np.array(automaton.mask(state)).view(np.uint32)
+    for token in eos:
+        words[token // 32] &= ~np.uint32(1 << token % 32)
+    return bool(words.any())
 
 
 def _first_path(tree: DraftTree, keep: Sequence[bool]) -> list[bool]:

@@ -15,6 +15,7 @@ mod automaton;
 mod edges;
 mod rounds;
 
+use std::collections::HashSet;
 use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
@@ -190,7 +191,11 @@ impl Lowering {
                 one => vec![one],
             })
             .collect();
-        let in_all = |member: &&Lang| alternatives.iter().all(|members| members.contains(member));
+        let sets: Vec<HashSet<&Lang>> = alternatives
+            .iter()
+            .map(|members| members.iter().copied().collect())
+            .collect();
+        let in_all = |member: &&Lang| sets.iter().all(|members| members.contains(*member));
         let common = Lang::or(alternatives[0].iter().copied().filter(in_all).cloned());
         let rests: Vec<Lang> = alternatives
             .iter()

@@ -46,6 +46,9 @@ struct Conjunction {
 /// A class of keys that no shape names: which patterns match, and the language.
 pub type Cell = (Vec<(TermId, bool)>, TermId);
 
+/// Keys beyond which an object that must have them is not written out.
+const MANY_KEYS: u32 = 2_000;
+
 /// Patterns that one formula may have.
 const MAX_PATTERNS: usize = 10;
 
@@ -65,12 +68,23 @@ impl Schema {
         if let Some((ranks, _)) = keys.order {
             chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
         }
+        if self.least_count(o) > MANY_KEYS {
+            return None;
+        }
         let mut parts = Vec::new();
         for (name, value) in chosen {
             let key = serde_json::to_string(self.name_text(name)).expect("a string");
             parts.push(format!("{key}:{}", self.witness(value)?));
         }
         Some(parts.join(","))
+    }
+
+    fn least_count(&self, o: ObjId) -> u32 {
+        match self.object(o) {
+            Obj::Count(lo, _) => *lo,
+            Obj::And(list) => list.iter().map(|&x| self.least_count(x)).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ValId)>> {
@@ -237,6 +251,9 @@ impl Schema {
             let v = self.compile_or_none(sub);
             if !self.is_live(v) {
                 continue;
+            }
+            if conj.lo > MANY_KEYS && self.lexicon.terms.cardinality(term, 64).is_none() {
+                return Some(chosen);
             }
             while chosen.len() < conj.lo as usize {
                 if !self.spend() {

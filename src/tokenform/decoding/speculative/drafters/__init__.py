@@ -8,6 +8,7 @@ from .input import Input
 from .layer_skip import LayerSkip, search_skip_set
 from .lookahead import Lookahead
 from .merge import Merge
+from .names import Names, property_names
 from .ngram import NGram
 from .other_vocabulary import VocabularyMap
 from .recycling import Recycling
@@ -24,11 +25,13 @@ __all__ = [
     "Lookahead",
     "Merge",
     "NGram",
+    "Names",
     "Nothing",
     "Recycling",
     "Session",
     "Suffix",
     "VocabularyMap",
     "auto",
+    "property_names",
     "search_skip_set",
 ]

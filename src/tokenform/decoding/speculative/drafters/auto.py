@@ -1,25 +1,34 @@
 """The default: no second model, and nothing that could cost more than it saves.
 
-Purpose: what the grammar forces, then what stood in the text before.  Both are looked up in
-microseconds; the controller (`policies/controller.py`) scores them only where they pay.
+Purpose: what the grammar forces and suggests, then what stood in the text before.  All is looked up
+in microseconds; the controller (`policies/controller.py`) scores it only where it pays.
 Rejected: token recycling as a part of it (its top-k of every scored row costs more than 5 % of
 a small model's pass on a CPU; add it with `Merge` for large models).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .forced import Forced
 from .merge import Merge
+from .names import Names
 from .suffix import Suffix
 
 
-def auto(vocabulary: Sequence[bytes] | None = None, remember: bool = True) -> Merge:
+def auto(
+    vocabulary: Sequence[bytes] | None = None,
+    encode: Callable[[bytes], list[int]] | None = None,
+    remember: bool = True,
+) -> Merge:
     """The default drafter.
 
     Args:
-        vocabulary: bytes of every token id; without them the ends of forced spans get no siblings.
+        vocabulary: bytes of every token id; without them forced spans are the automaton's canonical
+            tokens alone, and names are not drafted.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
         remember: learn from finished outputs, for later ones.
     """
-    return Merge(Forced(vocabulary), Suffix(remember=remember))
+    if vocabulary is None:
+        return Merge(Forced(), Suffix(remember=remember))
+    return Merge(Forced(vocabulary, encode), Names(vocabulary, encode), Suffix(remember=remember))

@@ -34,6 +34,7 @@ class Context:
         remaining: tokens that may still be written after `path`.
         eos: tokens that end the text.
         companions: second models or prompts that the sampler mixes in.
+        hints: texts that the constraint suggests (see `names.py`).
     """
 
     tokens: list[int]
@@ -50,6 +51,7 @@ class Context:
     remaining: int = 1 << 30
     eos: frozenset[int] = frozenset()
     companions: int = 0
+    hints: Sequence[bytes] = ()
 
     def below(self, path: tuple[int, ...], state: int | None) -> Context:
         """The same context after a longer drafted path."""

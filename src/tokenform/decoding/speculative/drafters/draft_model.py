@@ -88,17 +88,19 @@ class _DraftModelSession(Silent):
         choice = KeyedChoice(
             context.seed ^ _STREAM, context.sequence, len(context.tokens) + len(context.path)
         )
-        asked: dict[tuple[int, ...], np.ndarray] = {}
+        rows: dict[int, np.ndarray] = {}
         if isinstance(d.shape, int):
             depth = min(most, budget.nodes // d.shape)
-            return draw_paths(lambda path: self._law(context, path, asked), d.shape, depth, choice, d.name)
+            return draw_paths(
+                lambda tree, node: self._law(context, tree, node, rows), d.shape, depth, choice, d.name
+            )
         widths, nodes, level = [], 0, 1
         for width in d.shape[: budget.depth]:
             level *= width
             nodes += level
             if nodes <= budget.nodes:
                 widths.append(width)
-        return draw_tree(lambda path: self._law(context, path, asked), widths, choice, d.name)
+        return draw_tree(lambda tree, node: self._law(context, tree, node, rows), widths, choice, d.name)
 
     def _follow(self, context: Context) -> bool:
         """Brings the second model's sequence to the text; False if there is no text for it."""
@@ -169,31 +171,44 @@ class _DraftModelSession(Silent):
         tokens = [token] if vocabulary is None else vocabulary.to_draft([token])
         self.drafter.backbone.commit(self.seq, tokens)
 
-    def _law(
-        self, context: Context, path: Sequence[int], asked: dict[tuple[int, ...], np.ndarray]
-    ) -> np.ndarray:
-        """The sampler's law on the second model's logits after a drafted path.
+    def _law(self, context: Context, tree: DraftTree, node: int, rows: dict[int, np.ndarray]) -> np.ndarray:
+        """The sampler's law on the second model's logits at a node of the tree that is being drawn.
 
         Where it has none (the text has ended, the grammar refuses the path, or no allowed token is
         shared) it is uniform: the rules are exact for any law.
         """
-        key, state, auto = tuple(path), context.state, context.automaton
+        path, state, auto = tree.path(node) if node >= 0 else [], context.state, context.automaton
         anything = np.full(context.vocabulary_size, 1.0 / context.vocabulary_size)
-        for token in key:
+        for token in path:
             if token in context.eos or (auto is not None and not auto.allows(state, token)):
                 return anything
             state = auto.advance(state, token) if auto is not None else None
-        if key not in asked:
-            assert self.seq is not None
-            d = self.drafter
-            own = list(key) if d.vocabulary is None else d.vocabulary.to_draft(key)
-            d.forwards += 1
-            row = d.backbone.score({self.seq: DraftTree.chain(own)})[self.seq][-1]
-            try:
-                asked[key] = context.sampler.law(context.node(self._row(context, row), key, state))
-            except SamplingError:
-                asked[key] = anything
-        return asked[key]
+        if node not in rows:
+            self._score_tree(context, tree, rows)
+        try:
+            return np.asarray(context.sampler.law(context.node(rows[node], path, state)))
+        except SamplingError:
+            return anything
+
+    def _score_tree(self, context: Context, tree: DraftTree, rows: dict[int, np.ndarray]) -> None:
+        """The second model's logits at every node of the tree, in one pass if it takes trees."""
+        backbone, vocabulary = self.drafter.backbone, self.drafter.vocabulary
+        assert self.seq is not None
+        own, place = DraftTree(), {ROOT: ROOT}
+        for i, token in enumerate(tree.tokens):
+            pieces = [token] if vocabulary is None else vocabulary.to_draft([token])
+            place[i] = own.add_path(place[tree.parents[i]], pieces)
+        new = [n for n in place if n not in rows]
+        parts = (
+            [own] if backbone.mode == "tree" else [DraftTree.chain(own.path(place[n])) for n in new if n >= 0]
+        )
+        for part in parts or [own]:
+            logits = backbone.score({self.seq: part})[self.seq]
+            self.drafter.forwards += 1
+            for n in new:
+                nodes = part.walk(own.path(place[n])) if place[n] >= 0 else []
+                if len(nodes) == (own.depths[place[n]] if place[n] >= 0 else 0):
+                    rows[n] = self._row(context, logits[nodes[-1] + 1 if nodes else 0])
 
     def _retokenised(self, context: Context, most: int, budget: Budget) -> DraftTree:
         """The second model's best text, in the target's tokens."""

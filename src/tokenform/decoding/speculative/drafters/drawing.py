@@ -2,7 +2,8 @@
 
 Purpose: chains and independent paths (`draw_paths`), trees whose siblings are draws without
 replacement (`draw_tree`).  Every law that was drawn from is kept in the tree.
-Invariant: the tree is drawn by exactly the process that the verifiers assume.
+Invariant: the tree is drawn by exactly the process that the verifiers assume.  All laws of a
+level are asked for before its draws, so a model can give them in one pass.
 Randomness comes from a `Choice`, so that drawing and verifying can be enumerated together.
 """
 
@@ -15,37 +16,36 @@ import numpy as np
 from ..tree import ROOT, DraftTree
 from ..verifiers.base import Choice
 
-Law = Callable[[Sequence[int]], np.ndarray]
-"""Drafted path -> float64 [V], the law of its next token."""
+Law = Callable[[DraftTree, int], np.ndarray]
+"""(tree so far, node) -> float64 [V], the law of the node's children."""
 
 
 def draw_paths(law: Law, count: int, depth: int, choice: Choice, source: str = "") -> DraftTree:
-    """`count` independent paths of `depth` tokens; equal prefixes share their nodes."""
+    """`count` independent paths of `depth` tokens, level by level; equal prefixes share their nodes."""
     tree = DraftTree()
-    for _ in range(count):
-        node, path = ROOT, []
-        for _ in range(depth):
-            node = _draw(tree, node, law, choice, source)
-            path.append(node)
-        tree.paths.append(path)
+    tree.paths = [[] for _ in range(count)]
+    for _ in range(depth):
+        for path in tree.paths:
+            node = path[-1] if path else ROOT
+            if node not in tree.laws:
+                tree.laws[node] = law(tree, node)
+        for path in tree.paths:
+            node = path[-1] if path else ROOT
+            q = tree.laws[node]
+            x = choice.draw(q)
+            path.append(tree.add(node, x, source, max(float(q[x]), 1e-6)))
     return tree
-
-
-def _draw(tree: DraftTree, node: int, law: Law, choice: Choice, source: str) -> int:
-    q = tree.laws.get(node)
-    if q is None:
-        q = tree.laws[node] = law(tree.path(node) if node >= 0 else [])
-    x = choice.draw(q)
-    return tree.add(node, x, source, max(float(q[x]), 1e-6))
 
 
 def draw_tree(law: Law, widths: Sequence[int], choice: Choice, source: str = "") -> DraftTree:
     """A tree with up to `widths[d]` children at each node of depth d, drawn without replacement."""
     tree, level = DraftTree(), [ROOT]
     for width in widths:
+        for node in level:
+            tree.laws[node] = law(tree, node)
         below = []
         for node in level:
-            q = tree.laws[node] = law(tree.path(node) if node >= 0 else [])
+            q = tree.laws[node]
             rest = q.copy()
             for _ in range(min(width, int(np.count_nonzero(q)))):
                 x = choice.draw(rest)

@@ -110,7 +110,7 @@ class _ForcedSession(Silent):
                 node = tree.add(node, token, d.name, text.confidences[i])
 
     def _siblings(self, token: int, last: bytes) -> list[int]:
-        """Other tokens for the end of a text: longer ones that were taken there, then the next shorter one."""
+        """Other tokens for the end of a text: longer ones seen there, then the next shorter one."""
         d = self.drafter
         others = [t for t, _ in d.seen[last].most_common(d.siblings) if t != token] if last in d.seen else []
         shorter = (d.ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in d.ids)
@@ -185,7 +185,12 @@ class _ForcedSession(Silent):
         return few if len(few) == len(heads) <= d.choices else []
 
     def observe(
-        self, context: Context, committed: Sequence[int], tree: DraftTree, visited: Sequence[int], logits: torch.Tensor
+        self,
+        context: Context,
+        committed: Sequence[int],
+        tree: DraftTree,
+        visited: Sequence[int],
+        logits: torch.Tensor,
     ) -> None:
         """Counts which longer token was taken where a text was about to end."""
         d = self.drafter

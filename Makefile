@@ -1,0 +1,45 @@
+# Two commands for newcomers: `make demo`, `make test`. Both make what they need (.venv) and are quick the
+# second time. `make check` is what CI asks for before the tests.
+PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3.10 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rust/core/Cargo.toml rust/py/Cargo.toml
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: demo test slow check bench clean
+
+demo: $(VENV)/.ready
+	$(BIN)/tokenform demo
+
+test: $(VENV)/.tools
+	cd rust && cargo test --release -q -p tokenform-core
+	$(BIN)/pytest
+
+slow: $(VENV)/.tools
+	$(BIN)/pytest -m slow
+
+check: $(VENV)/.tools
+	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+
+bench: $(VENV)/.tools
+	$(BIN)/pip install -q ".[peers,plots]"
+	$(BIN)/python benchmarks/maskbench.py
+
+clean:
+	rm -rf $(VENV) rust/target src/tokenform/*.so
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# the package in place, its dependencies, the compiled engine
+$(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
+	$(BIN)/pip install -q -e .
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.ready
+	$(BIN)/pip install -q -e ".[test,lint]"
+	@touch $@

@@ -1,0 +1,101 @@
+"""Names that the constraint suggests: the property names of a schema.
+
+Purpose: where a schema allows further properties its own names are not forced, but they are what a
+model writes.  At a place where a name has begun, all names that fit are branches.
+Invariant: a name is drafted only if the automaton allows it to its end (a string value that
+happens to begin like a name is not taken for one).
+Complexity: O(tail) look-ups and O(names that fit) automaton walks a proposal, both bounded.
+Source: the design's "the grammar's own likely continuations".
+Rejected: putting the schema's text into a suffix automaton (it finds the latest place, not the names
+that fit here).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..tree import ROOT, DraftTree
+from .base import Budget, Context, Session, Silent
+from .other_vocabulary import LongestMatch
+
+_TAIL = 24  # tokens in which the beginning of a name is looked for
+_TRIED = 64
+_TAKEN = 8
+
+
+class Names:
+    """Drafts `context.hints`.
+
+    Args:
+        vocabulary: bytes of every token id.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+    """
+
+    name, drawn = "names", False
+
+    def __init__(
+        self, vocabulary: Sequence[bytes], encode: Callable[[bytes], list[int]] | None = None
+    ) -> None:
+        self.vocabulary = vocabulary
+        ids = {b: i for i, b in reversed(list(enumerate(vocabulary))) if b}
+        self.encode = encode if encode is not None else LongestMatch(ids)
+
+    def session(self, context: Context) -> Session:
+        if not context.hints or context.automaton is None:
+            return Silent()
+        return _NamesSession(self, context.hints)
+
+
+class _NamesSession(Silent):
+    def __init__(self, drafter: Names, hints: Sequence[bytes]) -> None:
+        self.drafter = drafter
+        self.rests: dict[bytes, list[bytes]] = {}
+        for hint in dict.fromkeys(hints):
+            for n in range(1, len(hint)):
+                rests = self.rests.setdefault(hint[:n], [])
+                if len(rests) < _TRIED:
+                    rests.append(hint[n:])
+        self.longest = max(map(len, self.rests), default=0)
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        tree, d = DraftTree(), self.drafter
+        tail = b"".join(d.vocabulary[t] for t in context.tail(_TAIL))
+        for n in range(min(self.longest, len(tail)), 0, -1):
+            rests = self.rests.get(tail[-n:])
+            fits = [tokens for rest in rests or () if (tokens := self._fit(context, rest))][:_TAKEN]
+            for tokens in fits:
+                node = ROOT
+                for i, token in enumerate(tokens[: budget.depth]):
+                    if len(tree) < budget.nodes:
+                        node = tree.add(node, token, d.name, 0.9 if i else 0.9 / len(fits))
+            if fits:
+                break
+        return tree
+
+    def _fit(self, context: Context, rest: bytes) -> list[int]:
+        """The tokens of the rest of a name, or none if the automaton refuses it."""
+        tokens, state = self.drafter.encode(rest), context.state
+        for token in tokens:
+            if not context.automaton.allows(state, token):
+                return []
+            state = context.automaton.advance(state, token)
+        return tokens
+
+
+def property_names(schema: Any) -> list[bytes]:
+    """Every property name that a JSON Schema declares, as JSON text with its colon, in order."""
+    return [f"{json.dumps(name, ensure_ascii=False)}:".encode() for name in dict.fromkeys(_names(schema))]
+
+
+def _names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            yield from (str(name) for name in properties)
+        for value in schema.values():
+            yield from _names(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _names(value)

@@ -1,0 +1,98 @@
+"""Local masking at a node: what makes `Local` a sampler of the backbone.
+
+Purpose: one token from the masked law of a node, kept within the budget: where no accepted end
+is left within the remaining tokens after the draw, it is drawn again from the law over the
+tokens after which one is.
+Invariant: the draw depends on the node alone; its numbers are streams 0 and `_REDRAW` of the
+node's key, so that it equals the draw of plain decoding.
+Complexity: O(V) a node; one mask, one `distance`, and a second mask near the budget's end.
+Rejected: checking every allowed token against the budget (as many states as the mask has bits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from tokenform.errors import ModelError
+
+from .node import Node, mask_bits
+
+_REDRAW = 1 << 16
+
+Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
+"""(tokens so far, prompt included; logits float64 [V]) -> logits [V], before the mask."""
+
+
+class RowSampler(Protocol):
+    """What is asked of `Local`: laws and draws of masked rows."""
+
+    def log_law(self, logits: torch.Tensor) -> torch.Tensor: ...
+    def draw(self, logits: torch.Tensor, uniforms: Sequence[float]) -> list[int]: ...
+
+
+class MaskedSampler:
+    """Args:
+    local: draws from a masked row.
+    size: V of the vocabulary; wider logits are cut to it.
+    eos: ids that end a text.
+    transforms: applied to the logits before the mask, in order.
+    """
+
+    def __init__(
+        self, local: RowSampler, size: int, eos: Sequence[int], transforms: Sequence[Transform] = ()
+    ) -> None:
+        self.local, self.size, self.eos = local, size, frozenset(eos)
+        self.transforms = tuple(transforms)
+
+    def _free(self, node: Node) -> torch.Tensor:
+        row = torch.from_numpy(node.logits[0])
+        if len(row) < self.size:
+            raise ModelError(
+                f"the model gives {len(row)} logits, but the vocabulary has {self.size} ids;"
+                " build it with size= the model's own"
+            )
+        free = row[: self.size]
+        for transform in self.transforms:
+            free = transform(node.text, free)
+        return free
+
+    def _masked(self, free: torch.Tensor, words: Any) -> torch.Tensor:
+        bits = mask_bits(np.asarray(words).view(np.uint32), self.size)
+        return free.masked_fill(torch.from_numpy(~bits), float("-inf"))[None]
+
+    def draw(self, node: Node) -> int:
+        free, auto = self._free(node), node.automaton
+        if auto is None:
+            return self.local.draw(free[None], [node.uniform()])[0]
+        token = self.local.draw(self._masked(free, auto.mask(node.state)), [node.uniform()])[0]
+        if token in self.eos or self._fits(node, token):
+            return token
+        within = auto.mask_within(node.state, node.remaining)
+        return self.local.draw(self._masked(free, within), [node.uniform(_REDRAW)])[0]
+
+    def law(self, node: Node) -> np.ndarray:
+        """float64 [V of the model]: the law of `draw`, the second draw included."""
+        free, auto = self._free(node), node.automaton
+        law = np.zeros(len(node.logits[0]))
+        if auto is None:
+            law[: self.size] = self.local.log_law(free[None])[0].exp().numpy()
+            return law
+        first = self.local.log_law(self._masked(free, auto.mask(node.state)))[0].exp().numpy()
+        words = auto.mask_within(node.state, node.remaining)
+        fits = mask_bits(np.asarray(words).view(np.uint32), self.size)
+        fits[list(self.eos)] = True
+        again = float(first[~fits].sum())
+        law[: self.size] = np.where(fits, first, 0.0)
+        if again > 0:
+            law[: self.size] += again * self.local.log_law(self._masked(free, words))[0].exp().numpy()
+        return law
+
+    @staticmethod
+    def _fits(node: Node, token: int) -> bool:
+        """Whether an accepted end is left within the budget after the token."""
+        distance = node.automaton.distance(node.automaton.advance(node.state, token))
+        return distance is not None and distance < node.remaining

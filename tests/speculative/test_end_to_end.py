@@ -1,0 +1,178 @@
+"""Texts of a model follow the model's own law, drawn many times; the masked sampler and the plot."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
+from tokenform.decoding.speculative.masked_sampler import MaskedSampler
+from tokenform.decoding.speculative.node import LawSampler, Node
+from tokenform.decoding.speculative.plot import plot
+from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.speculator import decode
+from tokenform.decoding.speculative.targets import Mask, Target
+from tokenform.decoding.speculative.verifiers import (
+    BestPath,
+    BlockRule,
+    KSeq,
+    Recursive,
+    SampleAndMatch,
+    TokenRule,
+    Traversal,
+)
+from tokenform.errors import OptionError
+
+from .automata import EOS, Patterned, vocabulary
+from .models import model
+from .plain import plain
+
+LETTERS = b"abc"
+PROMPT = [5, 9]
+LENGTH = 3
+
+
+def automaton() -> Patterned:
+    """Three letters."""
+    return Patterned([(frozenset(LETTERS), 1)] * LENGTH)
+
+
+def whole_law(net) -> dict[tuple[int, ...], float]:
+    """text -> probability under local masking, by the model's own forward passes."""
+    ids = [vocabulary().index(bytes([c])) for c in LETTERS]
+    law = {}
+    for text in itertools.product(ids, repeat=LENGTH):
+        with torch.inference_mode():
+            rows = net(torch.tensor([[*PROMPT, *text]])).logits[0, len(PROMPT) - 1 : -1][:, ids]
+        chances = torch.softmax(rows, -1)
+        law[text] = float(torch.stack([chances[i, ids.index(t)] for i, t in enumerate(text)]).prod())
+    return law
+
+
+def draws(net, count: int, drafter, verifier) -> dict[tuple[int, ...], int]:
+    backbone, auto_, sampler = Backbone(net, share=64), automaton(), LawSampler(Target([Mask()]))
+    got: dict[tuple[int, ...], int] = {}
+    for start in range(0, count, 64):
+        asked = [
+            Request(PROMPT, sampler, auto_, max_tokens=8, eos=frozenset([EOS]), seed=11, number=start + i)
+            for i in range(min(64, count - start))
+        ]
+        for output in decode(backbone, asked, drafter, verifier):
+            assert output.reason == "end"
+            key = tuple(output.tokens)
+            got[key] = got.get(key, 0) + 1
+    return got
+
+
+RULES = {
+    SampleAndMatch: None,
+    TokenRule: 1,
+    BlockRule: 1,
+    KSeq: 2,
+    BestPath: 2,
+    Recursive: (2, 2),
+    Traversal: (2, 2),
+}
+
+
+def p_value(net, count: int, rule, shape) -> float:
+    law = whole_law(net)
+    drafter = (
+        Merge(Suffix(), Recycling())
+        if shape is None
+        else DraftModel(model("llama", seed=8, layers=1), 2, shape=shape)
+    )
+    got = draws(net, count, drafter, rule())
+    assert set(got) <= set(law)
+    keys = sorted(law)
+    want = np.array([law[k] for k in keys])
+    want *= count / want.sum()
+    squares = float(((np.array([got.get(k, 0) for k in keys]) - want) ** 2 / want).sum())
+    freedom = torch.tensor((len(keys) - 1) / 2, dtype=torch.float64)
+    return float(torch.special.gammaincc(freedom, torch.tensor(squares / 2, dtype=torch.float64)))
+
+
+@pytest.mark.parametrize("rule", [SampleAndMatch, Traversal])
+def test_a_few_draws_follow_the_law(rule):
+    net = model("llama", layers=1, seed=2)
+    assert p_value(net, 640, rule, RULES[rule]) > 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("rule", list(RULES))
+def test_two_hundred_thousand_draws_follow_the_law(rule):
+    net = model("llama", layers=1, seed=2)
+    assert p_value(net, 200_000, rule, RULES[rule]) > 0.01 / len(RULES)
+
+
+class Softmax:
+    """Stands for `Local` at temperature 1."""
+
+    def log_law(self, logits):
+        return torch.log_softmax(logits.double(), -1)
+
+    def draw(self, logits, uniforms):
+        law = self.log_law(logits).exp().cumsum(-1)
+        return [int((row <= u * row[-1]).sum()) for row, u in zip(law, uniforms, strict=True)]
+
+
+class Bounded(Patterned):
+    """Knows the distance to the end, and which tokens keep it within a budget."""
+
+    @functools.cache  # noqa: B019
+    def distance(self, state):
+        frontier, seen, steps = {state}, {state}, 0
+        while not any(self.is_accepting(s) for s in frontier):
+            steps += 1
+            frontier = {self.advance(s, int(t)) for s in frontier for t in self.allowed_tokens(s)} - seen
+            seen |= frontier
+        return steps
+
+    @functools.cache  # noqa: B019
+    def mask_within(self, state, budget):
+        bits = np.zeros(-(-len(self.tokens) // 32) * 32, bool)
+        for t in self.allowed_tokens(state):
+            bits[t] = t == EOS or self.distance(self.advance(state, int(t))) < budget
+        return np.packbits(bits, bitorder="little").view(np.uint32)
+
+
+def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_law():
+    auto_ = Bounded([(frozenset(b"ab"), 3), b"xyz"])
+    net, size = model("qwen3"), len(vocabulary())
+    sampler = MaskedSampler(Softmax(), size, [EOS])
+    tight = [
+        Request([3], sampler, auto_, max_tokens=4, eos=frozenset([EOS]), seed=1, number=i) for i in range(6)
+    ]
+    want = [plain(net, r) for r in tight]
+    got = decode(Backbone(net), tight, Forced(vocabulary()))
+    assert [o.tokens for o in got] == want
+    assert all(auto_.is_accepting(o.state) for o in got)
+    state = auto_.advance(auto_.start, vocabulary().index(b"a"))
+    logits = np.zeros(size + 2)
+    law = sampler.law(Node((logits,), [3], (), 1, auto_, state, remaining=3))
+    letters = {bytes([c]): law[vocabulary().index(bytes([c]))] for c in b"abx"}
+    assert letters == {b"a": 0.0, b"b": 0.0, b"x": 1.0}
+    law = sampler.law(Node((logits,), [3], (), 1, auto_, state, remaining=9))
+    assert law.sum() == pytest.approx(1) and np.count_nonzero(law) == len(auto_.allowed_tokens(state))
+
+
+def test_a_report_is_plotted(tmp_path):
+    pytest.importorskip("matplotlib")
+    net = model("llama")
+    output = decode(
+        Backbone(net), [Request([1, 2], LawSampler(Target(greedy=True)), max_tokens=30)], Suffix()
+    )[0]
+    plot(output.report, tmp_path / "report.svg")
+    assert (
+        b"tokens per forward" in (tmp_path / "report.svg").read_bytes()
+        or (tmp_path / "report.svg").stat().st_size > 9000
+    )
+    with pytest.raises(OptionError, match="nothing to plot"):
+        plot(Report(), tmp_path / "none.svg")
