@@ -48,7 +48,9 @@ def read_rules(text):
     def repeat(part, suffix):
         name = f"_{next(fresh)}"
         again = (*part, name)
-        rules[name] = [(), tuple(part)] if suffix == "?" else [(), again] if suffix == "*" else [tuple(part), again]
+        rules[name] = (
+            [(), tuple(part)] if suffix == "?" else [(), again] if suffix == "*" else [tuple(part), again]
+        )
         return [name]
 
     for line in re.split(r"\n(?=[\w-]+\s*::=)", text.strip()):
@@ -73,12 +75,18 @@ class GrammarAutomaton:
         self._masks: dict[int, np.ndarray] = {}
         self._nullable = self._find_nullable()
         self._history: list[list] = []
-        self.start = self._intern(((), frozenset(self._close({(self.root, a, 0, 0) for a in range(len(self.rules[root]))}, []))))
+        self.start = self._intern(
+            ((), frozenset(self._close({(self.root, a, 0, 0) for a in range(len(self.rules[root]))}, [])))
+        )
 
     def _find_nullable(self):
         nullable: set[str] = set()
         while True:
-            more = {n for n, alts in self.rules.items() if any(all(isinstance(s, str) and s in nullable for s in a) for a in alts)}
+            more = {
+                n
+                for n, alts in self.rules.items()
+                if any(all(isinstance(s, str) and s in nullable for s in a) for a in alts)
+            }
             if more == nullable:
                 return nullable
             nullable = more
@@ -94,7 +102,11 @@ class GrammarAutomaton:
             fresh = []
             if dot == len(body):
                 source = items if origin == at else columns[origin]
-                fresh = [(r, a, d + 1, o) for r, a, d, o in list(source) if d < len(self.rules[r][a]) and self.rules[r][a][d] == rule]
+                fresh = [
+                    (r, a, d + 1, o)
+                    for r, a, d, o in list(source)
+                    if d < len(self.rules[r][a]) and self.rules[r][a][d] == rule
+                ]
             elif isinstance(body[dot], str):
                 fresh = [(body[dot], a, 0, at) for a in range(len(self.rules[body[dot]]))]
                 if body[dot] in self._nullable:
@@ -115,7 +127,9 @@ class GrammarAutomaton:
             frontier = {o for c in frontier for _, _, _, o in columns[c] if o < c} - needed
         order = sorted(needed)
         number = {old: new for new, old in enumerate(order)} | {len(columns): len(order)}
-        kept = tuple(frozenset((r, a, d, number[o]) for r, a, d, o in columns[c] if o in number) for c in order)
+        kept = tuple(
+            frozenset((r, a, d, number[o]) for r, a, d, o in columns[c] if o in number) for c in order
+        )
         key = (kept, frozenset((r, a, d, number[o]) for r, a, d, o in current))
         if key not in self._numbers:
             self._numbers[key] = len(self._sets)
@@ -130,7 +144,9 @@ class GrammarAutomaton:
                 if d < len(self.rules[r][a]) and not isinstance(self.rules[r][a][d], str) and byte in self.rules[r][a][d]
             }  # fmt: skip
             columns = [*columns, current]
-            self._edges[state, byte] = self._intern((tuple(columns), frozenset(self._close(moved, columns)))) if moved else None
+            self._edges[state, byte] = (
+                self._intern((tuple(columns), frozenset(self._close(moved, columns)))) if moved else None
+            )
         return self._edges[state, byte]
 
     def _walk(self, state, data):
@@ -148,15 +164,22 @@ class GrammarAutomaton:
     def allows(self, state, token):
         if token in self.vocabulary.eos:
             return self.is_accepting(state)
-        return len(self.vocabulary.tokens[token]) > 0 and self._walk(state, self.vocabulary.tokens[token]) is not None
+        return (
+            len(self.vocabulary.tokens[token]) > 0
+            and self._walk(state, self.vocabulary.tokens[token]) is not None
+        )
 
     def allowed_tokens(self, state):
         if state not in self._masks:
-            self._masks[state] = np.array([t for t in range(self.vocabulary.size) if self.allows(state, t)], dtype=np.int32)
+            self._masks[state] = np.array(
+                [t for t in range(self.vocabulary.size) if self.allows(state, t)], dtype=np.int32
+            )
         return self._masks[state]
 
     def is_accepting(self, state):
-        return any(r == self.root and d == len(self.rules[r][a]) and o == 0 for r, a, d, o in self._sets[state][1])
+        return any(
+            r == self.root and d == len(self.rules[r][a]) and o == 0 for r, a, d, o in self._sets[state][1]
+        )
 
     def distance(self, state):
         return 0 if self.is_accepting(state) else 1

@@ -138,7 +138,7 @@ TREES = {Recursive: [(1, 1), (2, 1), (3, 2)], Traversal: [(1, 1), (2, 1), (3, 2)
 @pytest.mark.parametrize(
     ("rule", "paths", "vocabulary", "depth"),
     [
-        pytest.param(rule, k, v, d, marks=[pytest.mark.slow] if (v**d) ** k > 100 else [])
+        pytest.param(rule, k, v, d, marks=[pytest.mark.slow] if (v**d) ** k > 60 else [])
         for rule, counts in PATHS.items()
         for k in counts
         for v, d in ((2, 1), (2, 3), (3, 2), (4, 1), (4, 2), (4, 3))

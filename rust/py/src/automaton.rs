@@ -270,9 +270,8 @@ fn fill(core: &Core, rows: &mut [(&mut [u32], StateId)], threads: usize) -> toke
     }
     let size = rows.len().div_ceil(threads);
     std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            rows.chunks_mut(size).map(|part| scope.spawn(move || one(part))).collect();
-        handles.into_iter().map(|h| h.join().expect("no panic in the engine")).collect()
+        let handles: Vec<_> = rows.chunks_mut(size).map(|part| scope.spawn(move || one(part))).collect();
+        handles.into_iter().try_for_each(|h| h.join().expect("no panic in the engine"))
     })
 }
 

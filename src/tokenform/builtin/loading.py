@@ -41,7 +41,8 @@ def read(folder: Path) -> tuple[Any, Any]:
     finally:
         if not quiet:
             logging.enable_progress_bar()
-    return model.to(torch.float32).eval(), read_tokenizer(folder)
+    torch.nn.Module.to(model, torch.float32)
+    return model.eval(), read_tokenizer(folder)
 
 
 @lru_cache(maxsize=1)

@@ -142,7 +142,8 @@ def train(options: Options, tokenizer: Any, folder: Path, teacher: Any = None) -
     from tqdm import tqdm
 
     folder.mkdir(parents=True, exist_ok=True)
-    model = build(options, tokenizer).to(options.device)
+    model = build(options, tokenizer)
+    torch.nn.Module.to(model, options.device)
     optim = optimiser(model, options)
     checkpoint = folder / "checkpoint.pt"
     start = resume(model, optim, checkpoint) if checkpoint.exists() else 0
@@ -250,7 +251,8 @@ def main() -> None:
         teacher = None
         if options.distill > 0:
             teacher = LlamaForCausalLM.from_pretrained(out / "model", dtype=torch.float32)
-            teacher = teacher.to(options.device).eval()
+            torch.nn.Module.to(teacher, options.device)
+            teacher.eval()
         export(train(small, tokenizer, runs / "draft", teacher), tokenizer, out / "draft")
 
 

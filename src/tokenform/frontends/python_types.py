@@ -156,7 +156,8 @@ def _portable(tp: Any) -> Any:
     if origin is None or origin is typing.Literal or not arguments:
         return tp
     if origin is typing.Annotated:
-        return annotated[(_portable(arguments[0]), *tp.__metadata__)]
+        parts = (_portable(arguments[0]), *tp.__metadata__)
+        return annotated[parts]
     rewritten = tuple(_portable(argument) for argument in arguments)
     if rewritten == arguments:
         return tp

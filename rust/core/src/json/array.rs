@@ -61,12 +61,8 @@ impl JsonMachine {
             return None;
         }
         let start = if remembers { self.records[node.record as usize].len() as u32 + 1 } else { 0 };
-        let pending = Pending {
-            goals: goals.clone().into(),
-            branches: branches.into(),
-            used: Box::new([]),
-            start,
-        };
+        let pending =
+            Pending { goals: goals.clone().into(), branches: branches.into(), used: Box::new([]), start };
         let pending = self.pendings.insert_full(pending).0 as u32;
         let up = self.ctx(Place::ReturnArray, node.up, pending, (node.record != 0) as u32, node.depth);
         Some((self.goal_list(&goals), up))

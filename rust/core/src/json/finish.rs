@@ -120,17 +120,12 @@ impl JsonMachine {
     }
 
     /// The cheapest value among several goals.
-    fn best_value(
-        &mut self,
-        way: &mut Way,
-        goals: &[crate::schema::ValId],
-        up: CtxId,
-    ) -> Option<()> {
+    fn best_value(&mut self, way: &mut Way, goals: &[crate::schema::ValId], up: CtxId) -> Option<()> {
         let mut best: Option<(usize, std::sync::Arc<str>)> = None;
         for (i, &v) in goals.iter().enumerate() {
             let Some(text) = self.schema.witness(v) else { continue };
             let cost = text.len().saturating_add(self.cost_above(way, up, i as u32));
-            if cost < NEVER && best.as_ref().map_or(true, |b| cost < b.0) {
+            if cost < NEVER && best.as_ref().is_none_or(|b| cost < b.0) {
                 best = Some((cost, text));
             }
         }
@@ -193,7 +188,7 @@ impl JsonMachine {
         for a in frame.alternatives.iter() {
             let own = self.object_cost(a, &frame.used);
             let cost = own.saturating_add(self.cost_above(way, node.up, a.goal));
-            if cost < NEVER && best.map_or(true, |b| cost < b.0) {
+            if cost < NEVER && best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, *a));
             }
         }
@@ -222,7 +217,7 @@ impl JsonMachine {
         for &(goal, formula) in frame.iter() {
             let own = self.array_cost(formula);
             let cost = own.saturating_add(self.cost_above(way, node.up, goal));
-            if cost < NEVER && best.map_or(true, |b| cost < b.0) {
+            if cost < NEVER && best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, formula));
             }
         }

@@ -282,9 +282,10 @@ impl JsonMachine {
         }
         let ranks = &self.ranks[a.order as usize];
         let skipped = a.order != FREE
-            && simple.required.iter().any(|n| {
-                Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from)
-            });
+            && simple
+                .required
+                .iter()
+                .any(|n| Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from));
         let own = name.is_some_and(|n| simple.required.contains(&n)) as usize;
         if skipped || simple.required.len() + 1 - own > simple.most as usize {
             return false;
@@ -330,8 +331,7 @@ impl JsonMachine {
         if branches.is_empty() {
             return None;
         }
-        let pending =
-            Pending { goals: goals.into(), branches: branches.into(), used: used.into(), start: 0 };
+        let pending = Pending { goals: goals.into(), branches: branches.into(), used: used.into(), start: 0 };
         Some(self.pendings.insert_full(pending).0 as u32)
     }
 
@@ -383,8 +383,7 @@ impl JsonMachine {
             self.schema.all_names(a.formula, &mut names);
             names.extend(self.ranks[a.order as usize].keys());
         }
-        let mut texts: Vec<Box<str>> =
-            names.iter().map(|&n| self.schema.name_text(n).into()).collect();
+        let mut texts: Vec<Box<str>> = names.iter().map(|&n| self.schema.name_text(n).into()).collect();
         texts.sort_unstable();
         texts.dedup();
         let texts: std::sync::Arc<[Box<str>]> = texts.into();
@@ -439,7 +438,7 @@ impl JsonMachine {
     /// The context after a complete key.
     pub(super) fn after_key(&mut self, ctx: CtxId, text: &[u8]) -> Option<Pos> {
         let node = self.node(ctx);
-        let name = if text.iter().any(|&b| b == b'\\') {
+        let name = if text.contains(&b'\\') {
             let quoted = format!("\"{}\"", std::str::from_utf8(text).ok()?);
             let text: String = serde_json::from_str(&quoted).ok()?;
             self.schema.name(&text)

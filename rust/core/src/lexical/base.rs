@@ -28,8 +28,7 @@ impl Terms {
             }
             Term::And(xs) => {
                 let any = self.any();
-                let rest: Vec<TermId> =
-                    xs.iter().copied().filter(|&x| !self.is_bound(x, any)).collect();
+                let rest: Vec<TermId> = xs.iter().copied().filter(|&x| !self.is_bound(x, any)).collect();
                 if rest.len() == xs.len() {
                     return None;
                 }
@@ -105,8 +104,10 @@ impl Terms {
             }
             (Term::Not(_), _) => false,
             (Term::And(xs), b) => {
-                let rest = |x: &TermId| matches!(self.get(*x), Term::Repeat(c, 0, hi)
-                    if *hi >= height.saturating_add(base.reach) && self.is_any(*c));
+                let rest = |x: &TermId| {
+                    matches!(self.get(*x), Term::Repeat(c, 0, hi)
+                    if *hi >= height.saturating_add(base.reach) && self.is_any(*c))
+                };
                 let mut others = xs.iter().filter(|x| !rest(x));
                 match (others.next(), others.next(), self.get(b)) {
                     (Some(only), None, _) => *only == b,

@@ -136,13 +136,7 @@ impl Terms {
             Term::Not(x) => {
                 let inner = self.delta_raw(x);
                 let all = self.delta_raw(Self::ALL);
-                self.zip(&[inner, all], |s, ab| {
-                    if ab[1] == Self::EMPTY {
-                        Self::EMPTY
-                    } else {
-                        s.not(ab[0])
-                    }
-                })
+                self.zip(&[inner, all], |s, ab| if ab[1] == Self::EMPTY { Self::EMPTY } else { s.not(ab[0]) })
             }
             Term::Repeat(x, lo, hi) => {
                 let rest_hi = if hi == INF { INF } else { hi - 1 };

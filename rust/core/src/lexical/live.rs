@@ -160,13 +160,9 @@ impl Terms {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
-            Term::Words(w) => {
-                self.list_words(w).iter().map(|s| s.chars().count() as u32).min()
-            }
+            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).min(),
             Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
-            Term::Or(xs) | Term::Tuple(xs) => {
-                xs.iter().filter_map(|&x| self.least_length(x)).min()
-            }
+            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
             Term::Repeat(x, lo, _) => Some(self.least_length(x)?.saturating_mul(lo)),
             _ => self.least_by_search(t),
         }

@@ -79,14 +79,28 @@ type Row = Arc<[(u32, LexId)]>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Lex {
     Dead,
-    At { spelling: Spelling, term: TermId },
+    At {
+        spelling: Spelling,
+        term: TermId,
+    },
     /// `depth` more digits of `bits` bits each; the number that they form selects the target.
-    Block { bits: u8, depth: u8, runs: Row },
+    Block {
+        bits: u8,
+        depth: u8,
+        runs: Row,
+    },
     /// After a backslash.
-    Escape { any: bool, term: TermId },
+    Escape {
+        any: bool,
+        term: TermId,
+    },
     /// After a high surrogate: a backslash, then `u`, then the low one.
-    LowBackslash { runs: Row },
-    LowU { runs: Row },
+    LowBackslash {
+        runs: Row,
+    },
+    LowU {
+        runs: Row,
+    },
 }
 
 /// Tables of ASCII steps that are kept.
@@ -511,8 +525,7 @@ fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> Row {
 }
 
 /// Where the filters of [`slice`] may change their answer, in ascending order.
-const BORDERS: [u32; 13] =
-    [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
+const BORDERS: [u32; 13] = [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
 
 fn join(runs: Vec<(u32, LexId)>) -> Row {
     let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());

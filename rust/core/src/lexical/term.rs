@@ -281,9 +281,7 @@ impl Terms {
             self.merge_classes(&mut flat, true);
             self.merge_words(&mut flat);
             self.merge_counts(&mut flat);
-            if flat.contains(&Self::EPS)
-                && flat.iter().any(|&x| x != Self::EPS && self.nullable(x))
-            {
+            if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
             }
             flat.sort_unstable();
@@ -390,10 +388,8 @@ impl Terms {
 
     /// `c{a,b} | c{d,e}` is one count where the ranges touch.
     fn merge_counts(&mut self, flat: &mut Vec<TermId>) {
-        let mut counts: Vec<(TermId, u32, u32, TermId)> = flat
-            .iter()
-            .filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x)))
-            .collect();
+        let mut counts: Vec<(TermId, u32, u32, TermId)> =
+            flat.iter().filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x))).collect();
         if counts.len() < 2 {
             return;
         }
@@ -419,10 +415,8 @@ impl Terms {
 
     /// `c{a,b} & d{e,f}` is `(c&d){max,min}`.
     fn cut_counts(&mut self, flat: &mut Vec<TermId>) {
-        let counts: Vec<(TermId, u32, u32, TermId)> = flat
-            .iter()
-            .filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x)))
-            .collect();
+        let counts: Vec<(TermId, u32, u32, TermId)> =
+            flat.iter().filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x))).collect();
         if counts.len() < 2 {
             return;
         }

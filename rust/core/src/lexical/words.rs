@@ -48,13 +48,7 @@ impl Terms {
     }
 
     /// Words whose rank lies in `from..to`.
-    pub fn ranked_words(
-        &mut self,
-        words: Vec<Box<str>>,
-        ranks: Vec<u32>,
-        from: u32,
-        to: u32,
-    ) -> TermId {
+    pub fn ranked_words(&mut self, words: Vec<Box<str>>, ranks: Vec<u32>, from: u32, to: u32) -> TermId {
         let id = self.word_table(words, ranks);
         self.word_range(id, from, to)
     }

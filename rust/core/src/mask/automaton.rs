@@ -15,6 +15,9 @@ use super::structure::Structure;
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
+/// Offset of the first refused byte, what was expected there, and the JSON Pointer of the schema that says so.
+pub type Refusal = (usize, Vec<String>, Option<String>);
+
 /// Bytes of masks that one automaton keeps.
 const MASK_BYTES: usize = 256 << 20;
 
@@ -273,7 +276,7 @@ impl TokenAutomaton {
 
     /// Offset of the first byte that is refused, what was expected there, and where the schema says so;
     /// `None` when the text is accepted. At the end of the text the offset is its length.
-    pub fn check(&self, text: &[u8]) -> Result<Option<(usize, Vec<String>, Option<String>)>> {
+    pub fn check(&self, text: &[u8]) -> Result<Option<Refusal>> {
         let mut core = self.core.lock();
         let (read, s) = core.walk(self.start, text)?;
         if read == text.len() && core.accepting(s)? {

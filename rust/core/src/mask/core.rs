@@ -207,7 +207,7 @@ impl<S: Structure> Core<S> {
         }
         let mut ids = Vec::new();
         for exit in &exits.list {
-            self.collect_exit(exit, pos.ctx, &mut Vec::new(), &mut ids);
+            self.collect_exit(exit, pos.ctx, &[], &mut ids);
         }
         let ids: Arc<[u32]> = ids.into();
         self.left.insert((pos.ctx, exits.id), ids.clone());
@@ -221,7 +221,7 @@ impl<S: Structure> Core<S> {
         }
         let trie = &exits.remainders.as_ref().expect("asked before").trie;
         let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
-        self.walk_trie(trie, Trie::ROOT, next, &mut Vec::new(), &mut ids);
+        self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
         let ids: Arc<[u32]> = ids.into();
         self.after.insert((next, exits.id), ids.clone());
         ids
@@ -233,21 +233,14 @@ impl<S: Structure> Core<S> {
             return out.extend_from_slice(ids);
         }
         let trie = self.vocab.trie();
-        let mut gone: Vec<u32> =
-            exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
+        let mut gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
         gone.sort_unstable();
         out.extend(ids.iter().copied().filter(|id| gone.binary_search(id).is_err()));
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
     /// names): one walk for those, and one for each of the few others. False where that can't be said.
-    fn collect_generic(
-        &mut self,
-        mask: &LexMask,
-        pos: Pos,
-        text: &mut Vec<u8>,
-        out: &mut Vec<u32>,
-    ) -> bool {
+    fn collect_generic(&mut self, mask: &LexMask, pos: Pos, text: &mut Vec<u8>, out: &mut Vec<u32>) -> bool {
         if mask.exits.remainders.is_none() || text.contains(&b'\\') {
             return false;
         }
@@ -264,7 +257,8 @@ impl<S: Structure> Core<S> {
         let mut single: Vec<NodeId> = Vec::new();
         for rest in self.structure.special(pos.ctx, text) {
             let path = rest.iter().chain(b"\"");
-            let node = path.fold(Some(Trie::ROOT), |n, &b| n.and_then(|n| trie.child(n, b)));
+            let mut path = path;
+            let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
             single.extend(node);
         }
         let escaped = mask.exits.list.iter().filter(|e| e.path.contains(&b'\\')).map(|e| e.node);
@@ -276,8 +270,8 @@ impl<S: Structure> Core<S> {
         self.without(&ids, &gone, out);
         let held = text.len();
         for exit in &mask.exits.list {
-            let own = single.binary_search(&exit.node).is_ok()
-                && mask.missing.binary_search(&exit.node).is_err();
+            let own =
+                single.binary_search(&exit.node).is_ok() && mask.missing.binary_search(&exit.node).is_err();
             if own {
                 text.truncate(held);
                 text.extend_from_slice(&exit.path);
@@ -288,13 +282,7 @@ impl<S: Structure> Core<S> {
         true
     }
 
-    fn collect_exit(
-        &mut self,
-        exit: &super::lexmask::Exit,
-        ctx: CtxId,
-        text: &mut Vec<u8>,
-        out: &mut Vec<u32>,
-    ) {
+    fn collect_exit(&mut self, exit: &super::lexmask::Exit, ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
         let outcome = self.structure.lexicon().intern_outcome(&exit.outcome);
         if exit.closed {
@@ -326,24 +314,17 @@ impl<S: Structure> Core<S> {
     }
 
     /// The plain walk, byte by byte.
-    fn walk_trie(
-        &mut self,
-        trie: &Trie,
-        node: NodeId,
-        pos: Pos,
-        text: &mut Vec<u8>,
-        out: &mut Vec<u32>,
-    ) {
+    fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
         let (bytes, nodes) = trie.children(node);
         let allowed = if nodes.len() > 8 { self.next_bytes(pos) } else { ByteSet::ALL };
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if !allowed.has(byte) {
                 continue;
             }
-            let mut own = text.clone();
+            let mut own = text.to_vec();
             if let Some(next) = step(&mut self.structure, pos, &mut own, byte) {
                 out.extend(trie.tokens(child).iter().map(|t| t.0));
-                self.walk_trie(trie, child, next, &mut own, out);
+                self.walk_trie(trie, child, next, &own, out);
             }
         }
     }
@@ -486,7 +467,7 @@ pub fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
                 None => break,
             }
             if let (Some(&id), Some((rest, _, _))) = (vocab.trie().tokens(node).first(), best[j + 1]) {
-                if best[i].map_or(true, |b| rest + 1 < b.0) {
+                if best[i].is_none_or(|b| rest + 1 < b.0) {
                     best[i] = Some((rest + 1, id, j + 1));
                 }
             }

@@ -84,13 +84,20 @@ impl LexMask {
         base: &LexMask,
         how: Base,
     ) -> Self {
-        let mut walk =
-            Difference { lexicon, vocab, reach: how.reach, dead: Vec::new(), closed: Vec::new(), unsure: false };
+        let mut walk = Difference {
+            lexicon,
+            vocab,
+            reach: how.reach,
+            dead: Vec::new(),
+            closed: Vec::new(),
+            unsure: false,
+        };
         walk.visit(node, at.0, at.1);
         let Difference { dead, mut closed, unsure, .. } = walk;
         let trie = vocab.trie();
         if unsure {
-            closed = base.exits.list.iter().filter(|e| !closes(lexicon, at.0, &e.path)).map(|e| e.node).collect();
+            closed =
+                base.exits.list.iter().filter(|e| !closes(lexicon, at.0, &e.path)).map(|e| e.node).collect();
         }
         let gone = |exit: NodeId| {
             closed.binary_search(&exit).is_ok() || dead.iter().any(|&d| trie.is_below(exit, d))

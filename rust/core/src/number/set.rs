@@ -59,16 +59,16 @@ impl Piece {
     pub fn contains(&self, x: &Decimal) -> bool {
         self.above(x)
             && self.below(x)
-            && self.unit.as_ref().map_or(true, |u| x.is_multiple_of(u))
+            && self.unit.as_ref().is_none_or(|u| x.is_multiple_of(u))
             && !self.not_units.iter().any(|u| x.is_multiple_of(u))
     }
 
     fn above(&self, x: &Decimal) -> bool {
-        self.lo.as_ref().map_or(true, |b| if b.open { *x > b.at } else { *x >= b.at })
+        self.lo.as_ref().is_none_or(|b| if b.open { *x > b.at } else { *x >= b.at })
     }
 
     fn below(&self, x: &Decimal) -> bool {
-        self.hi.as_ref().map_or(true, |b| if b.open { *x < b.at } else { *x <= b.at })
+        self.hi.as_ref().is_none_or(|b| if b.open { *x < b.at } else { *x <= b.at })
     }
 
     fn intersect(&self, other: &Piece) -> Piece {
@@ -274,8 +274,7 @@ impl NumSet {
 
     /// The complement of a set of points: the open intervals between them.
     fn gaps(&self) -> Self {
-        let mut at: Vec<Decimal> =
-            self.pieces.iter().filter_map(|p| p.as_point().cloned()).collect();
+        let mut at: Vec<Decimal> = self.pieces.iter().filter_map(|p| p.as_point().cloned()).collect();
         at.sort();
         at.dedup();
         let mut pieces = Vec::with_capacity(at.len() + 1);

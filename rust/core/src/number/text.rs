@@ -133,8 +133,7 @@ impl Terms {
 
     /// `0|[1-9][0-9]*`
     fn whole(&mut self) -> TermId {
-        let (zero, lead, digit) =
-            (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
+        let (zero, lead, digit) = (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
         let rest = self.star(digit);
         let long = self.concat(lead, rest);
         self.or(&[zero, long])
@@ -175,8 +174,7 @@ impl Terms {
     /// What `json.dumps` and `JSON.stringify` write, exponents included.
     fn canonical_syntax(&mut self) -> TermId {
         let (minus, point) = (self.chars("-"), self.chars("."));
-        let (zero, lead, digit) =
-            (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
+        let (zero, lead, digit) = (self.digit('0', '0'), self.digit('1', '9'), self.digit('0', '9'));
         let sign = self.optional(minus);
         let digits = self.star(digit);
         let ends = self.concat(digits, lead);
@@ -272,7 +270,7 @@ fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
 
 fn meets(set: &NumSet, range: &Piece) -> bool {
     let one = NumSet { pieces: vec![range.clone()] };
-    !range.is_empty() && set.intersect(&one).map_or(true, |s| !s.is_empty())
+    !range.is_empty() && set.intersect(&one).is_none_or(|s| !s.is_empty())
 }
 
 /// The side of zero that a bare sign leaves open.
@@ -399,12 +397,10 @@ fn exponents(text: &str, any: bool) -> Box<dyn Iterator<Item = i64> + '_> {
         let free_sign = text.is_empty();
         let rest = EXP_DIGITS as usize - digits.len();
         let start: i64 = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(0) };
-        let range = (0..=rest as u32)
-            .filter(move |&k| k > 0 || !digits.is_empty())
-            .flat_map(move |k| {
-                let scale = 10i64.pow(k);
-                start * scale..(start + 1) * scale
-            });
+        let range = (0..=rest as u32).filter(move |&k| k > 0 || !digits.is_empty()).flat_map(move |k| {
+            let scale = 10i64.pow(k);
+            start * scale..(start + 1) * scale
+        });
         return Box::new(range.flat_map(move |e| {
             let minus = free_sign.then_some(-e);
             std::iter::once(sign * e).chain(minus)
@@ -441,8 +437,8 @@ fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool
         }
     };
     set.pieces.iter().any(|p| {
-        let units = p.not_units.is_empty()
-            && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
+        let units =
+            p.not_units.is_empty() && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
         units && covers(p, &hull)
     })
 }

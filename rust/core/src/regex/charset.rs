@@ -55,12 +55,7 @@ impl CharSet {
 
     /// The characters of a string.
     pub fn of(chars: &str) -> Self {
-        Self::from_ranges(
-            &chars
-                .chars()
-                .map(|c| (c as u32, c as u32))
-                .collect::<Vec<_>>(),
-        )
+        Self::from_ranges(&chars.chars().map(|c| (c as u32, c as u32)).collect::<Vec<_>>())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -128,12 +123,10 @@ impl CharSet {
 
     /// Closed under Unicode simple case folding.
     pub fn fold_case(&self) -> Self {
-        let mut class = ClassUnicode::new(self.0.iter().filter_map(|&(lo, hi)| {
-            Some(ClassUnicodeRange::new(
-                char::from_u32(lo)?,
-                char::from_u32(hi)?,
-            ))
-        }));
+        let mut class =
+            ClassUnicode::new(self.0.iter().filter_map(|&(lo, hi)| {
+                Some(ClassUnicodeRange::new(char::from_u32(lo)?, char::from_u32(hi)?))
+            }));
         class.case_fold_simple();
         Self::from_class(&class)
     }
@@ -144,10 +137,7 @@ impl CharSet {
         match regex_syntax::parse(pattern).ok()?.kind() {
             HirKind::Class(Class::Unicode(class)) => Some(Self::from_class(class)),
             HirKind::Class(Class::Bytes(class)) => Some(Self::from_ranges(
-                &class
-                    .iter()
-                    .map(|r| (r.start().into(), r.end().into()))
-                    .collect::<Vec<_>>(),
+                &class.iter().map(|r| (r.start().into(), r.end().into())).collect::<Vec<_>>(),
             )),
             HirKind::Literal(literal) => {
                 let text = std::str::from_utf8(&literal.0).ok()?;
@@ -160,11 +150,6 @@ impl CharSet {
     }
 
     fn from_class(class: &ClassUnicode) -> Self {
-        Self::from_ranges(
-            &class
-                .iter()
-                .map(|r| (r.start() as u32, r.end() as u32))
-                .collect::<Vec<_>>(),
-        )
+        Self::from_ranges(&class.iter().map(|r| (r.start() as u32, r.end() as u32)).collect::<Vec<_>>())
     }
 }

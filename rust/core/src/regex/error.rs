@@ -22,37 +22,21 @@ pub struct RegexError {
 
 impl RegexError {
     pub fn invalid(column: usize, message: impl Into<String>) -> Self {
-        Self {
-            kind: RegexErrorKind::Invalid,
-            message: message.into(),
-            column,
-        }
+        Self { kind: RegexErrorKind::Invalid, message: message.into(), column }
     }
 
     pub fn unsupported(column: usize, message: impl Into<String>) -> Self {
-        Self {
-            kind: RegexErrorKind::Unsupported,
-            message: message.into(),
-            column,
-        }
+        Self { kind: RegexErrorKind::Unsupported, message: message.into(), column }
     }
 
     pub fn limit(column: usize, message: impl Into<String>) -> Self {
-        Self {
-            kind: RegexErrorKind::Limit,
-            message: message.into(),
-            column,
-        }
+        Self { kind: RegexErrorKind::Limit, message: message.into(), column }
     }
 }
 
 impl std::fmt::Display for RegexError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} (column {} of the pattern)",
-            self.message, self.column
-        )
+        write!(f, "{} (column {} of the pattern)", self.message, self.column)
     }
 }
 

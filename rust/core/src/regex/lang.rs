@@ -111,9 +111,7 @@ impl Lang {
         if !chars.is_empty() {
             out.push(Lang::Class(CharSet::from_ranges(&chars)));
         }
-        let nullable = out
-            .iter()
-            .any(|lang| !matches!(lang, Lang::Epsilon) && lang.nullable());
+        let nullable = out.iter().any(|lang| !matches!(lang, Lang::Epsilon) && lang.nullable());
         if nullable {
             out.retain(|lang| !matches!(lang, Lang::Epsilon));
         }
@@ -225,28 +223,17 @@ impl Lang {
                 let length = text.chars().count();
                 (length, Some(length))
             }
-            Lang::Concat(parts) => {
-                parts
-                    .iter()
-                    .map(Lang::length_bounds)
-                    .fold((0, Some(0)), |sum, part| {
-                        (
-                            sum.0.saturating_add(part.0),
-                            sum.1.zip(part.1).and_then(|(a, b)| a.checked_add(b)),
-                        )
-                    })
-            }
+            Lang::Concat(parts) => parts.iter().map(Lang::length_bounds).fold((0, Some(0)), |sum, part| {
+                (sum.0.saturating_add(part.0), sum.1.zip(part.1).and_then(|(a, b)| a.checked_add(b)))
+            }),
             Lang::Or(parts) => {
                 let mut bounds = parts.iter().map(Lang::length_bounds);
                 let first = bounds.next().unwrap_or((0, Some(0)));
-                bounds.fold(first, |a, b| {
-                    (a.0.min(b.0), a.1.zip(b.1).map(|(x, y)| x.max(y)))
-                })
+                bounds.fold(first, |a, b| (a.0.min(b.0), a.1.zip(b.1).map(|(x, y)| x.max(y))))
             }
-            Lang::And(parts) => parts
-                .iter()
-                .map(Lang::length_bounds)
-                .fold((0, None), |a, b| (a.0.max(b.0), least(a.1, b.1))),
+            Lang::And(parts) => {
+                parts.iter().map(Lang::length_bounds).fold((0, None), |a, b| (a.0.max(b.0), least(a.1, b.1)))
+            }
             Lang::Not(_) => (0, None),
             Lang::Repeat(inner, min, max) => {
                 let (lo, hi) = inner.length_bounds();
@@ -290,8 +277,8 @@ fn push_factor(out: &mut Vec<Lang>, run: &mut String, factor: Lang) {
         Lang::Epsilon => {}
         Lang::Literal(text) => run.push_str(&text),
         Lang::Class(ref set) if set.as_single().is_some() => {
-            let same = run.is_empty()
-                && matches!(out.last(), Some(Lang::Repeat(inner, ..)) if **inner == factor);
+            let same =
+                run.is_empty() && matches!(out.last(), Some(Lang::Repeat(inner, ..)) if **inner == factor);
             if same {
                 merge(out, factor);
             } else {

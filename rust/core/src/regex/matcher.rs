@@ -49,10 +49,7 @@ impl Positions {
     }
 
     fn combine(&mut self, other: &Self, with: impl Fn(u64, u64) -> u64) {
-        self.0
-            .iter_mut()
-            .zip(&other.0)
-            .for_each(|(a, b)| *a = with(*a, *b));
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a = with(*a, *b));
     }
 
     fn members(&self, n: usize) -> impl Iterator<Item = usize> + '_ {
@@ -70,42 +67,28 @@ fn ends(lang: &Lang, starts: &Positions, text: &[char]) -> Positions {
         Lang::Empty => {}
         Lang::Epsilon => return starts.clone(),
         Lang::Class(set) => {
-            let read = starts
-                .members(n)
-                .filter(|&at| at < n && set.contains(text[at] as u32));
+            let read = starts.members(n).filter(|&at| at < n && set.contains(text[at] as u32));
             read.for_each(|at| out.add(at + 1));
         }
         Lang::Literal(literal) => {
             let literal: Vec<char> = literal.chars().collect();
-            let found = starts
-                .members(n)
-                .filter(|&at| text[at..].starts_with(&literal));
+            let found = starts.members(n).filter(|&at| text[at..].starts_with(&literal));
             found.for_each(|at| out.add(at + literal.len()));
         }
-        Lang::Concat(parts) => {
-            return parts
-                .iter()
-                .fold(starts.clone(), |at, part| ends(part, &at, text))
-        }
-        Lang::Or(parts) => parts
-            .iter()
-            .for_each(|part| out.combine(&ends(part, starts, text), |a, b| a | b)),
+        Lang::Concat(parts) => return parts.iter().fold(starts.clone(), |at, part| ends(part, &at, text)),
+        Lang::Or(parts) => parts.iter().for_each(|part| out.combine(&ends(part, starts, text), |a, b| a | b)),
         Lang::And(parts) => {
             for start in starts.members(n) {
                 let mut common = Positions::from(start, n);
                 let start = Positions::only(start, n);
-                parts
-                    .iter()
-                    .for_each(|part| common.combine(&ends(part, &start, text), |a, b| a & b));
+                parts.iter().for_each(|part| common.combine(&ends(part, &start, text), |a, b| a & b));
                 out.combine(&common, |a, b| a | b);
             }
         }
         Lang::Not(inner) => {
             for start in starts.members(n) {
                 let mut others = Positions::from(start, n);
-                others.combine(&ends(inner, &Positions::only(start, n), text), |a, b| {
-                    a & !b
-                });
+                others.combine(&ends(inner, &Positions::only(start, n), text), |a, b| a & !b);
                 out.combine(&others, |a, b| a | b);
             }
         }
@@ -116,13 +99,7 @@ fn ends(lang: &Lang, starts: &Positions, text: &[char]) -> Positions {
 
 /// The sets after each round either grow (with the empty string in the language) or move right, so they stop
 /// changing after at most n + 1 rounds, whatever the counts are.
-fn repeat(
-    inner: &Lang,
-    low: u32,
-    high: Option<u32>,
-    starts: &Positions,
-    text: &[char],
-) -> Positions {
+fn repeat(inner: &Lang, low: u32, high: Option<u32>, starts: &Positions, text: &[char]) -> Positions {
     let mut at = starts.clone();
     let next = |at: &Positions| {
         let next = ends(inner, at, text);

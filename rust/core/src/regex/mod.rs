@@ -43,10 +43,6 @@ pub fn parse_with(pattern: &str, dialect: Dialect, anchored: bool) -> Result<Lan
         Dialect::Ecma => syntax::ecma::parse(pattern)?,
         Dialect::Python => syntax::python::parse(pattern)?,
     };
-    let whole = if anchored {
-        node
-    } else {
-        Node::concat(vec![Node::any(), node, Node::any()])
-    };
+    let whole = if anchored { node } else { Node::concat(vec![Node::any(), node, Node::any()]) };
     lower::lower(&whole)
 }

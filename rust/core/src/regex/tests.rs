@@ -22,31 +22,11 @@ fn anchors_bind_where_they_stand() {
     use Dialect::Ecma;
     check(Ecma, "^ab$", &["ab"], &["", "aab", "ab\n", "abc"]);
     check(Ecma, "a|^b$", &["xax", "b", "a"], &["bb", "", "xb"]);
-    check(
-        Ecma,
-        "(^|,)x(,|$)",
-        &["x", "a,x", "x,a", "a,x,b"],
-        &["ax", "xa", ""],
-    );
-    check(
-        Ecma,
-        r"\bfoo\b",
-        &["foo", "a foo-", "(foo)"],
-        &["food", "_foo", ""],
-    );
-    check(
-        Ecma,
-        "^((^|, )(a|b))+$",
-        &["a", "a, b", ", b, a"],
-        &["", "a,b", "ab"],
-    );
+    check(Ecma, "(^|,)x(,|$)", &["x", "a,x", "x,a", "a,x,b"], &["ax", "xa", ""]);
+    check(Ecma, r"\bfoo\b", &["foo", "a foo-", "(foo)"], &["food", "_foo", ""]);
+    check(Ecma, "^((^|, )(a|b))+$", &["a", "a, b", ", b, a"], &["", "a,b", "ab"]);
     check(Ecma, "x$y|z^", &[], &["", "xy", "z"]);
-    check(
-        Ecma,
-        "^((^|b)a){3}$",
-        &["ababa", "bababa"],
-        &["aba", "aaa", "abababa"],
-    );
+    check(Ecma, "^((^|b)a){3}$", &["ababa", "bababa"], &["aba", "aaa", "abababa"]);
     check(Ecma, "^(^|x){3}$", &["", "x", "xxx"], &["xxxx", "a"]);
 }
 
@@ -54,46 +34,18 @@ fn anchors_bind_where_they_stand() {
 fn an_anchored_pattern_is_left_as_it_is() {
     assert_eq!(lang("^ab+$", Dialect::Ecma), lang("ab+", Dialect::Python));
     assert!(lang("", Dialect::Ecma).is_any());
-    assert_eq!(
-        lang("^(?:[ab]|c)$", Dialect::Ecma),
-        lang("[a-c]", Dialect::Python)
-    );
+    assert_eq!(lang("^(?:[ab]|c)$", Dialect::Ecma), lang("[a-c]", Dialect::Python));
 }
 
 #[test]
 fn lookarounds_are_exact() {
     use Dialect::Ecma;
     check(Ecma, "^(?!tag|category)$", &[""], &["tag", "x"]);
-    check(
-        Ecma,
-        "^((?!mode).)*$",
-        &["", "mod", "xmo de"],
-        &["mode", "a mode b"],
-    );
-    check(
-        Ecma,
-        "^(?:(?!-->).)*-->$",
-        &["-->", "a-->", "--->"],
-        &["-->-->", "--", ""],
-    );
-    check(
-        Ecma,
-        "(?<=foo)bar",
-        &["foobar", "xfoobary"],
-        &["bar", "fobar"],
-    );
-    check(
-        Ecma,
-        r"^(?=.*\d)(?=.*[a-z]).{3,5}$",
-        &["a1b", "12a"],
-        &["abc", "123", "a1", "a12345"],
-    );
-    check(
-        Ecma,
-        "^(?!foo).*(?<!bar)$",
-        &["", "fo", "barx"],
-        &["foo", "bar", "xbar"],
-    );
+    check(Ecma, "^((?!mode).)*$", &["", "mod", "xmo de"], &["mode", "a mode b"]);
+    check(Ecma, "^(?:(?!-->).)*-->$", &["-->", "a-->", "--->"], &["-->-->", "--", ""]);
+    check(Ecma, "(?<=foo)bar", &["foobar", "xfoobary"], &["bar", "fobar"]);
+    check(Ecma, r"^(?=.*\d)(?=.*[a-z]).{3,5}$", &["a1b", "12a"], &["abc", "123", "a1", "a12345"]);
+    check(Ecma, "^(?!foo).*(?<!bar)$", &["", "fo", "barx"], &["foo", "bar", "xbar"]);
     check(Ecma, r"(?<!a\B)b", &["b", "a b"], &["ab"]);
 }
 
@@ -101,28 +53,13 @@ fn lookarounds_are_exact() {
 fn dialects_differ_in_their_classes() {
     check(Dialect::Ecma, r"^\d$", &["5"], &["\u{0665}"]);
     check(Dialect::Python, r"\d", &["5", "\u{0665}"], &["a"]);
-    check(
-        Dialect::Ecma,
-        r"^\s$",
-        &["\u{FEFF}", "\u{2003}"],
-        &["\u{1C}", "\u{85}"],
-    );
+    check(Dialect::Ecma, r"^\s$", &["\u{FEFF}", "\u{2003}"], &["\u{1C}", "\u{85}"]);
     check(Dialect::Python, r"\s", &["\u{1C}", "\u{85}"], &["\u{FEFF}"]);
     check(Dialect::Ecma, r"^\w$", &["a", "_"], &["é"]);
     check(Dialect::Python, r"\w", &["é", "_"], &["-"]);
-    check(
-        Dialect::Ecma,
-        "^.$",
-        &["\u{85}", "😀"],
-        &["\n", "\r", "\u{2028}"],
-    );
+    check(Dialect::Ecma, "^.$", &["\u{85}", "😀"], &["\n", "\r", "\u{2028}"]);
     check(Dialect::Python, ".", &["\r", "\u{2028}"], &["\n"]);
-    check(
-        Dialect::Ecma,
-        r"^\uD83D\uDE00\u{1F600}\cJ\/[^][\b]$",
-        &["😀😀\n/x\u{8}"],
-        &[""],
-    );
+    check(Dialect::Ecma, r"^\uD83D\uDE00\u{1F600}\cJ\/[^][\b]$", &["😀😀\n/x\u{8}"], &[""]);
     check(Dialect::Ecma, r"^[]$", &[], &["", "]"]);
     check(Dialect::Python, r"[]a]+", &["]a"], &[""]);
     check(Dialect::Ecma, r"^\_\Z{x}$", &["_Z{x}"], &["_"]);
@@ -132,12 +69,7 @@ fn dialects_differ_in_their_classes() {
 #[test]
 fn flags_of_python() {
     use Dialect::Python;
-    check(
-        Python,
-        "(?i)stra(?-i:ß)e",
-        &["STRAße", "ſTRAßE"],
-        &["STRASSE", "straẞe"],
-    );
+    check(Python, "(?i)stra(?-i:ß)e", &["STRAße", "ſTRAßE"], &["STRASSE", "straẞe"]);
     check(Python, "(?x) a b # c\n c", &["abc"], &["a b"]);
     check(Python, "(?s:.).", &["\na"], &["a\n"]);
     check(Python, "(?m)a$\n^b", &["a\nb"], &["ab"]);
@@ -165,49 +97,24 @@ fn what_is_refused_says_where() {
     ];
     for (dialect, pattern, kind, column) in cases {
         let error = parse(pattern, dialect).expect_err(pattern);
-        assert_eq!(
-            (error.kind, error.column),
-            (kind, column),
-            "{pattern}: {error}"
-        );
+        assert_eq!((error.kind, error.column), (kind, column), "{pattern}: {error}");
     }
 }
 
 #[test]
 fn hostile_patterns_end_in_an_answer() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
-    check(
-        Dialect::Ecma,
-        &format!("^{}$", deep(240)),
-        &["a"],
-        &["", "aa"],
-    );
-    assert_eq!(
-        parse(&deep(100_000), Dialect::Ecma).unwrap_err().kind,
-        RegexErrorKind::Limit
-    );
-    assert_eq!(
-        parse(&"a".repeat(2 << 20), Dialect::Python)
-            .unwrap_err()
-            .kind,
-        RegexErrorKind::Limit
-    );
+    check(Dialect::Ecma, &format!("^{}$", deep(240)), &["a"], &["", "aa"]);
+    assert_eq!(parse(&deep(100_000), Dialect::Ecma).unwrap_err().kind, RegexErrorKind::Limit);
+    assert_eq!(parse(&"a".repeat(2 << 20), Dialect::Python).unwrap_err().kind, RegexErrorKind::Limit);
     let words: Vec<String> = (0..20_000).map(|i| format!("word{i}")).collect();
-    assert!(matches(
-        &lang(&words.join("|"), Dialect::Python),
-        "word19999"
-    ));
-    assert_eq!(
-        lang("a{1000000}", Dialect::Python),
-        Lang::text("a").repeat(1_000_000, Some(1_000_000))
-    );
+    assert!(matches(&lang(&words.join("|"), Dialect::Python), "word19999"));
+    assert_eq!(lang("a{1000000}", Dialect::Python), Lang::text("a").repeat(1_000_000, Some(1_000_000)));
     assert!(lang("((^|b)a){1000000}", Dialect::Ecma).size() < 20);
     let counted = lang("(((a{1,100}){1,100}){1,100})", Dialect::Python);
     assert!(counted.size() < 10);
     for n in [20, 200] {
-        let looks: String = (0..n)
-            .map(|i| format!("(?=.*{})", char::from(b'a' + (i % 26) as u8)))
-            .collect();
+        let looks: String = (0..n).map(|i| format!("(?=.*{})", char::from(b'a' + (i % 26) as u8))).collect();
         assert!(parse(&format!("^{looks}.*$"), Dialect::Ecma).is_ok());
         let _ = parse(&format!("({looks}x)*y"), Dialect::Ecma);
     }
@@ -216,16 +123,8 @@ fn hostile_patterns_end_in_an_answer() {
 /// Both ways of lowering assertions give the same language.
 #[test]
 fn the_structural_way_agrees_with_the_automaton() {
-    let patterns = [
-        "^a|b$",
-        r"\ba+\b",
-        "(^|b)a",
-        "((?!ab).)*$",
-        "(?:(?=a)..)+",
-        "^((^|b)a)*$",
-        "a(?!b)",
-        "(?=.b)a*b*",
-    ];
+    let patterns =
+        ["^a|b$", r"\ba+\b", "(^|b)a", "((?!ab).)*$", "(?:(?=a)..)+", "^((^|b)a)*$", "a(?!b)", "(?=.b)a*b*"];
     let texts = texts_over("ab-", 5);
     for pattern in patterns {
         let inner = super::syntax::ecma::parse(pattern).expect("a valid pattern");
@@ -233,11 +132,7 @@ fn the_structural_way_agrees_with_the_automaton() {
         let structural = lower::lower(&node).expect("a lowering");
         let general = lower::by_automaton(&node).expect("an automaton");
         for text in &texts {
-            assert_eq!(
-                matches(&structural, text),
-                matches(&general, text),
-                "{pattern:?} on {text:?}"
-            );
+            assert_eq!(matches(&structural, text), matches(&general, text), "{pattern:?} on {text:?}");
         }
     }
 }
@@ -249,12 +144,7 @@ fn texts_over(letters: &str, longest: usize) -> Vec<String> {
     for _ in 0..longest {
         let end = all.len();
         for i in last..end {
-            all.extend(
-                letters
-                    .chars()
-                    .map(|c| format!("{}{c}", all[i]))
-                    .collect::<Vec<_>>(),
-            );
+            all.extend(letters.chars().map(|c| format!("{}{c}", all[i])).collect::<Vec<_>>());
         }
         last = end;
     }
@@ -264,13 +154,7 @@ fn texts_over(letters: &str, longest: usize) -> Vec<String> {
 #[test]
 fn leap_days_and_leap_seconds() {
     let date = format("date").expect("a known format");
-    for (year, leap) in [
-        ("2000", true),
-        ("1900", false),
-        ("2024", true),
-        ("2023", false),
-        ("0400", true),
-    ] {
+    for (year, leap) in [("2000", true), ("1900", false), ("2024", true), ("2023", false), ("0400", true)] {
         assert_eq!(matches(&date, &format!("{year}-02-29")), leap, "{year}");
     }
     let time = format("time").expect("a known format");
@@ -335,19 +219,14 @@ mod suite {
                 .args(["--wildcards", &pattern])
                 .output()
                 .ok()?;
-            let groups = serde_json::Deserializer::from_slice(&output.stdout)
-                .into_iter::<serde_json::Value>();
-            for group in groups
-                .flatten()
-                .flat_map(|file| file.as_array().cloned().unwrap_or_default())
-            {
+            let groups =
+                serde_json::Deserializer::from_slice(&output.stdout).into_iter::<serde_json::Value>();
+            for group in groups.flatten().flat_map(|file| file.as_array().cloned().unwrap_or_default()) {
                 let Some(name) = group["schema"]["format"].as_str() else {
                     continue;
                 };
                 for test in group["tests"].as_array().into_iter().flatten() {
-                    if let (Some(text), Some(valid)) =
-                        (test["data"].as_str(), test["valid"].as_bool())
-                    {
+                    if let (Some(text), Some(valid)) = (test["data"].as_str(), test["valid"].as_bool()) {
                         cases.push((name.to_owned(), text.to_owned(), valid));
                     }
                 }

@@ -28,13 +28,25 @@ pub enum Arr {
     True,
     False,
     /// The next items satisfy the list from `from` on, later ones `rest`.
-    Items { list: ListId, from: u32, rest: SubId },
+    Items {
+        list: ListId,
+        from: u32,
+        rest: SubId,
+    },
     /// Some item does not.
-    NotItems { list: ListId, from: u32, rest: SubId },
+    NotItems {
+        list: ListId,
+        from: u32,
+        rest: SubId,
+    },
     /// The number of items lies in `lo..=hi`.
     Length(u32, u32),
     /// The number of items that satisfy `sub` lies in `lo..=hi`.
-    Contains { sub: SubId, lo: u32, hi: u32 },
+    Contains {
+        sub: SubId,
+        lo: u32,
+        hi: u32,
+    },
     /// The items differ from each other and from those seen.
     Unique(SeenId),
     /// Two items are equal, or one equals one that was seen.
@@ -151,12 +163,9 @@ impl Schema {
         if (2..=64).contains(&flat.len()) {
             let all: Vec<Vec<ArrId>> = flat.iter().map(|&a| parts(a)).collect();
             let weaker = |i: usize, j: usize| {
-                j != i
-                    && all[j].iter().all(|p| all[i].contains(p))
-                    && (all[j].len() < all[i].len() || j < i)
+                j != i && all[j].iter().all(|p| all[i].contains(p)) && (all[j].len() < all[i].len() || j < i)
             };
-            let keep: Vec<bool> =
-                (0..all.len()).map(|i| !(0..all.len()).any(|j| weaker(i, j))).collect();
+            let keep: Vec<bool> = (0..all.len()).map(|i| !(0..all.len()).any(|j| weaker(i, j))).collect();
             let mut at = 0;
             flat.retain(|_| {
                 at += 1;
@@ -183,8 +192,7 @@ impl Schema {
             }
             Arr::Contains { sub, lo, hi } => {
                 let below = if lo > 0 { self.contains(sub, 0, lo - 1) } else { ArrId::FALSE };
-                let above =
-                    if hi < u32::MAX { self.contains(sub, hi + 1, u32::MAX) } else { ArrId::FALSE };
+                let above = if hi < u32::MAX { self.contains(sub, hi + 1, u32::MAX) } else { ArrId::FALSE };
                 self.or_arrays(&[below, above])
             }
             Arr::Unique(seen) => self.arr(Arr::NotUnique(seen)),

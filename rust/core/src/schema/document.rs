@@ -59,7 +59,11 @@ impl Document {
                 serde_json::Value::Number(n) => Json::Number(n.to_string().into()),
                 serde_json::Value::String(s) => Json::String(s.as_str().into()),
                 serde_json::Value::Array(items) => Json::Array(
-                    items.iter().enumerate().map(|(i, v)| self.add(v, Some((id, i.to_string().into())))).collect(),
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(i, v)| self.add(v, Some((id, i.to_string().into()))))
+                        .collect(),
                 ),
                 serde_json::Value::Object(map) => Json::Object(
                     map.iter()

@@ -260,11 +260,9 @@ impl Schema {
     pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> SubId {
         let shape = &self.shapes[s.0 as usize];
         let named = match key {
-            Key::Name(name) => shape
-                .sorted
-                .binary_search_by_key(name, |p| p.0)
-                .ok()
-                .map(|i| shape.sorted[i].1),
+            Key::Name(name) => {
+                shape.sorted.binary_search_by_key(name, |p| p.0).ok().map(|i| shape.sorted[i].1)
+            }
             Key::Cell(_) => None,
         };
         if shape.patterns.is_empty() {

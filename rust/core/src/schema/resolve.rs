@@ -184,7 +184,9 @@ impl Schema {
         let resource = without_fragment(&uri);
         let Some(&root) = self.resolver.resources.get(&resource) else {
             return fail(
-                format!("{text:?} leads to {resource}, which is not part of the schema; pass it in the registry"),
+                format!(
+                    "{text:?} leads to {resource}, which is not part of the schema; pass it in the registry"
+                ),
                 Kind::UnsupportedSchema,
             );
         };
@@ -225,11 +227,8 @@ impl Schema {
         }
         // the outermost resource always is the root: if it has the anchor, it wins whatever the path
         let root = self.resolver.root();
-        let of_root: Vec<JId> = candidates
-            .iter()
-            .copied()
-            .filter(|&c| self.resolver.base(&self.doc, c).0 == root)
-            .collect();
+        let of_root: Vec<JId> =
+            candidates.iter().copied().filter(|&c| self.resolver.base(&self.doc, c).0 == root).collect();
         match of_root[..] {
             [only] => Ok(Some(only)),
             _ => Err(Error::new(

@@ -105,11 +105,9 @@ pub fn subschemas(schema: &Schema, keyword: &str, what: Holds, value: JId) -> Ve
         (SchemaMap | PatternMap, Json::Object(entries)) => entries.iter().map(|e| e.1).collect(),
         (SchemaOrList, Json::Array(items)) => items.to_vec(),
         (SchemaOrList, _) => vec![value],
-        (Dependencies, Json::Object(entries)) => entries
-            .iter()
-            .map(|e| e.1)
-            .filter(|&v| !matches!(doc.get(v), Json::Array(_)))
-            .collect(),
+        (Dependencies, Json::Object(entries)) => {
+            entries.iter().map(|e| e.1).filter(|&v| !matches!(doc.get(v), Json::Array(_))).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -123,11 +121,8 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
             Json::Bool(_) => continue,
             Json::Object(entries) => entries.to_vec(),
             _ => {
-                return Err(Error::new(
-                    Kind::InvalidSchema,
-                    "a schema is an object or a boolean",
-                )
-                .at(&schema.doc.pointer(node)))
+                return Err(Error::new(Kind::InvalidSchema, "a schema is an object or a boolean")
+                    .at(&schema.doc.pointer(node)))
             }
         };
         let draft = schema.resolver.draft(&schema.doc, node);
@@ -137,9 +132,8 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
                 continue;
             }
             let Some(what) = holds(&keyword, draft) else { continue };
-            check_keyword(schema, node, &keyword, what, value).map_err(|e| {
-                e.at(&schema.doc.pointer(value)).keyword(&keyword)
-            })?;
+            check_keyword(schema, node, &keyword, what, value)
+                .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(&keyword))?;
             let mut next = subschemas(schema, &keyword, what, value);
             if what == Reference {
                 if let Some(target) = schema.reference(node, &keyword, value)? {
@@ -154,9 +148,8 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
 }
 
 fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, value: JId) -> Result<()> {
-    let wrong = |expected: &str| {
-        Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be {expected}")))
-    };
+    let wrong =
+        |expected: &str| Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be {expected}")));
     let doc = &schema.doc;
     let json = doc.get(value).clone();
     let is_schema = |id: JId| matches!(doc.get(id), Json::Object(_) | Json::Bool(_));
@@ -168,7 +161,9 @@ fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, val
     match what {
         Schema if !is_schema(value) => wrong("a schema"),
         Schemas => match &json {
-            Json::Array(items) if items.is_empty() && keyword != "prefixItems" => wrong("a list of at least one schema"),
+            Json::Array(items) if items.is_empty() && keyword != "prefixItems" => {
+                wrong("a list of at least one schema")
+            }
             Json::Array(items) if items.iter().all(|&i| is_schema(i)) => Ok(()),
             _ => wrong("a list of schemas"),
         },
@@ -231,7 +226,9 @@ fn check_number(json: &Json, keyword: &str, what: Holds) -> Result<()> {
         return Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be a number")));
     };
     match Decimal::parse(text) {
-        None => Err(Error::limit(format!("{keyword:?} has an exponent or a length beyond what is exact here"))),
+        None => {
+            Err(Error::limit(format!("{keyword:?} has an exponent or a length beyond what is exact here")))
+        }
         Some(d) if what == PositiveNumber && !d.is_positive() => {
             Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be greater than 0")))
         }

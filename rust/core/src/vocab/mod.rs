@@ -42,9 +42,8 @@ impl Vocabulary {
                 "the vocabulary has no end-of-text id; name at least one",
             ));
         }
-        let trie = Trie::new(
-            (0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()),
-        );
+        let trie =
+            Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();

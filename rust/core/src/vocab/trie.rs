@@ -27,8 +27,7 @@ impl Trie {
 
     /// Builds the trie; several tokens may have the same bytes.
     pub fn new<'a>(tokens: impl Iterator<Item = (u32, &'a Box<[u8]>)>) -> Self {
-        let mut sorted: Vec<(&[u8], TokenId)> =
-            tokens.map(|(i, bytes)| (&bytes[..], TokenId(i))).collect();
+        let mut sorted: Vec<(&[u8], TokenId)> = tokens.map(|(i, bytes)| (&bytes[..], TokenId(i))).collect();
         sorted.sort();
         // nodes in preorder: parent and byte of each, tokens of each
         let mut parent: Vec<u32> = vec![0];
@@ -98,16 +97,15 @@ impl Trie {
     /// Bytes and nodes of the children, in ascending order of bytes.
     #[inline]
     pub fn children(&self, node: NodeId) -> (&[u8], &[NodeId]) {
-        let range =
-            self.kids_start[node.0 as usize] as usize..self.kids_start[node.0 as usize + 1] as usize;
+        let range = self.kids_start[node.0 as usize] as usize..self.kids_start[node.0 as usize + 1] as usize;
         (&self.kids_byte[range.clone()], &self.kids_node[range])
     }
 
     /// The tokens that end at the node.
     #[inline]
     pub fn tokens(&self, node: NodeId) -> &[TokenId] {
-        let range = self.tokens_start[node.0 as usize] as usize
-            ..self.tokens_start[node.0 as usize + 1] as usize;
+        let range =
+            self.tokens_start[node.0 as usize] as usize..self.tokens_start[node.0 as usize + 1] as usize;
         &self.tokens[range]
     }
 

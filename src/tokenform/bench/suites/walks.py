@@ -113,6 +113,9 @@ def walker(walks: int, longest: int, options: dict[str, Any]) -> Callable[[Case]
         for seed in range(walks):
             rng = random.Random(f"{case.id}:{seed}")
             least = automaton.distance(automaton.start)
+            if least is None:
+                report.refused = "no end is known within the search's bounds"
+                return report
             budget = least + rng.choice((0, 1, 5, longest // 4, longest))
             try:
                 tokens, wrong = random_walk(automaton, rng, budget, shared.eos)

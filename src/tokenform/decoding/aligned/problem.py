@@ -109,6 +109,7 @@ class Problem:
         self._laws: OrderedDict[Tokens, Float] = OrderedDict()
         self._law_bytes = 0
         self._masks: OrderedDict[State, Ids] = OrderedDict()
+        self._near: OrderedDict[tuple[State, int], Ids] = OrderedDict()
         self._everything: tuple[Ids, Ids] | None = None
 
     # ---- prefixes --------------------------------------------------------------------------------
@@ -273,9 +274,16 @@ class Problem:
             SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK
         ):
             return ids
-        advance, distance = self.constraint.advance, self.constraint.distance
-        keep = [token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()]
-        return ids[np.array(keep, dtype=np.bool_)]
+        near = self._near.get((prefix.state, room))
+        if near is None:
+            advance, distance = self.constraint.advance, self.constraint.distance
+            keep = [
+                token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()
+            ]
+            near = self._near[prefix.state, room] = ids[np.array(keep, dtype=np.bool_)]
+            if len(self._near) > MASKS_KEPT:
+                self._near.popitem(last=False)
+        return near
 
     # ---- finished texts --------------------------------------------------------------------------
 

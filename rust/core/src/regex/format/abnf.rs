@@ -60,10 +60,7 @@ pub(super) fn two_digits(low: u32, high: u32) -> Lang {
     Lang::or((low / 10..=high / 10).map(|tens| {
         let first = if tens == low / 10 { low % 10 } else { 0 };
         let last = if tens == high / 10 { high % 10 } else { 9 };
-        Lang::concat([
-            ranges(&[(0x30 + tens, 0x30 + tens)]),
-            ranges(&[(0x30 + first, 0x30 + last)]),
-        ])
+        Lang::concat([ranges(&[(0x30 + tens, 0x30 + tens)]), ranges(&[(0x30 + first, 0x30 + last)])])
     }))
 }
 

@@ -198,44 +198,25 @@ pub(super) fn hostname() -> Lang {
     // A name with right-to-left characters obeys the bidi rule in each label (RFC 5893 §2).
     let bidi = list(bidi_label(), dot);
     let left_to_right = Lang::class(right().union(&arabic_number()).negate()).star();
-    Lang::and([
-        names,
-        any_of![left_to_right, bidi],
-        Lang::any_char().repeat(1, Some(253)),
-    ])
+    Lang::and([names, any_of![left_to_right, bidi], Lang::any_char().repeat(1, Some(253))])
 }
 
 /// Characters of the category PVALID (RFC 5892 §3), without those that need a context.
 fn pvalid() -> CharSet {
     let letters = known(r"[\p{Ll}\p{Lu}\p{Lo}\p{Nd}\p{Lm}\p{Mn}\p{Mc}]");
     let unstable = set(&UNSTABLE).union(&known(r"\p{Changes_When_Casefolded}"));
-    let ignorable =
-        known(r"[\p{Default_Ignorable_Code_Point}\p{White_Space}\p{Noncharacter_Code_Point}]");
+    let ignorable = known(r"[\p{Default_Ignorable_Code_Point}\p{White_Space}\p{Noncharacter_Code_Point}]");
     // Ignorable blocks and old Hangul Jamo.
-    let blocks = set(&[
-        (0x1100, 0x11FF),
-        (0x20D0, 0x20FF),
-        (0xA960, 0xA97F),
-        (0xD7B0, 0xD7FF),
-        (0x1D100, 0x1D24F),
-    ]);
+    let blocks =
+        set(&[(0x1100, 0x11FF), (0x20D0, 0x20FF), (0xA960, 0xA97F), (0xD7B0, 0xD7FF), (0x1D100, 0x1D24F)]);
     // Exceptions (§2.6).
     let allowed = CharSet::of("\u{DF}\u{3C2}\u{6FD}\u{6FE}\u{F0B}\u{3007}");
-    let refused = CharSet::of(
-        "\u{640}\u{7FA}\u{302E}\u{302F}\u{3031}\u{3032}\u{3033}\u{3034}\u{3035}\u{303B}",
-    );
+    let refused =
+        CharSet::of("\u{640}\u{7FA}\u{302E}\u{302F}\u{3031}\u{3032}\u{3033}\u{3034}\u{3035}\u{303B}");
     let ascii = set(&[(0x2D, 0x2D), (0x30, 0x39), (0x61, 0x7A)]);
     let contextual = set(&ARABIC_DIGITS).union(&set(&EXTENDED_ARABIC_DIGITS));
-    let stable = letters
-        .minus(&unstable)
-        .minus(&ignorable)
-        .minus(&blocks)
-        .minus(&refused)
-        .minus(&contextual);
-    stable
-        .minus(&set(&[(0, 0x7F)]))
-        .union(&allowed)
-        .union(&ascii)
+    let stable = letters.minus(&unstable).minus(&ignorable).minus(&blocks).minus(&refused).minus(&contextual);
+    stable.minus(&set(&[(0, 0x7F)])).union(&allowed).union(&ascii)
 }
 
 fn u_label() -> Lang {
@@ -246,18 +227,10 @@ fn u_label() -> Lang {
     let hyphens = any_of![
         cat![one_of("-"), Lang::any()],
         cat![Lang::any(), one_of("-")],
-        cat![
-            Lang::any_char().repeat(2, Some(2)),
-            Lang::text("--"),
-            Lang::any()
-        ],
+        cat![Lang::any_char().repeat(2, Some(2)), Lang::text("--"), Lang::any()],
     ];
     let leading_mark = cat![Lang::class(known(r"\p{M}")), Lang::any()];
-    Lang::and(
-        [letters, hyphens.not(), leading_mark.not()]
-            .into_iter()
-            .chain(contexts()),
-    )
+    Lang::and([letters, hyphens.not(), leading_mark.not()].into_iter().chain(contexts()))
 }
 
 /// The contextual rules (RFC 5892 appendix A), each as a condition on the whole label.
@@ -268,8 +241,7 @@ fn contexts() -> Vec<Lang> {
     let kana_or_han = known(r"[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]");
     let katakana_dot = CharSet::of("\u{30FB}");
     let virama = ends_in(&set(&VIRAMA));
-    let marks =
-        Lang::class(known(r"[\p{Mn}\p{Me}\p{Cf}]").minus(&CharSet::of("\u{200C}\u{200D}"))).star();
+    let marks = Lang::class(known(r"[\p{Mn}\p{Me}\p{Cf}]").minus(&CharSet::of("\u{200C}\u{200D}"))).star();
     let arabic = known(r"[\p{sc=Arabic}&&\p{L}]").intersect(&set(&[(0x620, 0x6FF)]));
     let joins_left = cat![ends_in(&arabic.minus(&set(&NOT_DUAL))), marks.clone()];
     let none_joins = CharSet::of("\u{621}\u{674}\u{6DD}");
@@ -283,20 +255,10 @@ fn contexts() -> Vec<Lang> {
         around(hebrew(), "\u{5F3}\u{5F4}", Lang::any()),
         around(virama.clone(), "\u{200D}", Lang::any()),
         // Before each non-joiner a virama, or else joining letters on both sides.
-        occurs_only(
-            zwnj.clone(),
-            any_of![virama.clone(), joins_left],
-            Lang::any(),
-        ),
+        occurs_only(zwnj.clone(), any_of![virama.clone(), joins_left], Lang::any()),
         cat![virama.not(), Lang::class(zwnj), joins_right.not()].not(),
-        any_of![
-            without(katakana_dot),
-            cat![Lang::any(), Lang::class(kana_or_han), Lang::any()]
-        ],
-        any_of![
-            without(set(&ARABIC_DIGITS)),
-            without(set(&EXTENDED_ARABIC_DIGITS))
-        ],
+        any_of![without(katakana_dot), cat![Lang::any(), Lang::class(kana_or_han), Lang::any()]],
+        any_of![without(set(&ARABIC_DIGITS)), without(set(&EXTENDED_ARABIC_DIGITS))],
     ]
 }
 
@@ -318,27 +280,15 @@ fn occurs_only(chars: CharSet, before: Lang, after: Lang) -> Lang {
 
 /// Strong right-to-left characters (bidi classes R and AL): letters and the like of the blocks that Unicode keeps for them.
 fn right() -> CharSet {
-    let blocks = set(&[
-        (0x590, 0x8FF),
-        (0xFB1D, 0xFDFF),
-        (0xFE70, 0xFEFF),
-        (0x10800, 0x10FFF),
-        (0x1E800, 0x1EFFF),
-    ]);
+    let blocks =
+        set(&[(0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFF), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF)]);
     let letters = known(r"[\p{L}\p{N}\p{Po}\p{So}\p{Pd}]");
-    blocks
-        .intersect(&letters)
-        .minus(&arabic_number())
-        .minus(&set(&EXTENDED_ARABIC_DIGITS))
+    blocks.intersect(&letters).minus(&arabic_number()).minus(&set(&EXTENDED_ARABIC_DIGITS))
 }
 
 /// Bidi class AN.
 fn arabic_number() -> CharSet {
-    set(&ARABIC_DIGITS).union(&set(&[
-        (0x66B, 0x66C),
-        (0x10D30, 0x10D39),
-        (0x10E60, 0x10E7E),
-    ]))
+    set(&ARABIC_DIGITS).union(&set(&[(0x66B, 0x66C), (0x10D30, 0x10D39), (0x10E60, 0x10E7E)]))
 }
 
 /// The bidi rule (RFC 5893 §2), for labels of the characters above.
@@ -347,20 +297,11 @@ fn bidi_label() -> Lang {
     let european = set(&[(0x30, 0x39)]).union(&set(&EXTENDED_ARABIC_DIGITS));
     let marks = known(r"\p{Mn}");
     let neutral = CharSet::of("-\u{B7}\u{375}\u{30FB}\u{200C}\u{200D}");
-    let left = right
-        .union(&arabic_number)
-        .union(&european)
-        .union(&marks)
-        .union(&neutral)
-        .negate();
+    let left = right.union(&arabic_number).union(&european).union(&marks).union(&neutral).negate();
     let anywhere = european.union(&marks).union(&neutral);
     let tail = |last: CharSet| cat![Lang::class(last), Lang::class(marks.clone()).star()];
     let label = |first: &CharSet, inner: CharSet, last: CharSet| {
-        let long = cat![
-            Lang::class(first.clone()),
-            Lang::class(inner).star(),
-            tail(last.clone())
-        ];
+        let long = cat![Lang::class(first.clone()), Lang::class(inner).star(), tail(last.clone())];
         any_of![long, tail(first.intersect(&last))]
     };
     let without = |set: &CharSet| Lang::class(set.negate()).star();
@@ -371,9 +312,6 @@ fn bidi_label() -> Lang {
     );
     any_of![
         label(&left, left.union(&anywhere), left.union(&european)),
-        Lang::and([
-            leftward,
-            any_of![without(&european), without(&arabic_number)]
-        ]),
+        Lang::and([leftward, any_of![without(&european), without(&arabic_number)]]),
     ]
 }

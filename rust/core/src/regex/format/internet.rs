@@ -5,9 +5,7 @@
 //! the A-labels `xn--…`. Whether one of them decodes to a valid U-label is arithmetic over its whole length
 //! (Punycode, RFC 3492): no regular language of a usable size says it, so A-labels are left out.
 
-use super::abnf::{
-    alpha, any_of, cat, digit, either_case, hex_digit, list, one_of, ranges, text, times,
-};
+use super::abnf::{alpha, any_of, cat, digit, either_case, hex_digit, list, one_of, ranges, text, times};
 use crate::regex::charset::CharSet;
 use crate::regex::lang::Lang;
 
@@ -42,16 +40,10 @@ pub(super) fn ipv6_eliding(elided: u32) -> Lang {
         };
         let mut after = vec![Lang::Epsilon];
         if room >= 1 {
-            after.push(cat![
-                cat![group(), text(":")].repeat(0, Some(room - 1)),
-                group()
-            ]);
+            after.push(cat![cat![group(), text(":")].repeat(0, Some(room - 1)), group()]);
         }
         if room >= 2 {
-            after.push(cat![
-                cat![group(), text(":")].repeat(0, Some(room - 2)),
-                ipv4()
-            ]);
+            after.push(cat![cat![group(), text(":")].repeat(0, Some(room - 2)), ipv4()]);
         }
         cat![before, text("::"), Lang::or(after)]
     });
@@ -65,31 +57,21 @@ fn letter_or_digit() -> Lang {
 /// What a label of letters, digits and hyphens is: up to 63, no hyphen at its ends, none of the reserved.
 pub(super) fn ldh_label() -> Lang {
     let inner = any_of![alpha(), digit(), text("-")];
-    let shape = cat![
-        letter_or_digit(),
-        cat![inner.repeat(0, Some(61)), letter_or_digit()].optional(),
-    ];
+    let shape = cat![letter_or_digit(), cat![inner.repeat(0, Some(61)), letter_or_digit()].optional(),];
     let reserved = cat![times(Lang::any_char(), 2), text("--"), Lang::any()];
     Lang::and([shape, reserved.not()])
 }
 
 /// Labels with dots between, 253 characters at most.
 pub(super) fn hostname() -> Lang {
-    Lang::and([
-        list(ldh_label(), text(".")),
-        Lang::any_char().repeat(1, Some(253)),
-    ])
+    Lang::and([list(ldh_label(), text(".")), Lang::any_char().repeat(1, Some(253))])
 }
 
 /// Mailbox; the local part has at most 64 octets (§4.5.3.1.1), the domain 255 (§4.5.3.1.2).
 pub(super) fn email() -> Lang {
     let sub_domain = cat![
         letter_or_digit(),
-        cat![
-            any_of![alpha(), digit(), text("-")].star(),
-            letter_or_digit()
-        ]
-        .optional(),
+        cat![any_of![alpha(), digit(), text("-")].star(), letter_or_digit()].optional(),
     ];
     let domain = any_of![list(sub_domain, text(".")), address_literal()];
     mailbox(CharSet::empty(), domain)
@@ -100,35 +82,18 @@ pub(super) fn idn_email() -> Lang {
     let beyond = CharSet::from_ranges(&[(0x80, 0x10_FFFF)]);
     let separators = CharSet::of("\u{3002}\u{FF0E}\u{FF61}\u{FF20}");
     let end = any_of![letter_or_digit(), Lang::class(beyond.minus(&separators))];
-    let sub_domain = cat![
-        end.clone(),
-        cat![any_of![end.clone(), text("-")].star(), end].optional()
-    ];
+    let sub_domain = cat![end.clone(), cat![any_of![end.clone(), text("-")].star(), end].optional()];
     let domain = any_of![list(sub_domain, text(".")), address_literal()];
     mailbox(beyond, domain)
 }
 
 fn mailbox(beyond: CharSet, domain: Lang) -> Lang {
-    let atext = any_of![
-        letter_or_digit(),
-        one_of("!#$%&'*+-/=?^_`{|}~"),
-        Lang::class(beyond.clone())
-    ];
+    let atext = any_of![letter_or_digit(), one_of("!#$%&'*+-/=?^_`{|}~"), Lang::class(beyond.clone())];
     let dot_string = list(atext.plus(), text("."));
-    let quoted_text = any_of![
-        ranges(&[(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)]),
-        Lang::class(beyond)
-    ];
+    let quoted_text = any_of![ranges(&[(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)]), Lang::class(beyond)];
     let quoted_pair = cat![text("\\"), ranges(&[(0x20, 0x7E)])];
-    let quoted = cat![
-        text("\""),
-        any_of![quoted_text, quoted_pair].star(),
-        text("\"")
-    ];
-    let local = Lang::and([
-        any_of![dot_string, quoted],
-        Lang::any_char().repeat(1, Some(64)),
-    ]);
+    let quoted = cat![text("\""), any_of![quoted_text, quoted_pair].star(), text("\"")];
+    let local = Lang::and([any_of![dot_string, quoted], Lang::any_char().repeat(1, Some(64))]);
     let domain = Lang::and([domain, Lang::any_char().repeat(1, Some(255))]);
     cat![local, text("@"), domain]
 }
@@ -140,10 +105,6 @@ fn address_literal() -> Lang {
     let tag = cat![any_of![alpha(), digit(), text("-")].star(), tag_end];
     let tag = Lang::and([tag, either_case("ipv6").not()]);
     let content = ranges(&[(0x21, 0x5A), (0x5E, 0x7E)]).plus();
-    let inner = any_of![
-        ipv4(),
-        cat![either_case("ipv6:"), ipv6_eliding(2)],
-        cat![tag, text(":"), content],
-    ];
+    let inner = any_of![ipv4(), cat![either_case("ipv6:"), ipv6_eliding(2)], cat![tag, text(":"), content],];
     cat![text("["), inner, text("]")]
 }

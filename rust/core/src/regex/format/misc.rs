@@ -6,12 +6,7 @@ use crate::regex::lang::Lang;
 /// Five groups of hexadecimal digits; any version and variant.
 pub(super) fn uuid() -> Lang {
     let group = |n| times(hex_digit(), n);
-    cat![
-        group(8),
-        times(cat![text("-"), group(4)], 3),
-        text("-"),
-        group(12)
-    ]
+    cat![group(8), times(cat![text("-"), group(4)], 3), text("-"), group(12)]
 }
 
 /// A unit may be left out only from either end: `P1Y2D` is none.

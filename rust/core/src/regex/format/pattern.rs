@@ -14,10 +14,7 @@ const DEPTH: usize = 5;
 const SYNTAX: &str = "^$\\.*+?()[]{}|";
 
 pub(super) fn regex() -> Lang {
-    let name = cat![
-        any_of![alpha(), one_of("_$")],
-        any_of![alpha(), digit(), one_of("_$")].star()
-    ];
+    let name = cat![any_of![alpha(), one_of("_$")], any_of![alpha(), digit(), one_of("_$")].star()];
     let named = cat![text("(?<"), name, text(">")];
     // At most one opening has a name, so no name comes twice.
     let opening = any_of![cat![text("("), text("?:").optional()], named.clone()];
@@ -39,9 +36,7 @@ fn disjunction(opening: &Lang) -> Lang {
 
 /// Terms with groups nested up to `depth`, and `more` of another kind.
 fn terms(opening: &Lang, depth: usize, more: &Lang) -> Lang {
-    (0..depth).fold(around(opening, Lang::Empty, more), |inner, _| {
-        around(opening, inner, more)
-    })
+    (0..depth).fold(around(opening, Lang::Empty, more), |inner, _| around(opening, inner, more))
 }
 
 /// Terms with groups around `inner`, and `more`.
@@ -64,10 +59,7 @@ fn quantifier() -> Lang {
     // Two counts in order: as many digits and in order, or more digits without a leading zero.
     let bounded = Lang::or((1..=3).map(|digits| {
         let longer = cat![ranges(&[(0x31, 0x39)]), digit().repeat(digits, None)];
-        any_of![
-            in_order("", digits, 10, ","),
-            cat![times(digit(), digits), text(","), longer]
-        ]
+        any_of![in_order("", digits, 10, ","), cat![times(digit(), digits), text(","), longer]]
     }));
     let counts = any_of![digit().plus(), cat![digit().plus(), text(",")], bounded];
     let quantifier = any_of![one_of("*+?"), cat![text("{"), counts, text("}")]];
@@ -79,10 +71,7 @@ fn escape() -> Lang {
     let hex4 = times(hex_digit(), 4);
     let code = cat![
         text("0").star(),
-        any_of![
-            hex_digit().repeat(1, Some(5)),
-            cat![text("10"), times(hex_digit(), 4)]
-        ]
+        any_of![hex_digit().repeat(1, Some(5)), cat![text("10"), times(hex_digit(), 4)]]
     ];
     let zero = text("\\0");
     any_of![
@@ -98,19 +87,16 @@ fn escape() -> Lang {
 
 /// `\p{..}` of the general categories and some scripts.
 fn property() -> Lang {
-    const CATEGORIES: &str = "L LC Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp \
+    const CATEGORIES: &str =
+        "L LC Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp \
                               C Cc Cf Cs Co Cn";
     const BINARY: &str =
         "ASCII Any Assigned Alphabetic Lowercase Uppercase White_Space Emoji ID_Start ID_Continue";
-    const SCRIPTS: &str = "Arabic Armenian Bengali Common Cyrillic Devanagari Georgian Greek Han Hangul Hebrew Hiragana \
+    const SCRIPTS: &str =
+        "Arabic Armenian Bengali Common Cyrillic Devanagari Georgian Greek Han Hangul Hebrew Hiragana \
                            Inherited Katakana Latin Tamil Thai";
     let names = |names: &str| Lang::or(names.split_whitespace().map(Lang::text));
-    let script = any_of![
-        text("Script"),
-        text("sc"),
-        text("Script_Extensions"),
-        text("scx")
-    ];
+    let script = any_of![text("Script"), text("sc"), text("Script_Extensions"), text("scx")];
     let category = any_of![text("General_Category"), text("gc")];
     let name = any_of![
         names(CATEGORIES),
@@ -125,18 +111,10 @@ fn property() -> Lang {
 fn class() -> Lang {
     let plain = CharSet::of("\\]-").negate();
     let ascii = CharSet::from_ranges(&[(0x20, 0x7E)]).intersect(&plain);
-    let in_order = ascii
-        .0
-        .iter()
-        .flat_map(|&(low, high)| low..=high)
-        .map(|low| {
-            let high = CharSet::from_ranges(&[(low, 0x10_FFFF)]).intersect(&plain);
-            cat![
-                Lang::class(CharSet::single(low)),
-                text("-"),
-                Lang::class(high)
-            ]
-        });
+    let in_order = ascii.0.iter().flat_map(|&(low, high)| low..=high).map(|low| {
+        let high = CharSet::from_ranges(&[(low, 0x10_FFFF)]).intersect(&plain);
+        cat![Lang::class(CharSet::single(low)), text("-"), Lang::class(high)]
+    });
     let set = any_of![cat![text("\\"), one_of("dDsSwW")], property()];
     let member = any_of![
         Lang::class(plain.clone()),
@@ -149,25 +127,12 @@ fn class() -> Lang {
         escaped_range("\\u", 4),
     ];
     let hyphen = || text("-").optional();
-    cat![
-        text("["),
-        text("^").optional(),
-        hyphen(),
-        member.star(),
-        hyphen(),
-        text("]")
-    ]
+    cat![text("["), text("^").optional(), hyphen(), member.star(), hyphen(), text("]")]
 }
 
 /// Two escapes of so many hexadecimal digits in order. No surrogates: two of them may be one character.
 fn escaped_range(escape: &str, digits: u32) -> Lang {
-    let surrogate = cat![
-        Lang::any(),
-        text("\\u"),
-        one_of("dD"),
-        one_of("89abcdefABCDEF"),
-        Lang::any()
-    ];
+    let surrogate = cat![Lang::any(), text("\\u"), one_of("dD"), one_of("89abcdefABCDEF"), Lang::any()];
     Lang::and([in_order(escape, digits, 16, "-"), surrogate.not()])
 }
 
@@ -178,24 +143,15 @@ fn in_order(opening: &str, digits: u32, radix: u32, between: &str) -> Lang {
     let any = Lang::or((0..radix).map(digit_of));
     let both = |at: u32, low: Lang, high: Lang| {
         let number = |value: Lang| {
-            cat![
-                text(opening),
-                times(any.clone(), at),
-                value,
-                times(any.clone(), digits - at - 1)
-            ]
+            cat![text(opening), times(any.clone(), at), value, times(any.clone(), digits - at - 1)]
         };
         cat![number(low), text(between), number(high)]
     };
     let equal = |at| Lang::or((0..radix).map(|value| both(at, digit_of(value), digit_of(value))));
     let less = |at| {
-        Lang::or((1..radix).map(|value| {
-            both(
-                at,
-                digit_of(value - 1),
-                Lang::or((value..radix).map(digit_of)),
-            )
-        }))
+        Lang::or(
+            (1..radix).map(|value| both(at, digit_of(value - 1), Lang::or((value..radix).map(digit_of)))),
+        )
     };
     let less_first_at = |at: u32| Lang::and((0..at).map(equal).chain([less(at)]));
     let all_equal = Lang::and((0..digits).map(equal));

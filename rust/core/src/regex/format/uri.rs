@@ -2,9 +2,7 @@
 //!
 //! Exact. URIs and IRIs share one grammar; an IRI has more unreserved characters, and private ones in its query.
 
-use super::abnf::{
-    alpha, any_of, cat, digit, either_case, hex_digit, list, one_of, ranges, text, times,
-};
+use super::abnf::{alpha, any_of, cat, digit, either_case, hex_digit, list, one_of, ranges, text, times};
 use super::internet::{ipv4, ipv6};
 use crate::regex::lang::Lang;
 
@@ -25,16 +23,10 @@ fn private() -> Lang {
     ranges(&[(0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x10_0000, 0x10_FFFD)])
 }
 
-const ASCII: Grammar = Grammar {
-    ucschar: Lang::Empty,
-    private: Lang::Empty,
-};
+const ASCII: Grammar = Grammar { ucschar: Lang::Empty, private: Lang::Empty };
 
 fn international() -> Grammar {
-    Grammar {
-        ucschar: ucschar(),
-        private: private(),
-    }
+    Grammar { ucschar: ucschar(), private: private() }
 }
 
 pub(super) fn uri() -> Lang {
@@ -68,12 +60,7 @@ impl Grammar {
 
     /// pchar without what `more` adds to it.
     fn char_with(&self, more: &str) -> Lang {
-        any_of![
-            self.unreserved(),
-            percent_encoded(),
-            sub_delims(),
-            one_of(more)
-        ]
+        any_of![self.unreserved(), percent_encoded(), sub_delims(), one_of(more)]
     }
 
     fn authority(&self) -> Lang {
@@ -85,11 +72,8 @@ impl Grammar {
             any_of![alpha(), digit(), one_of("-._~"), sub_delims(), text(":")].plus(),
         ];
         // reg-name has every IPv4 address among its texts.
-        let host = any_of![
-            cat![text("["), any_of![ipv6(), future], text("]")],
-            ipv4(),
-            self.char_with("").star(),
-        ];
+        let host =
+            any_of![cat![text("["), any_of![ipv6(), future], text("]")], ipv4(), self.char_with("").star(),];
         cat![user, host, cat![text(":"), digit().star()].optional()]
     }
 
@@ -99,10 +83,7 @@ impl Grammar {
         let more = || cat![text("/"), segment()].star();
         any_of![
             cat![text("//"), self.authority(), more()],
-            cat![
-                text("/"),
-                cat![self.char_with(":@").plus(), more()].optional()
-            ],
+            cat![text("/"), cat![self.char_with(":@").plus(), more()].optional()],
             cat![first, more()],
             Lang::Epsilon,
         ]
@@ -111,29 +92,18 @@ impl Grammar {
     fn query_and_fragment(&self) -> Lang {
         let fragment = self.char_with(":@/?");
         let query = any_of![fragment.clone(), self.private.clone()];
-        cat![
-            cat![text("?"), query.star()].optional(),
-            cat![text("#"), fragment.star()].optional()
-        ]
+        cat![cat![text("?"), query.star()].optional(), cat![text("#"), fragment.star()].optional()]
     }
 
     fn absolute(&self) -> Lang {
         let scheme = cat![alpha(), any_of![alpha(), digit(), one_of("+-.")].star()];
         let path = self.char_with(":@").plus();
-        cat![
-            scheme,
-            text(":"),
-            self.hierarchy(path),
-            self.query_and_fragment()
-        ]
+        cat![scheme, text(":"), self.hierarchy(path), self.query_and_fragment()]
     }
 
     fn reference(&self) -> Lang {
         let no_colon = self.char_with("@").plus();
-        any_of![
-            self.absolute(),
-            cat![self.hierarchy(no_colon), self.query_and_fragment()]
-        ]
+        any_of![self.absolute(), cat![self.hierarchy(no_colon), self.query_and_fragment()]]
     }
 }
 
@@ -153,11 +123,7 @@ pub(super) fn template() -> Lang {
     let literal = any_of![ascii, ucschar(), private(), percent_encoded()];
     let var_char = any_of![alpha(), digit(), text("_"), percent_encoded()];
     let name = list(var_char.plus(), text("."));
-    let prefix = cat![
-        text(":"),
-        ranges(&[(0x31, 0x39)]),
-        digit().repeat(0, Some(3))
-    ];
+    let prefix = cat![text(":"), ranges(&[(0x31, 0x39)]), digit().repeat(0, Some(3))];
     let variable = cat![name, any_of![prefix, text("*")].optional()];
     let operator = one_of("+#./;?&=,!@|").optional();
     let expression = cat![text("{"), operator, list(variable, text(",")), text("}")];

@@ -129,22 +129,14 @@ impl Builder {
         let item = match node {
             Node::Set(set) => Item::Set(set.clone()),
             Node::Text(text) => Item::Sequence(
-                text.chars()
-                    .map(|c| self.intern(Item::Set(CharSet::single(c as u32))))
-                    .collect(),
+                text.chars().map(|c| self.intern(Item::Set(CharSet::single(c as u32)))).collect(),
             ),
-            Node::Concat(parts) => Item::Sequence(
-                parts
-                    .iter()
-                    .map(|part| self.item(part))
-                    .collect::<Result<_, _>>()?,
-            ),
-            Node::Alt(parts) => Item::Choice(
-                parts
-                    .iter()
-                    .map(|part| self.item(part))
-                    .collect::<Result<_, _>>()?,
-            ),
+            Node::Concat(parts) => {
+                Item::Sequence(parts.iter().map(|part| self.item(part)).collect::<Result<_, _>>()?)
+            }
+            Node::Alt(parts) => {
+                Item::Choice(parts.iter().map(|part| self.item(part)).collect::<Result<_, _>>()?)
+            }
             Node::Repeat(inner, low, high) => Item::Repeat(self.item(inner)?, *low, *high),
             Node::Look(look) if look.behind => {
                 let body = self.item(&look.body)?;
@@ -202,9 +194,7 @@ impl Builder {
         for &part in &flat {
             match &self.formulas[part] {
                 Formula::Not(inner) if flat.contains(inner) => return Ok(zero),
-                Formula::And(inner) | Formula::Or(inner)
-                    if inner.iter().any(|i| flat.contains(i)) =>
-                {
+                Formula::And(inner) | Formula::Or(inner) if inner.iter().any(|i| flat.contains(i)) => {
                     keep.retain(|kept| *kept != part);
                 }
                 _ => {}
@@ -214,11 +204,7 @@ impl Builder {
             _ if keep.contains(&zero) => Ok(zero),
             0 => Ok(unit),
             1 => Ok(keep[0]),
-            _ => self.formula(if and {
-                Formula::And(keep)
-            } else {
-                Formula::Or(keep)
-            }),
+            _ => self.formula(if and { Formula::And(keep) } else { Formula::Or(keep) }),
         }
     }
 
@@ -235,9 +221,7 @@ impl Builder {
     fn derive(&mut self, formula: FormulaId, here: &mut Here) -> Result<FormulaId, RegexError> {
         match self.formulas[formula].clone() {
             Formula::False | Formula::True => Ok(formula),
-            Formula::Rest(items)
-                if here.step == Step::Close && self.items[items[0]] != Item::Matched =>
-            {
+            Formula::Rest(items) if here.step == Step::Close && self.items[items[0]] != Item::Matched => {
                 Ok(formula)
             }
             Formula::Rest(items) => self.derive_rest(items, here),
@@ -247,20 +231,14 @@ impl Builder {
             }
             Formula::And(parts) | Formula::Or(parts) => {
                 let and = matches!(self.formulas[formula], Formula::And(_));
-                let parts = parts
-                    .into_iter()
-                    .map(|part| self.derive(part, here))
-                    .collect::<Result<Vec<_>, _>>()?;
+                let parts =
+                    parts.into_iter().map(|part| self.derive(part, here)).collect::<Result<Vec<_>, _>>()?;
                 self.join(and, &parts)
             }
         }
     }
 
-    fn derive_rest(
-        &mut self,
-        items: Vec<NodeId>,
-        here: &mut Here,
-    ) -> Result<FormulaId, RegexError> {
+    fn derive_rest(&mut self, items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
         self.spend()?;
         if here.open.len() > 2_000 {
             return Err(too_intricate(self.column));
@@ -273,11 +251,7 @@ impl Builder {
         result
     }
 
-    fn derive_first(
-        &mut self,
-        mut items: Vec<NodeId>,
-        here: &mut Here,
-    ) -> Result<FormulaId, RegexError> {
+    fn derive_first(&mut self, mut items: Vec<NodeId>, here: &mut Here) -> Result<FormulaId, RegexError> {
         let Some(first) = items.pop() else {
             return Ok(if here.step == Step::End { TRUE } else { FALSE });
         };
@@ -286,11 +260,7 @@ impl Builder {
                 Step::Read(letter) if set.contains(letter) => self.rest(items),
                 _ => Ok(FALSE),
             },
-            Item::Matched => Ok(if here.step == Step::Close {
-                TRUE
-            } else {
-                FALSE
-            }),
+            Item::Matched => Ok(if here.step == Step::Close { TRUE } else { FALSE }),
             Item::Sequence(parts) => {
                 items.extend(parts.into_iter().rev());
                 self.derive_rest(items, here)
@@ -304,11 +274,7 @@ impl Builder {
                 self.join(false, &branches)
             }
             Item::Repeat(inner, low, high) => {
-                let skip = if low == 0 {
-                    self.derive_rest(items.clone(), here)?
-                } else {
-                    FALSE
-                };
+                let skip = if low == 0 { self.derive_rest(items.clone(), here)? } else { FALSE };
                 if high == Some(0) {
                     return Ok(skip);
                 }
@@ -341,52 +307,31 @@ impl Builder {
         let mut letters = vec![CharSet::full()];
         for item in &self.items {
             if let Item::Set(set) = item {
-                letters = letters
-                    .iter()
-                    .flat_map(|old| [old.intersect(set), old.minus(set)])
-                    .collect();
+                letters = letters.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
                 letters.retain(|letter| !letter.is_empty());
                 if letters.len() > MAX_LETTERS {
                     return Err(too_intricate(self.column));
                 }
             }
         }
-        Ok(letters
-            .into_iter()
-            .map(|set| (set.clone(), set.0[0].0))
-            .collect())
+        Ok(letters.into_iter().map(|set| (set.clone(), set.0[0].0)).collect())
     }
 
-    fn explore(
-        &mut self,
-        start: FormulaId,
-        letters: &[(CharSet, u32)],
-    ) -> Result<Table, RegexError> {
+    fn explore(&mut self, start: FormulaId, letters: &[(CharSet, u32)]) -> Result<Table, RegexError> {
         type State = (FormulaId, Vec<FormulaId>);
         let mut states: Vec<State> = vec![(start, self.behinds.clone())];
         let mut numbers: HashMap<State, usize> = HashMap::from([(states[0].clone(), 0)]);
-        let mut table = Table {
-            accepts: Vec::new(),
-            edges: Vec::new(),
-        };
+        let mut table = Table { accepts: Vec::new(), edges: Vec::new() };
         while table.edges.len() < states.len() {
             let (formula, behinds) = states[table.edges.len()].clone();
             let mut holds: Vec<FormulaId> = Vec::with_capacity(behinds.len());
             for &behind in &behinds {
                 // Inner lookbehinds have smaller numbers, so what this one asks is known.
-                let mut here = Here {
-                    holds: &holds,
-                    step: Step::Close,
-                    open: HashSet::new(),
-                };
+                let mut here = Here { holds: &holds, step: Step::Close, open: HashSet::new() };
                 let closed = self.derive(behind, &mut here)?;
                 holds.push(closed);
             }
-            let mut here = Here {
-                holds: &holds,
-                step: Step::End,
-                open: HashSet::new(),
-            };
+            let mut here = Here { holds: &holds, step: Step::End, open: HashSet::new() };
             table.accepts.push(self.derive(formula, &mut here)? == TRUE);
             let mut row = Vec::with_capacity(letters.len());
             for (_, letter) in letters {
@@ -395,10 +340,8 @@ impl Builder {
                 let next: State = if next_formula == TRUE || next_formula == FALSE {
                     (next_formula, Vec::new())
                 } else {
-                    let next = behinds
-                        .iter()
-                        .map(|&b| self.derive(b, &mut here))
-                        .collect::<Result<_, _>>()?;
+                    let next =
+                        behinds.iter().map(|&b| self.derive(b, &mut here)).collect::<Result<_, _>>()?;
                     (next_formula, next)
                 };
                 let number = *numbers.entry(next.clone()).or_insert_with(|| {
@@ -424,20 +367,13 @@ struct Table {
 
 /// The least automaton of the same language.
 fn minimal(table: Table) -> Table {
-    let mut class: Vec<usize> = table
-        .accepts
-        .iter()
-        .map(|accepts| usize::from(*accepts))
-        .collect();
+    let mut class: Vec<usize> = table.accepts.iter().map(|accepts| usize::from(*accepts)).collect();
     let mut count = class.iter().collect::<HashSet<_>>().len();
     loop {
         let mut numbers: HashMap<(usize, Vec<usize>), usize> = HashMap::new();
         let next: Vec<usize> = (0..class.len())
             .map(|state| {
-                let signature = (
-                    class[state],
-                    table.edges[state].iter().map(|&to| class[to]).collect(),
-                );
+                let signature = (class[state], table.edges[state].iter().map(|&to| class[to]).collect());
                 let fresh = numbers.len();
                 *numbers.entry(signature).or_insert(fresh)
             })
@@ -449,10 +385,7 @@ fn minimal(table: Table) -> Table {
         count = numbers.len();
     }
     // States were numbered in the order of their first member, so the start is class 0.
-    let mut small = Table {
-        accepts: vec![false; count],
-        edges: vec![Vec::new(); count],
-    };
+    let mut small = Table { accepts: vec![false; count], edges: vec![Vec::new(); count] };
     for state in (0..class.len()).rev() {
         small.accepts[class[state]] = table.accepts[state];
         small.edges[class[state]] = table.edges[state].iter().map(|&to| class[to]).collect();
@@ -506,13 +439,7 @@ fn eliminate(table: Table, letters: &[CharSet]) -> Option<Lang> {
                 row.insert(*to, Lang::or([direct, through]));
             }
         }
-        if arrows
-            .iter()
-            .flat_map(HashMap::values)
-            .map(Lang::size)
-            .sum::<usize>()
-            > MAX_TREE
-        {
+        if arrows.iter().flat_map(HashMap::values).map(Lang::size).sum::<usize>() > MAX_TREE {
             return None;
         }
     }

@@ -29,11 +29,7 @@ fn restrict(lang: &Lang, set: &CharSet, edge: Edge) -> Lang {
         Lang::Empty | Lang::Epsilon => Lang::Empty,
         Lang::Class(own) => Lang::class(own.intersect(set)),
         Lang::Literal(text) => {
-            let c = if edge == Edge::First {
-                text.chars().next()
-            } else {
-                text.chars().next_back()
-            };
+            let c = if edge == Edge::First { text.chars().next() } else { text.chars().next_back() };
             if c.is_some_and(|c| set.contains(c as u32)) {
                 lang.clone()
             } else {
@@ -43,10 +39,8 @@ fn restrict(lang: &Lang, set: &CharSet, edge: Edge) -> Lang {
         Lang::Or(parts) => Lang::or(parts.iter().map(|part| restrict(part, set, edge))),
         Lang::Concat(parts) => restrict_concat(lang, parts, set, edge),
         Lang::Repeat(inner, low, high) if !inner.nullable() => {
-            let rest = inner.as_ref().clone().repeat(
-                low.saturating_sub(1),
-                high.map(|high| high.saturating_sub(1)),
-            );
+            let rest =
+                inner.as_ref().clone().repeat(low.saturating_sub(1), high.map(|high| high.saturating_sub(1)));
             ordered(restrict(inner, set, edge), vec![rest], edge)
         }
         _ if set.is_full() => Lang::and([lang.clone(), Lang::any_char().plus()]),
@@ -56,11 +50,8 @@ fn restrict(lang: &Lang, set: &CharSet, edge: Edge) -> Lang {
 
 /// The first factor may be passed over while it is nullable, but not many of them: each copies the rest.
 fn restrict_concat(lang: &Lang, parts: &[Lang], set: &CharSet, edge: Edge) -> Lang {
-    let inward: Vec<&Lang> = if edge == Edge::First {
-        parts.iter().collect()
-    } else {
-        parts.iter().rev().collect()
-    };
+    let inward: Vec<&Lang> =
+        if edge == Edge::First { parts.iter().collect() } else { parts.iter().rev().collect() };
     let skipped = inward.iter().take_while(|part| part.nullable()).count();
     if skipped > 3 {
         return meet(lang, set, edge);

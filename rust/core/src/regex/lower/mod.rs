@@ -15,12 +15,12 @@ mod automaton;
 mod edges;
 mod rounds;
 
-use std::collections::HashSet;
 use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
 use super::syntax::Node;
 use edges::{ending_in, starting_with};
+use std::collections::HashSet;
 
 /// Nodes that the tree of a pattern may have, and that its assertions may copy.
 const MAX_SIZE: usize = 4_000_000;
@@ -86,10 +86,7 @@ impl Lowering {
         let mut long = None;
         node.each_look(&mut |look| match &look.body {
             Node::Set(set) if look.behind => {
-                sets = sets
-                    .iter()
-                    .flat_map(|old| [old.intersect(set), old.minus(set)])
-                    .collect();
+                sets = sets.iter().flat_map(|old| [old.intersect(set), old.minus(set)]).collect();
                 sets.retain(|set| !set.is_empty());
                 sets.truncate(MAX_PASTS + 1);
             }
@@ -100,13 +97,8 @@ impl Lowering {
             Some(column) => Err(Fail::Crossing(column)),
             None if sets.len() > MAX_PASTS => Err(Fail::Crossing(1)),
             None => {
-                let pasts = std::iter::once(None)
-                    .chain(sets.into_iter().map(Some))
-                    .collect();
-                Ok(Self {
-                    pasts,
-                    budget: MAX_SIZE,
-                })
+                let pasts = std::iter::once(None).chain(sets.into_iter().map(Some)).collect();
+                Ok(Self { pasts, budget: MAX_SIZE })
             }
         }
     }
@@ -142,10 +134,7 @@ impl Lowering {
                 let Node::Set(set) = &look.body else {
                     return Err(Fail::Crossing(look.column));
                 };
-                let holds = |past: &Past| {
-                    past.as_ref()
-                        .is_some_and(|last| !last.intersect(set).is_empty())
-                };
+                let holds = |past: &Past| past.as_ref().is_some_and(|last| !last.intersect(set).is_empty());
                 let keep = |(past, k): (&Past, &Lang)| {
                     if holds(past) != look.negative {
                         k.clone()
@@ -161,8 +150,7 @@ impl Lowering {
     }
 
     fn choice(&mut self, parts: &[Node], k: &[Lang]) -> Result<Vec<Lang>, Fail> {
-        let (free, asserting): (Vec<&Node>, Vec<&Node>) =
-            parts.iter().partition(|part| part.is_plain());
+        let (free, asserting): (Vec<&Node>, Vec<&Node>) = parts.iter().partition(|part| part.is_plain());
         let mut branches = Vec::new();
         if !free.is_empty() {
             branches.push(self.plain_then(&Lang::or(free.into_iter().map(plain)), k));
@@ -170,19 +158,14 @@ impl Lowering {
         for part in asserting {
             branches.push(self.then(part, k)?);
         }
-        Ok((0..k.len())
-            .map(|past| Lang::or(branches.iter().map(|branch| branch[past].clone())))
-            .collect())
+        Ok((0..k.len()).map(|past| Lang::or(branches.iter().map(|branch| branch[past].clone()))).collect())
     }
 
     /// `lang`, which asserts nothing, and then `k` by what `lang` ended in. What all continuations share
     /// is written once: of `a|^b`, searched, the `a` is the same after every past.
     fn plain_then(&self, lang: &Lang, k: &[Lang]) -> Vec<Lang> {
         if k.iter().all(|other| *other == k[0]) {
-            return k
-                .iter()
-                .map(|k| Lang::concat([lang.clone(), k.clone()]))
-                .collect();
+            return k.iter().map(|k| Lang::concat([lang.clone(), k.clone()])).collect();
         }
         let alternatives: Vec<Vec<&Lang>> = k
             .iter()
@@ -191,47 +174,26 @@ impl Lowering {
                 one => vec![one],
             })
             .collect();
-        let sets: Vec<HashSet<&Lang>> = alternatives
-            .iter()
-            .map(|members| members.iter().copied().collect())
-            .collect();
+        let sets: Vec<HashSet<&Lang>> =
+            alternatives.iter().map(|members| members.iter().copied().collect()).collect();
         let in_all = |member: &&Lang| sets.iter().all(|members| members.contains(*member));
         let common = Lang::or(alternatives[0].iter().copied().filter(in_all).cloned());
         let rests: Vec<Lang> = alternatives
             .iter()
-            .map(|members| {
-                Lang::or(
-                    members
-                        .iter()
-                        .copied()
-                        .filter(|member| !in_all(member))
-                        .cloned(),
-                )
-            })
+            .map(|members| Lang::or(members.iter().copied().filter(|member| !in_all(member)).cloned()))
             .collect();
         let mut moved = vec![Lang::concat([lang.clone(), common])];
         for (i, rest) in rests.iter().enumerate() {
-            if matches!(rest, Lang::Empty)
-                || rests[..i].iter().skip(1).any(|earlier| earlier == rest)
-            {
+            if matches!(rest, Lang::Empty) || rests[..i].iter().skip(1).any(|earlier| earlier == rest) {
                 continue;
             }
-            let same = self
-                .pasts
-                .iter()
-                .zip(&rests)
-                .filter(|(_, other)| *other == rest);
-            let last = same
-                .filter_map(|(past, _)| past.as_ref())
-                .fold(CharSet::empty(), |a, b| a.union(b));
+            let same = self.pasts.iter().zip(&rests).filter(|(_, other)| *other == rest);
+            let last = same.filter_map(|(past, _)| past.as_ref()).fold(CharSet::empty(), |a, b| a.union(b));
             moved.push(Lang::concat([ending_in(lang, &last), rest.clone()]));
         }
         let nullable = lang.nullable();
         let stay = |rest: Lang| if nullable { rest } else { Lang::Empty };
-        rests
-            .into_iter()
-            .map(|rest| Lang::or(moved.iter().cloned().chain([stay(rest)])))
-            .collect()
+        rests.into_iter().map(|rest| Lang::or(moved.iter().cloned().chain([stay(rest)]))).collect()
     }
 
     fn ahead(&mut self, body: &Node, negative: bool, k: &[Lang]) -> Result<Vec<Lang>, Fail> {
@@ -244,15 +206,11 @@ impl Lowering {
                     Lang::Empty
                 }
             };
-            return Ok(k
-                .iter()
-                .map(|k| Lang::or([starting_with(k, &first), end(k)]))
-                .collect());
+            return Ok(k.iter().map(|k| Lang::or([starting_with(k, &first), end(k)])).collect());
         }
         let seen = self.then(body, &vec![Lang::any(); k.len()])?;
-        let meet = |(seen, k): (Lang, &Lang)| {
-            Lang::and([k.clone(), if negative { seen.not() } else { seen }])
-        };
+        let meet =
+            |(seen, k): (Lang, &Lang)| Lang::and([k.clone(), if negative { seen.not() } else { seen }]);
         Ok(seen.into_iter().zip(k).map(meet).collect())
     }
 
@@ -270,13 +228,7 @@ impl Lowering {
             return Ok(self.plain_then(&round.repeat(low, high), k));
         }
         let mut ahead = None;
-        body.each_look(&mut |look| {
-            ahead = if look.behind {
-                ahead
-            } else {
-                Some(look.column)
-            }
-        });
+        body.each_look(&mut |look| ahead = if look.behind { ahead } else { Some(look.column) });
         let Some(column) = ahead else {
             return self.rounds_over_pasts(body, low, high, k);
         };
@@ -290,11 +242,7 @@ impl Lowering {
                 let mut total = k.to_vec();
                 for _ in low..high {
                     let more = self.then(body, &total)?;
-                    total = more
-                        .into_iter()
-                        .zip(k)
-                        .map(|(more, k)| Lang::or([more, k.clone()]))
-                        .collect();
+                    total = more.into_iter().zip(k).map(|(more, k)| Lang::or([more, k.clone()])).collect();
                 }
                 for _ in 0..low {
                     total = self.then(body, &total)?;

@@ -43,9 +43,7 @@ impl Lowering {
                     .collect();
                 Ok(parts.map(Lang::or))
             }
-            Node::Repeat(inner, low, high) => {
-                Ok(self.local(inner)?.map(|lang| lang.repeat(*low, *high)))
-            }
+            Node::Repeat(inner, low, high) => Ok(self.local(inner)?.map(|lang| lang.repeat(*low, *high))),
             _ => Ok(None),
         }
     }
@@ -96,14 +94,11 @@ impl Lowering {
         let n = k.len();
         let mut columns = Vec::with_capacity(n);
         for q in 0..n {
-            let unit: Vec<Lang> = (0..n)
-                .map(|p| if p == q { Lang::Epsilon } else { Lang::Empty })
-                .collect();
+            let unit: Vec<Lang> = (0..n).map(|p| if p == q { Lang::Epsilon } else { Lang::Empty }).collect();
             columns.push(self.then(body, &unit)?);
         }
-        let matrix: Vec<Vec<Lang>> = (0..n)
-            .map(|p| columns.iter().map(|column| column[p].clone()).collect())
-            .collect();
+        let matrix: Vec<Vec<Lang>> =
+            (0..n).map(|p| columns.iter().map(|column| column[p].clone()).collect()).collect();
         if let [start, later] = &matrix[..] {
             return Ok(rounds_from_start(start, &later[1], low, high, k));
         }
@@ -117,11 +112,7 @@ impl Lowering {
                 for _ in low..high {
                     self.charge(&total)?;
                     let more = apply(&matrix, &total);
-                    total = more
-                        .into_iter()
-                        .zip(k)
-                        .map(|(more, k)| Lang::or([more, k.clone()]))
-                        .collect();
+                    total = more.into_iter().zip(k).map(|(more, k)| Lang::or([more, k.clone()])).collect();
                 }
                 total
             }
@@ -157,13 +148,7 @@ impl Lowering {
 
 /// The same where only "nothing before" and "something before" are told apart. At the start a round reads nothing
 /// (`start[0]`, the empty string or no string) or leaves it (`start[1]`); later each round is `later`.
-fn rounds_from_start(
-    start: &[Lang],
-    later: &Lang,
-    low: u32,
-    high: Option<u32>,
-    k: &[Lang],
-) -> Vec<Lang> {
+fn rounds_from_start(start: &[Lang], later: &Lang, low: u32, high: Option<u32>, k: &[Lang]) -> Vec<Lang> {
     let less = |count: Option<u32>| count.map(|count| count.saturating_sub(1));
     let stays = start[0].nullable();
     // Empty rounds at the start make up for any number of the required ones.
@@ -171,29 +156,15 @@ fn rounds_from_start(
     let leaves = if high == Some(0) {
         Lang::Empty
     } else {
-        Lang::concat([
-            start[1].clone(),
-            later.clone().repeat(needed, less(high)),
-            k[1].clone(),
-        ])
+        Lang::concat([start[1].clone(), later.clone().repeat(needed, less(high)), k[1].clone()])
     };
-    let none = if low == 0 || stays {
-        k[0].clone()
-    } else {
-        Lang::Empty
-    };
-    vec![
-        Lang::or([none, leaves]),
-        Lang::concat([later.clone().repeat(low, high), k[1].clone()]),
-    ]
+    let none = if low == 0 || stays { k[0].clone() } else { Lang::Empty };
+    vec![Lang::or([none, leaves]), Lang::concat([later.clone().repeat(low, high), k[1].clone()])]
 }
 
 fn apply(matrix: &[Vec<Lang>], k: &[Lang]) -> Vec<Lang> {
     let times = |(entry, k): (&Lang, &Lang)| Lang::concat([entry.clone(), k.clone()]);
-    matrix
-        .iter()
-        .map(|row| Lang::or(row.iter().zip(k).map(times)))
-        .collect()
+    matrix.iter().map(|row| Lang::or(row.iter().zip(k).map(times))).collect()
 }
 
 /// `x & any+` where x has no empty string anyway is x.

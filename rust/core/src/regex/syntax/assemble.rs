@@ -40,17 +40,8 @@ pub(super) struct Assembler {
 
 impl Assembler {
     pub fn new() -> Self {
-        let root = Frame {
-            text: String::new(),
-            height: 0,
-            kind: Kind::Group,
-            column: 1,
-        };
-        Self {
-            frames: vec![root],
-            atoms: vec![Node::empty()],
-            run: String::new(),
-        }
+        let root = Frame { text: String::new(), height: 0, kind: Kind::Group, column: 1 };
+        Self { frames: vec![root], atoms: vec![Node::empty()], run: String::new() }
     }
 
     /// A character; runs of them become one atom.
@@ -83,25 +74,15 @@ impl Assembler {
     }
 
     fn top(&mut self) -> &mut Frame {
-        self.frames
-            .last_mut()
-            .expect("the root frame stays until finish")
+        self.frames.last_mut().expect("the root frame stays until finish")
     }
 
     pub fn open(&mut self, kind: Kind, column: usize) -> Result<(), RegexError> {
         self.flush()?;
         if self.frames.len() > MAX_NESTING {
-            return Err(RegexError::limit(
-                column,
-                format!("groups are nested deeper than {MAX_NESTING}"),
-            ));
+            return Err(RegexError::limit(column, format!("groups are nested deeper than {MAX_NESTING}")));
         }
-        self.frames.push(Frame {
-            text: String::new(),
-            height: 0,
-            kind,
-            column,
-        });
+        self.frames.push(Frame { text: String::new(), height: 0, kind, column });
         Ok(())
     }
 
@@ -124,12 +105,8 @@ impl Assembler {
                 };
                 // The first atom of the body carries the column; the group around makes it repeatable.
                 let marker = letter_of(self.atoms.len())?;
-                self.atoms
-                    .push(Node::look(false, false, Node::empty(), frame.column));
-                (
-                    format!("(?:{epsilon}{opening}{marker}(?:{epsilon}{})))", frame.text),
-                    frame.height + 3,
-                )
+                self.atoms.push(Node::look(false, false, Node::empty(), frame.column));
+                (format!("(?:{epsilon}{opening}{marker}(?:{epsilon}{})))", frame.text), frame.height + 3)
             }
         };
         if height >= CHUNK {
@@ -169,35 +146,24 @@ impl Assembler {
         self.flush()?;
         let frame = self.frames.pop().expect("the root frame");
         if !self.frames.is_empty() {
-            return Err(RegexError::invalid(
-                frame.column.min(column),
-                "this `(` is never closed",
-            ));
+            return Err(RegexError::invalid(frame.column.min(column), "this `(` is never closed"));
         }
         self.read(&frame.text)
     }
 
     fn read(&self, text: &str) -> Result<Node, RegexError> {
-        let tree = Expr::parse_tree(text).map_err(|error| {
-            RegexError::invalid(1, format!("the pattern has no reading: {error}"))
-        })?;
+        let tree = Expr::parse_tree(text)
+            .map_err(|error| RegexError::invalid(1, format!("the pattern has no reading: {error}")))?;
         self.node(&tree.expr)
     }
 
     fn node(&self, expr: &Expr) -> Result<Node, RegexError> {
-        let all = |parts: &[Expr]| {
-            parts
-                .iter()
-                .map(|part| self.node(part))
-                .collect::<Result<Vec<_>, _>>()
-        };
+        let all = |parts: &[Expr]| parts.iter().map(|part| self.node(part)).collect::<Result<Vec<_>, _>>();
         Ok(match expr {
             Expr::Empty => Node::empty(),
-            Expr::Literal { val, .. } => Node::concat(
-                val.chars()
-                    .map(|letter| self.atoms[number_of(letter)].clone())
-                    .collect(),
-            ),
+            Expr::Literal { val, .. } => {
+                Node::concat(val.chars().map(|letter| self.atoms[number_of(letter)].clone()).collect())
+            }
             Expr::Concat(parts) => Node::concat(all(parts)?),
             Expr::Alt(parts) => Node::alt(all(parts)?),
             Expr::Repeat { child, lo, hi, .. } => {
@@ -217,12 +183,7 @@ impl Assembler {
                 };
                 Node::look(behind, negative, Node::concat(parts), column)
             }
-            _ => {
-                return Err(RegexError::unsupported(
-                    1,
-                    "the pattern has a part that is not covered",
-                ))
-            }
+            _ => return Err(RegexError::unsupported(1, "the pattern has a part that is not covered")),
         })
     }
 }

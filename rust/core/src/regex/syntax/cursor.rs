@@ -21,16 +21,10 @@ impl Cursor {
         if pattern.len() > MAX_LENGTH {
             return Err(RegexError::limit(
                 1,
-                format!(
-                    "the pattern has {} bytes, the limit is {MAX_LENGTH}; split it",
-                    pattern.len()
-                ),
+                format!("the pattern has {} bytes, the limit is {MAX_LENGTH}; split it", pattern.len()),
             ));
         }
-        Ok(Self {
-            chars: pattern.chars().collect(),
-            at: 0,
-        })
+        Ok(Self { chars: pattern.chars().collect(), at: 0 })
     }
 
     /// The column of the next character, from 1.
@@ -58,9 +52,7 @@ impl Cursor {
     }
 
     pub fn looking_at(&self, text: &str) -> bool {
-        text.chars()
-            .enumerate()
-            .all(|(i, c)| self.chars.get(self.at + i) == Some(&c))
+        text.chars().enumerate().all(|(i, c)| self.chars.get(self.at + i) == Some(&c))
     }
 
     pub fn back_to(&mut self, column: usize) {
@@ -70,9 +62,7 @@ impl Cursor {
     /// Exactly `digits` hexadecimal digits.
     pub fn hex(&mut self, digits: usize) -> Option<u32> {
         let slice = self.chars.get(self.at..self.at + digits)?;
-        let value = slice
-            .iter()
-            .try_fold(0, |value, c| Some(value * 16 + c.to_digit(16)?))?;
+        let value = slice.iter().try_fold(0, |value, c| Some(value * 16 + c.to_digit(16)?))?;
         self.at += digits;
         Some(value)
     }
@@ -117,16 +107,11 @@ impl Cursor {
             }
         }
         let mut chars = name.chars();
-        let starts = chars
-            .next()
-            .is_some_and(|c| c == '_' || c == '$' || c.is_alphabetic());
+        let starts = chars.next().is_some_and(|c| c == '_' || c == '$' || c.is_alphabetic());
         if starts && chars.all(|c| c == '_' || c == '$' || c.is_alphanumeric()) {
             Ok(name)
         } else {
-            Err(RegexError::invalid(
-                column,
-                format!("`{name}` is not a name for a group"),
-            ))
+            Err(RegexError::invalid(column, format!("`{name}` is not a name for a group")))
         }
     }
 
@@ -144,19 +129,13 @@ impl Cursor {
         loop {
             let column = self.column();
             match self.peek() {
-                None => {
-                    return Err(RegexError::invalid(
-                        open,
-                        "the class `[` is not closed by `]`",
-                    ))
-                }
+                None => return Err(RegexError::invalid(open, "the class `[` is not closed by `]`")),
                 Some(']') if !first => break,
                 Some(_) => {}
             }
             first = false;
             let low = member(self)?;
-            let dash =
-                self.peek() == Some('-') && self.chars.get(self.at + 1).is_some_and(|c| *c != ']');
+            let dash = self.peek() == Some('-') && self.chars.get(self.at + 1).is_some_and(|c| *c != ']');
             if !dash {
                 push_member(&mut ranges, low);
                 continue;
@@ -165,10 +144,7 @@ impl Cursor {
             match (low, member(self)?) {
                 (Member::Char(low), Member::Char(high)) if low <= high => ranges.push((low, high)),
                 (Member::Char(_), Member::Char(_)) => {
-                    return Err(RegexError::invalid(
-                        column,
-                        "the range in the class runs backwards",
-                    ));
+                    return Err(RegexError::invalid(column, "the range in the class runs backwards"));
                 }
                 _ if strict => {
                     return Err(RegexError::invalid(
@@ -205,11 +181,7 @@ impl Cursor {
         if low.is_none() && !open_low {
             return None;
         }
-        let high = if self.eat(",") {
-            self.decimal()
-        } else {
-            Some(low?)
-        };
+        let high = if self.eat(",") { self.decimal() } else { Some(low?) };
         self.eat("}").then_some((low.unwrap_or(0), high))
     }
 
@@ -230,16 +202,10 @@ impl Cursor {
             return Ok(None);
         };
         if high.is_some_and(|high| high < low) {
-            return Err(RegexError::invalid(
-                column,
-                "the counts of the repetition run backwards",
-            ));
+            return Err(RegexError::invalid(column, "the counts of the repetition run backwards"));
         }
         if low.max(high.unwrap_or(0)) > MAX_COUNT {
-            return Err(RegexError::limit(
-                column,
-                format!("a repetition counts at most to {MAX_COUNT}"),
-            ));
+            return Err(RegexError::limit(column, format!("a repetition counts at most to {MAX_COUNT}")));
         }
         Ok(Some((low, high)))
     }

@@ -58,14 +58,7 @@ impl Reader {
     fn new(pattern: &str, unicode: bool) -> Result<Self, RegexError> {
         let (groups, named) = count_groups(pattern);
         let text = Cursor::new(pattern)?;
-        Ok(Self {
-            text,
-            tree: Assembler::new(),
-            unicode,
-            groups,
-            named,
-            names: HashSet::new(),
-        })
+        Ok(Self { text, tree: Assembler::new(), unicode, groups, named, names: HashSet::new() })
     }
 
     fn read(mut self) -> Result<Node, RegexError> {
@@ -89,11 +82,7 @@ impl Reader {
             repeatable = true;
             match c {
                 '^' | '$' => {
-                    self.tree.atom(if c == '^' {
-                        Node::start(column)
-                    } else {
-                        Node::end(column)
-                    })?;
+                    self.tree.atom(if c == '^' { Node::start(column) } else { Node::end(column) })?;
                     repeatable = false;
                 }
                 '|' => {
@@ -117,10 +106,7 @@ impl Reader {
                 }
                 '\\' => repeatable = self.escape_outside(column)?,
                 '{' | '}' | ']' if self.unicode => {
-                    return Err(RegexError::invalid(
-                        column,
-                        format!("a literal `{c}` is written `\\{c}`"),
-                    ));
+                    return Err(RegexError::invalid(column, format!("a literal `{c}` is written `\\{c}`")));
                 }
                 other => self.tree.char(other as u32)?,
             }
@@ -129,12 +115,8 @@ impl Reader {
     }
 
     fn open(&mut self, column: usize) -> Result<(), RegexError> {
-        const LOOKS: [(&str, bool, bool); 4] = [
-            ("?=", false, false),
-            ("?!", false, true),
-            ("?<=", true, false),
-            ("?<!", true, true),
-        ];
+        const LOOKS: [(&str, bool, bool); 4] =
+            [("?=", false, false), ("?!", false, true), ("?<=", true, false), ("?<!", true, true)];
         for (opening, behind, negative) in LOOKS {
             if self.text.eat(opening) {
                 return self.tree.open(Kind::Look { behind, negative }, column);
@@ -143,10 +125,7 @@ impl Reader {
         if self.text.eat("?<") {
             let name = self.text.name('>')?;
             if !self.names.insert(name.clone()) {
-                return Err(RegexError::invalid(
-                    column,
-                    format!("two groups are named `{name}`"),
-                ));
+                return Err(RegexError::invalid(column, format!("two groups are named `{name}`")));
             }
         } else if !self.text.eat("?:") && self.text.peek() == Some('?') {
             return Err(RegexError::invalid(
@@ -172,19 +151,12 @@ impl Reader {
     }
 
     fn refuse_backreference(&mut self, column: usize) -> Result<(), RegexError> {
-        let unsupported = || {
-            RegexError::unsupported(
-                column,
-                "a backreference is not regular; write the alternatives out",
-            )
-        };
+        let unsupported =
+            || RegexError::unsupported(column, "a backreference is not regular; write the alternatives out");
         if self.text.looking_at("k") && (self.unicode || self.named) {
             self.text.next();
             if !self.text.eat("<") {
-                return Err(RegexError::invalid(
-                    column,
-                    "`\\k` needs the name of a group: `\\k<name>`",
-                ));
+                return Err(RegexError::invalid(column, "`\\k` needs the name of a group: `\\k<name>`"));
             }
             self.text.name('>')?;
             return Err(unsupported());
@@ -196,10 +168,7 @@ impl Reader {
                 return Err(unsupported());
             }
             if self.unicode {
-                return Err(RegexError::invalid(
-                    column,
-                    format!("there is no group {number} to refer to"),
-                ));
+                return Err(RegexError::invalid(column, format!("there is no group {number} to refer to")));
             }
             self.text.back_to(digits);
         }
@@ -209,10 +178,7 @@ impl Reader {
     /// What follows a backslash, in or outside of a class.
     fn escape(&mut self, column: usize, in_class: bool) -> Result<Escape, RegexError> {
         let Some(c) = self.text.next() else {
-            return Err(RegexError::invalid(
-                column,
-                "the pattern ends in a backslash",
-            ));
+            return Err(RegexError::invalid(column, "the pattern ends in a backslash"));
         };
         let char = |c: char| Member::Char(c as u32);
         Ok(Escape::Member(match c {
@@ -241,10 +207,7 @@ impl Reader {
             },
             '0' if self.unicode => {
                 if self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
-                    return Err(RegexError::invalid(
-                        column,
-                        "`\\0` is not followed by a digit",
-                    ));
+                    return Err(RegexError::invalid(column, "`\\0` is not followed by a digit"));
                 }
                 char('\0')
             }
@@ -259,10 +222,7 @@ impl Reader {
     /// A character that stands for itself after a backslash.
     fn identity(&self, column: usize, c: char, in_class: bool) -> Result<Member, RegexError> {
         if self.unicode && !"^$\\.*+?()[]{}|/".contains(c) && !(in_class && c == '-') {
-            return Err(RegexError::invalid(
-                column,
-                format!("`\\{c}` is no escape of ECMA-262"),
-            ));
+            return Err(RegexError::invalid(column, format!("`\\{c}` is no escape of ECMA-262")));
         }
         Ok(Member::Char(c as u32))
     }
@@ -305,11 +265,7 @@ impl Reader {
         let code = self.text.hex(4)?;
         if (0xD800..0xDC00).contains(&code) {
             let after = self.text.column();
-            let low = if self.text.eat("\\u") {
-                self.text.hex(4)
-            } else {
-                None
-            };
+            let low = if self.text.eat("\\u") { self.text.hex(4) } else { None };
             match low {
                 Some(low) if (0xDC00..0xE000).contains(&low) => {
                     return Some(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00));
@@ -322,12 +278,8 @@ impl Reader {
 
     /// `\p{Name}` or `\p{Name=Value}` (§22.2.1, tables of Unicode property names).
     fn property(&mut self, column: usize, negative: bool) -> Result<CharSet, RegexError> {
-        let unknown = |name: &str| {
-            RegexError::invalid(
-                column,
-                format!("`\\p{{{name}}}` is no property of ECMA-262"),
-            )
-        };
+        let unknown =
+            |name: &str| RegexError::invalid(column, format!("`\\p{{{name}}}` is no property of ECMA-262"));
         let mut name = String::new();
         if !self.text.eat("{") {
             return Err(unknown(""));
@@ -384,10 +336,7 @@ impl Reader {
                 Escape::Boundary { .. } => self.identity(column, 'B', true),
             },
             Some(c) => Ok(Member::Char(c as u32)),
-            None => Err(RegexError::invalid(
-                column,
-                "the class is not closed by `]`",
-            )),
+            None => Err(RegexError::invalid(column, "the class is not closed by `]`")),
         }
     }
 }
@@ -406,8 +355,7 @@ fn count_groups(pattern: &str) -> (u32, bool) {
             '[' => in_class = true,
             ']' => in_class = false,
             '(' if !in_class => {
-                let name =
-                    rest.starts_with("?<") && !rest.starts_with("?<=") && !rest.starts_with("?<!");
+                let name = rest.starts_with("?<") && !rest.starts_with("?<=") && !rest.starts_with("?<!");
                 named |= name;
                 groups += u32::from(name || !rest.starts_with('?'));
             }

@@ -36,12 +36,7 @@ impl Node {
     }
 
     pub fn look(behind: bool, negative: bool, body: Node, column: usize) -> Node {
-        Node::Look(Box::new(Look {
-            behind,
-            negative,
-            body,
-            column,
-        }))
+        Node::Look(Box::new(Look { behind, negative, body, column }))
     }
 
     /// The position before the first character.
@@ -87,11 +82,8 @@ impl Node {
                 other => out.push(other),
             }
         }
-        let sets: Option<Vec<(u32, u32)>> = out
-            .iter()
-            .map(Node::as_set)
-            .collect::<Option<Vec<_>>>()
-            .map(|sets| sets.concat());
+        let sets: Option<Vec<(u32, u32)>> =
+            out.iter().map(Node::as_set).collect::<Option<Vec<_>>>().map(|sets| sets.concat());
         match sets {
             Some(ranges) => Node::Set(CharSet::from_ranges(&ranges)),
             None if out.len() == 1 => out.remove(0),
@@ -125,9 +117,7 @@ impl Node {
     pub fn each_look<'a>(&'a self, visit: &mut dyn FnMut(&'a Look)) {
         match self {
             Node::Set(_) | Node::Text(_) => {}
-            Node::Concat(parts) | Node::Alt(parts) => {
-                parts.iter().for_each(|part| part.each_look(visit))
-            }
+            Node::Concat(parts) | Node::Alt(parts) => parts.iter().for_each(|part| part.each_look(visit)),
             Node::Repeat(inner, ..) => inner.each_look(visit),
             Node::Look(look) => {
                 look.body.each_look(visit);

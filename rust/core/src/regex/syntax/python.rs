@@ -71,11 +71,7 @@ impl Reader {
             self.text.next();
             match c {
                 '^' | '$' => {
-                    let node = if c == '^' {
-                        self.line_start(column)
-                    } else {
-                        self.line_end(column)
-                    };
+                    let node = if c == '^' { self.line_start(column) } else { self.line_end(column) };
                     self.tree.atom(node)?;
                     before = Before::Nothing;
                 }
@@ -141,17 +137,9 @@ impl Reader {
     ) -> Result<(), RegexError> {
         match before {
             Before::Nothing => {
-                return Err(RegexError::invalid(
-                    column,
-                    "there is nothing to repeat before this quantifier",
-                ));
+                return Err(RegexError::invalid(column, "there is nothing to repeat before this quantifier"));
             }
-            Before::Repeat => {
-                return Err(RegexError::invalid(
-                    column,
-                    "two quantifiers follow one another",
-                ))
-            }
+            Before::Repeat => return Err(RegexError::invalid(column, "two quantifiers follow one another")),
             Before::Item => {}
         }
         if !self.text.eat("?") && self.text.eat("+") {
@@ -187,12 +175,7 @@ impl Reader {
         if self.flags.multi_line {
             return Node::look(false, true, Node::Set(CharSet::of("\n").negate()), column);
         }
-        let last_newline = Node::look(
-            false,
-            false,
-            Node::Concat(vec![newline(), Node::end(column)]),
-            column,
-        );
+        let last_newline = Node::look(false, false, Node::Concat(vec![newline(), Node::end(column)]), column);
         Node::Alt(vec![Node::end(column), last_newline])
     }
 
@@ -205,33 +188,21 @@ impl Reader {
 
     /// What follows `(`. Says whether a group was opened.
     fn open(&mut self, column: usize) -> Result<bool, RegexError> {
-        const LOOKS: [(&str, bool, bool); 4] = [
-            ("?=", false, false),
-            ("?!", false, true),
-            ("?<=", true, false),
-            ("?<!", true, true),
-        ];
+        const LOOKS: [(&str, bool, bool); 4] =
+            [("?=", false, false), ("?!", false, true), ("?<=", true, false), ("?<!", true, true)];
         let outer = self.flags;
         if self.text.eat("?#") {
-            while self
-                .text
-                .next()
-                .ok_or_else(|| RegexError::invalid(column, "the comment is not closed"))?
+            while self.text.next().ok_or_else(|| RegexError::invalid(column, "the comment is not closed"))?
                 != ')'
             {}
             return Ok(false);
         }
-        if let Some(&(_, behind, negative)) =
-            LOOKS.iter().find(|(opening, ..)| self.text.eat(opening))
-        {
+        if let Some(&(_, behind, negative)) = LOOKS.iter().find(|(opening, ..)| self.text.eat(opening)) {
             self.tree.open(Kind::Look { behind, negative }, column)?;
         } else if self.text.eat("?P<") {
             let name = self.text.name('>')?;
             if !self.names.insert(name.clone()) {
-                return Err(RegexError::invalid(
-                    column,
-                    format!("two groups are named `{name}`"),
-                ));
+                return Err(RegexError::invalid(column, format!("two groups are named `{name}`")));
             }
             self.tree.open(Kind::Group, column)?;
         } else if self.text.looking_at("?P=") || self.text.looking_at("?(") {
@@ -290,12 +261,7 @@ impl Reader {
                     self.flags = flags;
                     return Ok(false);
                 }
-                _ => {
-                    return Err(RegexError::invalid(
-                        column,
-                        "Python's `re` has no group that opens so",
-                    ))
-                }
+                _ => return Err(RegexError::invalid(column, "Python's `re` has no group that opens so")),
             }
             any = true;
         }
@@ -318,20 +284,13 @@ impl Reader {
             'w' => self.word(),
             _ => return None,
         };
-        Some(if letter.is_ascii_uppercase() {
-            set.negate()
-        } else {
-            set
-        })
+        Some(if letter.is_ascii_uppercase() { set.negate() } else { set })
     }
 
     /// What follows a backslash.
     fn escape(&mut self, column: usize, in_class: bool) -> Result<Escape, RegexError> {
         let Some(c) = self.text.next() else {
-            return Err(RegexError::invalid(
-                column,
-                "the pattern ends in a backslash",
-            ));
+            return Err(RegexError::invalid(column, "the pattern ends in a backslash"));
         };
         if let Some(set) = self.class_escape(c) {
             return Ok(Escape::Member(Member::Set(set)));
@@ -362,28 +321,19 @@ impl Reader {
                     'u' => 4,
                     _ => 8,
                 };
-                self.text
-                    .hex(digits)
-                    .filter(|code| *code <= 0x10_FFFF)
-                    .ok_or_else(|| {
-                        RegexError::invalid(
-                            column,
-                            format!("`\\{c}` needs {digits} hexadecimal digits of a character"),
-                        )
-                    })?
+                self.text.hex(digits).filter(|code| *code <= 0x10_FFFF).ok_or_else(|| {
+                    RegexError::invalid(
+                        column,
+                        format!("`\\{c}` needs {digits} hexadecimal digits of a character"),
+                    )
+                })?
             }
             'N' => {
-                return Err(RegexError::unsupported(
-                    column,
-                    "write `\\u....` for a character by its name",
-                ))
+                return Err(RegexError::unsupported(column, "write `\\u....` for a character by its name"))
             }
             '0'..='9' => self.number(column, c, in_class)?,
             c if c.is_ascii_alphabetic() => {
-                return Err(RegexError::invalid(
-                    column,
-                    format!("`\\{c}` is no escape of Python's `re`"),
-                ));
+                return Err(RegexError::invalid(column, format!("`\\{c}` is no escape of Python's `re`")));
             }
             other => other as u32,
         };
@@ -407,23 +357,14 @@ impl Reader {
             let code = self.text.octal(3);
             let whole = self.text.column() - start;
             if digits == 3 && whole < 3 {
-                return Err(RegexError::invalid(
-                    column,
-                    "an octal escape is at most `\\377`",
-                ));
+                return Err(RegexError::invalid(column, "an octal escape is at most `\\377`"));
             }
             return Ok(code);
         }
         if in_class {
-            return Err(RegexError::invalid(
-                column,
-                format!("`\\{first}` is no escape in a class"),
-            ));
+            return Err(RegexError::invalid(column, format!("`\\{first}` is no escape in a class")));
         }
-        Err(RegexError::unsupported(
-            column,
-            "a backreference is not regular; write the alternatives out",
-        ))
+        Err(RegexError::unsupported(column, "a backreference is not regular; write the alternatives out"))
     }
 
     /// After `[`.
@@ -439,11 +380,7 @@ impl Reader {
         });
         self.text = text;
         let set = set?;
-        let set = if self.flags.ignore_case {
-            self.folded(set)
-        } else {
-            set
-        };
+        let set = if self.flags.ignore_case { self.folded(set) } else { set };
         Ok(if negative { set.negate() } else { set })
     }
 
@@ -452,16 +389,10 @@ impl Reader {
         match self.text.next() {
             Some('\\') => match self.escape(column, true)? {
                 Escape::Member(member) => Ok(member),
-                Escape::Assertion(_) => Err(RegexError::invalid(
-                    column,
-                    "an assertion stands in a class",
-                )),
+                Escape::Assertion(_) => Err(RegexError::invalid(column, "an assertion stands in a class")),
             },
             Some(c) => Ok(Member::Char(c as u32)),
-            None => Err(RegexError::invalid(
-                column,
-                "the class is not closed by `]`",
-            )),
+            None => Err(RegexError::invalid(column, "the class is not closed by `]`")),
         }
     }
 

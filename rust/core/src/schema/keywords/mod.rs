@@ -112,23 +112,22 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
             ("minLength" | "maxLength" | "pattern" | "format", _) => {
                 string::apply(schema, &mut parts, keyword, at)?
             }
-            ("items" | "prefixItems" | "additionalItems", _) => {
-                if !std::mem::replace(&mut listed, true) {
-                    array::items(schema, &site, &mut parts);
-                }
+            ("items" | "prefixItems" | "additionalItems", _) if !std::mem::replace(&mut listed, true) => {
+                array::items(schema, &site, &mut parts);
             }
             ("minItems" | "maxItems" | "uniqueItems" | "contains", _) => {
                 array::apply(schema, &site, &mut parts, keyword, at)
             }
-            ("properties" | "patternProperties" | "additionalProperties", _) => {
-                if !std::mem::replace(&mut shaped, true) {
-                    object::shape(schema, &site, &mut parts)?;
-                }
+            ("properties" | "patternProperties" | "additionalProperties", _)
+                if !std::mem::replace(&mut shaped, true) =>
+            {
+                object::shape(schema, &site, &mut parts)?;
             }
-            ("required" | "minProperties" | "maxProperties" | "propertyNames" | "dependentRequired"
-            | "dependentSchemas" | "dependencies", _) => {
-                object::apply(schema, &site, &mut parts, keyword, at)?
-            }
+            (
+                "required" | "minProperties" | "maxProperties" | "propertyNames" | "dependentRequired"
+                | "dependentSchemas" | "dependencies",
+                _,
+            ) => object::apply(schema, &site, &mut parts, keyword, at)?,
             ("allOf" | "anyOf" | "oneOf" | "not" | "if", _) => {
                 logic::apply(schema, &site, &mut parts, keyword, at)?
             }

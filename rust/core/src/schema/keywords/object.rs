@@ -123,7 +123,6 @@ fn each(
 
 fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {
     let items = schema.doc.items(at).to_vec();
-    let texts: Vec<Box<str>> =
-        items.into_iter().filter_map(|i| schema.doc.str(i).map(Into::into)).collect();
+    let texts: Vec<Box<str>> = items.into_iter().filter_map(|i| schema.doc.str(i).map(Into::into)).collect();
     texts.iter().map(|text| schema.name(text)).collect()
 }

@@ -62,8 +62,8 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
         let Some(at) = schema.doc.key(site.node, keyword) else { continue };
         let sub = schema.node_sub(at);
-        let cases = cases(schema, site.node, true, 0)
-            .map_err(|e| e.at(&schema.doc.pointer(at)).keyword(keyword))?;
+        let cases =
+            cases(schema, site.node, true, 0).map_err(|e| e.at(&schema.doc.pointer(at)).keyword(keyword))?;
         let mut any = ValId::FALSE;
         for case in cases {
             let rest = match keyword {
@@ -169,13 +169,7 @@ fn cases(schema: &mut Schema, node: JId, top: bool, depth: usize) -> Result<Vec<
 }
 
 /// What the schema's own keywords evaluate.
-fn own_evaluation(
-    schema: &mut Schema,
-    node: JId,
-    draft: Draft,
-    own: &mut Case,
-    top: bool,
-) -> Result<()> {
+fn own_evaluation(schema: &mut Schema, node: JId, draft: Draft, own: &mut Case, top: bool) -> Result<()> {
     let layout = objects::layout(schema, node)?;
     own.names.extend(layout.props.iter().map(|p| p.0));
     own.patterns.extend(layout.patterns.iter().map(|p| p.0));

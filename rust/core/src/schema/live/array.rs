@@ -114,9 +114,7 @@ impl Schema {
             let count = self.lexicon.terms.cardinality(value.str, limit)?;
             let words = self.lexicon.terms.finite_words(value.str);
             match words {
-                Some(words) => {
-                    out.extend(words.iter().map(|w| serde_json::to_string(w).expect("a string")))
-                }
+                Some(words) => out.extend(words.iter().map(|w| serde_json::to_string(w).expect("a string"))),
                 // strings of a finite pattern: their number counts, not their text
                 None => out.extend((0..count).map(|i| format!("\"\u{0}{i}\""))),
             }
@@ -173,7 +171,7 @@ impl Schema {
                     Some(_) => 0,
                     None => self.distance_to_end(rest)?,
                 };
-                if best.map_or(true, |b| left < b.0) {
+                if best.is_none_or(|b| left < b.0) {
                     best = Some((left, sub, rest));
                 }
             }

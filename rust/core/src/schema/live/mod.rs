@@ -65,7 +65,9 @@ impl Schema {
             self.budget -= 1;
             if self.budget == 0 {
                 self.unproven += 1;
-                self.note("not proven: whether every branch can be completed (the search was cut off)".into());
+                self.note(
+                    "not proven: whether every branch can be completed (the search was cut off)".into(),
+                );
             }
         }
         self.budget > 0
@@ -160,7 +162,7 @@ impl Schema {
             let spelling = self.string_spelling();
             best = self.shortest(spelling, value.str).map(|text| format!("\"{text}\""));
         }
-        if best.as_ref().map_or(true, |b| b.len() > 2) {
+        if best.as_ref().is_none_or(|b| b.len() > 2) {
             let array = self.array_witness(value.arr);
             best = shorter(best, array);
             let object = self.object_witness(value.obj, &Keys::all());
@@ -199,12 +201,8 @@ impl Schema {
     fn blame_step(&mut self, at: JId) -> Option<JId> {
         let mut inner: Vec<JId> = Vec::new();
         if let Some(required) = self.doc.key(at, "required") {
-            let names: Vec<Box<str>> = self
-                .doc
-                .items(required)
-                .iter()
-                .filter_map(|&n| self.doc.str(n).map(Into::into))
-                .collect();
+            let names: Vec<Box<str>> =
+                self.doc.items(required).iter().filter_map(|&n| self.doc.str(n).map(Into::into)).collect();
             let props = self.doc.key(at, "properties");
             inner.extend(names.iter().filter_map(|n| props.and_then(|p| self.doc.key(p, n))));
         }

@@ -23,7 +23,7 @@ impl Keys<'_> {
     }
 
     pub fn allow(&self, name: NameId) -> bool {
-        self.used.binary_search(&name).is_err() && self.rank(name).map_or(true, |(rank, from)| rank >= from)
+        self.used.binary_search(&name).is_err() && self.rank(name).is_none_or(|(rank, from)| rank >= from)
     }
 
     fn rank(&self, name: NameId) -> Option<(u32, u32)> {
@@ -269,8 +269,7 @@ impl Schema {
     /// The keys that the shapes name.
     fn named(&self, conj: &Conjunction) -> Vec<NameId> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
-        let mut names: Vec<NameId> =
-            shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
+        let mut names: Vec<NameId> = shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
         crate::schema::value::dedup(&mut names);
         names
     }

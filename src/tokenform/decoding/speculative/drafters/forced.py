@@ -101,7 +101,8 @@ class _ForcedSession(Silent):
             if len(tree) >= budget.nodes or i >= budget.depth:
                 return
             if i == len(text.tokens) - 1:
-                self.ends[(*context.path, *text.tokens[:-1])] = text.last
+                key = (*context.path, *text.tokens[:-1])
+                self.ends[key] = text.last
                 others = self._siblings(token, text.last)
                 above, node = node, tree.add(node, token, d.name, text.confidences[i])
                 for other in others[: max(0, budget.nodes - len(tree))]:

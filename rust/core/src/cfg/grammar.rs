@@ -1,0 +1,245 @@
+//! Symbols and rules, read from the neutral form that the frontends write.
+//!
+//! Invariant: every rule that is kept is productive and every terminal has a word, so an item of the chart can
+//! always be completed.  Rules that need a terminal without words are left out (Hopcroft, Motwani, Ullman,
+//! section 7.1); costs are those of Knuth's generalisation of Dijkstra's algorithm, by rounds.
+//! Complexity: linear in the rules, times the rounds of the fixpoints.
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::layout::Layout;
+use crate::error::{Error, Kind, Result};
+use crate::lexical::{Lexicon, TermId, Terms};
+use crate::regex::{parse_with, Dialect, RegexErrorKind};
+
+/// A symbol of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Symbol {
+    Terminal(u32),
+    Rule(u32),
+}
+
+pub struct Terminal {
+    pub name: String,
+    /// Its words; `None` for INDENT and DEDENT, which have no text.
+    pub term: Option<TermId>,
+    /// Among matches of one length the least rank wins.
+    pub rank: u32,
+    pub ignored: bool,
+    /// Code points of the shortest word.
+    pub cost: u64,
+}
+
+pub struct Expansion {
+    pub origin: u32,
+    pub symbols: Box<[Symbol]>,
+    /// From this place on everything may be empty.
+    pub optional_from: u32,
+}
+
+pub struct Grammar {
+    pub terminals: Vec<Terminal>,
+    pub names: Vec<String>,
+    pub expansions: Vec<Expansion>,
+    /// Expansions of each rule, without the empty ones.
+    pub by_rule: Vec<Vec<u32>>,
+    pub nullable: Vec<bool>,
+    /// Code points of a shortest text of each rule.
+    pub costs: Vec<u64>,
+    pub start: u32,
+    pub segmented: bool,
+    pub layout: Option<Layout>,
+}
+
+/// Cost of what derives nothing.
+pub const NEVER: u64 = u64::MAX / 4;
+
+impl Grammar {
+    pub fn cost(&self, symbol: Symbol) -> u64 {
+        match symbol {
+            Symbol::Terminal(t) => self.terminals[t as usize].cost,
+            Symbol::Rule(r) => self.costs[r as usize],
+        }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(Kind::InvalidGrammar, message)
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|v| v.as_str().map(String::from)).collect()
+}
+
+/// Reads a grammar and the languages of its terminals.
+pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
+    let value: Value = serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
+    let mut lexicon = Lexicon::default();
+    let ignore = texts(&value["ignore"]);
+    let segmented = value["lexer"] == "dynamic";
+    let mut terminals = Vec::new();
+    let mut order: Vec<(i64, bool, usize)> = Vec::new();
+    for entry in value["terminals"].as_array().into_iter().flatten() {
+        let name = entry["name"].as_str().unwrap_or_default().to_string();
+        let term = terminal_term(&mut lexicon.terms, entry, &name, segmented)?;
+        order.push((-entry["priority"].as_i64().unwrap_or(0), entry["kind"] != "str", terminals.len()));
+        let ignored = ignore.contains(&name);
+        let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
+        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, cost });
+    }
+    order.sort_unstable();
+    for (rank, &(_, _, at)) in order.iter().enumerate() {
+        terminals[at].rank = rank as u32;
+    }
+    for name in texts(&value["declare"]) {
+        terminals.push(Terminal { name, term: None, rank: u32::MAX, ignored: false, cost: 0 });
+    }
+    let layout = Layout::read(&value["indenter"], &terminals, &mut lexicon.terms)?;
+    for terminal in &terminals {
+        let shown = layout.as_ref().is_some_and(|l| l.has(&terminal.name));
+        if terminal.term.is_none() && !shown {
+            return Err(invalid(format!(
+                "The terminal {} is declared and has no pattern; give it one, or name it in an indenter line",
+                terminal.name
+            )));
+        }
+    }
+    let mut grammar = Grammar {
+        terminals,
+        names: Vec::new(),
+        expansions: Vec::new(),
+        by_rule: Vec::new(),
+        nullable: Vec::new(),
+        costs: Vec::new(),
+        start: 0,
+        segmented,
+        layout,
+    };
+    grammar.read_rules(&value)?;
+    Ok((grammar, lexicon))
+}
+
+/// The words of a terminal.
+fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) -> Result<TermId> {
+    let pattern = entry["pattern"].as_str().unwrap_or_default();
+    let flags: String = entry["flags"].as_str().unwrap_or_default().chars().filter(|c| "imsx".contains(*c)).collect();
+    let term = match entry["literal"].as_str() {
+        Some(literal) if flags.is_empty() => terms.words(vec![literal.into()]),
+        _ => {
+            let source = if flags.is_empty() { pattern.to_string() } else { format!("(?{flags}){pattern}") };
+            let lang = parse_with(&source, Dialect::Python, true).map_err(|e| {
+                let kind = match e.kind {
+                    RegexErrorKind::Invalid => Kind::InvalidGrammar,
+                    RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
+                    RegexErrorKind::Limit => Kind::LimitExceeded,
+                };
+                Error::new(kind, format!("The terminal {name}: its pattern {pattern:?} {}", e.message)).column(e.column)
+            })?;
+            terms.lower(&lang)
+        }
+    };
+    let term = if terms.nullable(term) {
+        let empty = terms.not(Terms::EPS);
+        if segmented {
+            return Err(invalid(format!("The terminal {name} matches the empty text; make the rule that uses it optional")));
+        }
+        terms.and(&[term, empty])
+    } else {
+        term
+    };
+    if !terms.live(term) {
+        return Err(invalid(format!("The terminal {name} matches no text at all: {pattern}")));
+    }
+    if terms.overflow {
+        return Err(Error::limit(format!("The terminal {name} needs more states than the limit; simplify its pattern")));
+    }
+    Ok(term)
+}
+
+impl Grammar {
+    fn read_rules(&mut self, value: &Value) -> Result<()> {
+        let mut symbols: FxHashMap<String, Symbol> = FxHashMap::default();
+        for (i, terminal) in self.terminals.iter().enumerate() {
+            symbols.insert(terminal.name.clone(), Symbol::Terminal(i as u32));
+        }
+        let entries: Vec<(&str, Vec<String>)> = value["rules"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|e| (e["origin"].as_str().unwrap_or_default(), texts(&e["expansion"])))
+            .collect();
+        for (origin, _) in &entries {
+            if !symbols.contains_key(*origin) {
+                symbols.insert(origin.to_string(), Symbol::Rule(self.names.len() as u32));
+                self.names.push(origin.to_string());
+            }
+        }
+        let start = value["start"].as_str().unwrap_or("start");
+        let Some(&Symbol::Rule(start)) = symbols.get(start) else {
+            return Err(invalid(format!("The start rule '{start}' is not defined")));
+        };
+        self.start = start;
+        let mut expansions: Vec<(u32, Vec<Symbol>)> = Vec::new();
+        for (origin, expansion) in &entries {
+            let Some(&Symbol::Rule(origin)) = symbols.get(*origin) else {
+                return Err(invalid(format!("'{origin}' is both a terminal and a rule")));
+            };
+            let body = expansion.iter().map(|name| {
+                symbols.get(name).copied().ok_or_else(|| invalid(format!("The symbol '{name}' is not defined")))
+            });
+            expansions.push((origin, body.collect::<Result<_>>()?));
+        }
+        expansions.sort();
+        expansions.dedup();
+        self.costs = vec![NEVER; self.names.len()];
+        self.settle_costs(&expansions);
+        if self.costs[start as usize] >= NEVER {
+            let name = &self.names[start as usize];
+            return Err(Error::new(Kind::UnsatisfiableGrammar, format!("The start rule '{name}' derives no text")));
+        }
+        expansions.retain(|(_, body)| body.iter().all(|&s| self.cost(s) < NEVER));
+        self.settle_nullable(&expansions);
+        self.by_rule = vec![Vec::new(); self.names.len()];
+        for (origin, body) in expansions.into_iter().filter(|e| !e.1.is_empty()) {
+            let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
+            let optional_from = body.iter().rposition(|s| !empty(s)).map_or(0, |i| i + 1) as u32;
+            self.by_rule[origin as usize].push(self.expansions.len() as u32);
+            self.expansions.push(Expansion { origin, symbols: body.into(), optional_from });
+        }
+        Ok(())
+    }
+
+    fn settle_costs(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
+        loop {
+            let mut changed = false;
+            for (origin, body) in expansions {
+                let total = body.iter().fold(0u64, |sum, &s| (sum + self.cost(s)).min(NEVER));
+                if total < self.costs[*origin as usize] {
+                    self.costs[*origin as usize] = total;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn settle_nullable(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
+        self.nullable = vec![false; self.names.len()];
+        loop {
+            let mut changed = false;
+            for (origin, body) in expansions {
+                let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
+                if !self.nullable[*origin as usize] && body.iter().all(empty) {
+                    self.nullable[*origin as usize] = true;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+}

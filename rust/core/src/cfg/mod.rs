@@ -1,0 +1,31 @@
+//! Context-free grammars: Earley items over lexemes, contexts as numbers.
+//!
+//! Reading order: [`grammar`] symbols and rules, read from the neutral form of the frontends; [`chart`] item sets,
+//! interned, with their stacks shared; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
+//! a contextual lexer (longest match); [`segmented`] the structure without one (every segmentation counts);
+//! [`finish`] short ways to an accepted end.
+
+pub mod chart;
+pub mod finish;
+pub mod grammar;
+pub mod layout;
+pub mod scanned;
+pub mod segmented;
+
+use crate::error::Result;
+
+/// A context-free constraint.
+pub enum Machine {
+    Scanned(Box<scanned::Scanned>),
+    Segmented(Box<segmented::Segmented>),
+}
+
+/// The structure of a grammar in the frontends' neutral form (JSON text).
+pub fn machine(text: &str) -> Result<Machine> {
+    let (grammar, lexicon) = grammar::read(text)?;
+    Ok(if grammar.segmented {
+        Machine::Segmented(Box::new(segmented::Segmented::new(grammar, lexicon)))
+    } else {
+        Machine::Scanned(Box::new(scanned::Scanned::new(grammar, lexicon)?))
+    })
+}

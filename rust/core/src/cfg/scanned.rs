@@ -1,0 +1,328 @@
+//! A context-free grammar behind a contextual lexer: longest match among the terminals that the parser can take.
+//!
+//! A context is (item set, open blocks); the lexeme is a tuple of the languages of the terminals that the set can
+//! read, and of those that are ignored, walked side by side.  It goes on while any of them can; where none can, the
+//! best of those that accept has been read (priority, then literals before patterns, then Lark's order).  A place
+//! in the tuple is the terminal's number in every context, so lexical states, and with them their shared masks, are
+//! the same wherever the same terminals are left.
+//!
+//! Semantics, where Lark's differ: the longest match wins whatever the priorities, and a lexeme that has gone past
+//! one end must reach another (no backtracking). What a pattern's lookahead says of the text behind the lexeme is
+//! taken as if the text ended there.
+//!
+//! Complexity: a step that was made before is a lookup; a new one costs the items of the new set.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::chart::{Chart, SetId};
+use super::finish;
+use super::grammar::Grammar;
+use super::layout::{Blocks, STEP, WIDEST};
+use crate::error::{Error, Result};
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::mask::structure::{CtxId, Pos, Structure};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Context {
+    pub set: SetId,
+    pub blocks: u32,
+}
+
+pub struct Scanned {
+    pub(super) chart: Chart,
+    pub(super) lexicon: Lexicon,
+    contexts: IndexSet<Context, FxBuildHasher>,
+    blocks: IndexSet<Blocks, FxBuildHasher>,
+    /// The lexical state before a lexeme, by context.
+    begins: FxHashMap<CtxId, LexId>,
+    by_places: FxHashMap<Box<[(u32, TermId)]>, LexId>,
+    after: FxHashMap<(CtxId, u32), Option<CtxId>>,
+    leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
+    pub(super) words: FxHashMap<(LexId, u32), Option<Box<[u8]>>>,
+    ignored: Vec<u32>,
+    /// Places of a tuple: the terminals, the empty text, the widths of line breaks.
+    places: usize,
+}
+
+impl Scanned {
+    pub fn new(grammar: Grammar, lexicon: Lexicon) -> Result<Self> {
+        let terminals = grammar.terminals.len();
+        let places = terminals + 1 + if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
+        let ignored = (0..terminals as u32).filter(|&t| grammar.terminals[t as usize].ignored).collect();
+        let mut this = Scanned {
+            chart: Chart::new(grammar),
+            lexicon,
+            contexts: IndexSet::default(),
+            blocks: IndexSet::default(),
+            begins: FxHashMap::default(),
+            by_places: FxHashMap::default(),
+            after: FxHashMap::default(),
+            leaves: FxHashMap::default(),
+            words: FxHashMap::default(),
+            ignored,
+            places,
+        };
+        this.blocks.insert(Blocks::outermost());
+        Ok(this)
+    }
+
+    fn nothing_read(&self) -> u32 {
+        self.chart.grammar.terminals.len() as u32
+    }
+
+    pub(super) fn context(&self, ctx: CtxId) -> Context {
+        self.contexts[ctx.0 as usize]
+    }
+
+    fn intern(&mut self, context: Context) -> CtxId {
+        CtxId(self.contexts.insert_full(context).0 as u32)
+    }
+
+    /// The lexical state before the next lexeme; `DEAD` when there can be none.
+    pub(super) fn begin(&mut self, ctx: CtxId) -> LexId {
+        if let Some(&known) = self.begins.get(&ctx) {
+            return known;
+        }
+        let places = self.readable(ctx);
+        let lex = self.tuple_state(places);
+        self.begins.insert(ctx, lex);
+        lex
+    }
+
+    fn tuple_state(&mut self, places: Vec<(u32, TermId)>) -> LexId {
+        if let Some(&known) = self.by_places.get(places.as_slice()) {
+            return known;
+        }
+        let mut terms = vec![Terms::EMPTY; self.places];
+        for &(place, term) in &places {
+            terms[place as usize] = term;
+        }
+        let tuple = self.lexicon.terms.tuple(&terms);
+        let lex = self.lexicon.at(Spelling::Raw, tuple);
+        self.by_places.insert(places.into(), lex);
+        lex
+    }
+
+    /// What the next lexeme may be: places of the tuple and their languages.
+    fn readable(&mut self, ctx: CtxId) -> Vec<(u32, TermId)> {
+        let context = self.context(ctx);
+        let closure = self.chart.closure(context.set);
+        let mut all: Vec<u32> = closure.terminals.iter().chain(&self.ignored).copied().collect();
+        if let Some(layout) = &self.chart.grammar.layout {
+            let inside = self.blocks[context.blocks as usize].brackets > 0;
+            all.retain(|&t| t != layout.newline);
+            if inside {
+                all.push(layout.newline);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let terminals = &self.chart.grammar.terminals;
+        let mut out: Vec<(u32, TermId)> =
+            all.iter().filter_map(|&t| terminals[t as usize].term.map(|term| (t, term))).collect();
+        for width in self.widths(context) {
+            let layout = self.chart.grammar.layout.as_mut().expect("it has widths");
+            let term = layout.line_break(&mut self.lexicon.terms, width);
+            out.push((self.nothing_read() + 1 + width as u32, term));
+        }
+        out
+    }
+
+    /// Columns that the next line may begin at, where a line break means something.
+    fn widths(&mut self, context: Context) -> Vec<u16> {
+        let blocks = self.blocks[context.blocks as usize].clone();
+        let Some(newline) = self.chart.grammar.layout.as_ref().map(|l| l.newline) else { return Vec::new() };
+        if blocks.brackets > 0 || self.chart.step(context.set, newline).is_none() {
+            return Vec::new();
+        }
+        let deeper = blocks.width() + 1..=(blocks.width() + STEP).min(WIDEST);
+        let all: Vec<u16> = blocks.widths.iter().copied().chain(deeper).collect();
+        all.into_iter().filter(|&w| self.after_line_break(context, w).is_some()).collect()
+    }
+
+    fn after_line_break(&mut self, context: Context, width: u16) -> Option<Context> {
+        let layout = self.chart.grammar.layout.as_ref()?;
+        let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
+        let mut set = self.chart.step(context.set, newline)?;
+        let mut widths = self.blocks[context.blocks as usize].widths.to_vec();
+        if width > *widths.last()? {
+            set = self.chart.step(set, indent)?;
+            widths.push(width);
+        }
+        while width < *widths.last()? {
+            set = self.chart.step(set, dedent)?;
+            widths.pop();
+        }
+        if width != *widths.last()? {
+            return None;
+        }
+        let blocks = Blocks { widths: widths.into(), brackets: 0 };
+        let blocks = self.blocks.insert_full(blocks).0 as u32;
+        let context = Context { set, blocks };
+        let terminals = &self.chart.grammar.terminals;
+        let goes_on = self.chart.closure(set).terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
+        (goes_on || self.ends(context)).then_some(context)
+    }
+
+    /// Whether the text may end here, between lexemes: open blocks are closed by the end.
+    pub(super) fn ends(&mut self, context: Context) -> bool {
+        let mut set = context.set;
+        if let Some(dedent) = self.chart.grammar.layout.as_ref().map(|l| l.dedent) {
+            for _ in 1..self.blocks[context.blocks as usize].widths.len() {
+                match self.chart.step(set, dedent) {
+                    Some(next) => set = next,
+                    None => return false,
+                }
+            }
+        }
+        self.chart.accepts(set)
+    }
+
+    /// The context after a lexeme, by its place in the tuple.
+    fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
+        if let Some(&known) = self.after.get(&(ctx, place)) {
+            return known;
+        }
+        let next = self.follow(ctx, place);
+        self.after.insert((ctx, place), next);
+        next
+    }
+
+    fn follow(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
+        let context = self.context(ctx);
+        if place > self.nothing_read() {
+            let next = self.after_line_break(context, (place - self.nothing_read() - 1) as u16)?;
+            return Some(self.intern(next));
+        }
+        let mut blocks = context.blocks;
+        if let Some(layout) = &self.chart.grammar.layout {
+            if place == layout.newline {
+                return Some(ctx);
+            }
+            let mut counted = self.blocks[blocks as usize].clone();
+            if layout.open.contains(&place) {
+                counted.brackets += 1;
+            } else if layout.close.contains(&place) {
+                counted.brackets = counted.brackets.checked_sub(1)?;
+            }
+            blocks = self.blocks.insert_full(counted).0 as u32;
+        }
+        if self.chart.grammar.terminals[place as usize].ignored {
+            return Some(ctx);
+        }
+        let set = self.chart.step(context.set, place)?;
+        let next = self.intern(Context { set, blocks });
+        (self.begin(next) != Lexicon::DEAD || self.ends(self.context(next))).then_some(next)
+    }
+
+    /// The place of the terminal that the lexer chooses.
+    pub(super) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+        let grammar = &self.chart.grammar;
+        let rank = |place: u32| match place.cmp(&self.nothing_read()) {
+            std::cmp::Ordering::Less => grammar.terminals[place as usize].rank,
+            std::cmp::Ordering::Equal => u32::MAX,
+            std::cmp::Ordering::Greater => {
+                grammar.layout.as_ref().map_or(0, |l| grammar.terminals[l.newline as usize].rank)
+            }
+        };
+        let best = self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| rank(p))?;
+        (best != self.nothing_read()).then_some(best)
+    }
+
+    /// The context after the lexeme that ends with this outcome, and the bytes that may follow it.
+    fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> (Option<CtxId>, ByteSet) {
+        if let Some(&known) = self.leaves.get(&(ctx, outcome)) {
+            return known;
+        }
+        let next = self.winner(outcome).and_then(|place| self.after(ctx, place));
+        let bytes = match next {
+            Some(next) => {
+                let lex = self.begin(next);
+                self.lexicon.first_bytes(lex)
+            }
+            None => ByteSet::default(),
+        };
+        self.leaves.insert((ctx, outcome), (next, bytes));
+        (next, bytes)
+    }
+
+    pub(super) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
+        let outcome = self.lexicon.outcome(pos.lex);
+        self.left(pos.ctx, outcome).0
+    }
+
+    /// Whether nothing was read yet.
+    pub(super) fn untouched(&mut self, pos: Pos) -> bool {
+        let outcome = self.lexicon.outcome(pos.lex);
+        self.lexicon.outcome_list(outcome).contains(&self.nothing_read())
+    }
+}
+
+impl Structure for Scanned {
+    fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.lexicon
+    }
+
+    fn start(&mut self) -> Option<Pos> {
+        let set = self.chart.start();
+        let ctx = self.intern(Context { set, blocks: 0 });
+        let mut places = self.readable(ctx);
+        if self.ends(self.context(ctx)) {
+            places.push((self.nothing_read(), Terms::EPS));
+        }
+        let lex = self.tuple_state(places);
+        (lex != Lexicon::DEAD).then_some(Pos { ctx, lex })
+    }
+
+    fn records(&self, _: CtxId) -> bool {
+        false
+    }
+
+    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
+        None
+    }
+
+    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
+        let (Some(ctx), bytes) = self.left(ctx, outcome) else { return None };
+        if !bytes.has(byte) {
+            return None;
+        }
+        let lex = self.begin(ctx);
+        match self.lexicon.step(lex, byte) {
+            Step::Stay(lex) => Some(Pos { ctx, lex }),
+            _ => None,
+        }
+    }
+
+    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+        self.left(ctx, outcome).1
+    }
+
+    fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
+        if self.untouched(pos) {
+            return true;
+        }
+        match self.after_lexeme(pos) {
+            Some(ctx) => {
+                let context = self.context(ctx);
+                self.ends(context)
+            }
+            None => false,
+        }
+    }
+
+    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
+        finish::complete(self, pos)
+    }
+
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        finish::describe(self, pos)
+    }
+
+    fn take_error(&mut self) -> Option<Error> {
+        std::mem::take(&mut self.chart.overflow)
+            .then(|| Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text"))
+    }
+}
