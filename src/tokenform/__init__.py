@@ -16,10 +16,19 @@ from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, regex
 
 if TYPE_CHECKING:
-    from tokenform.decoding import Local, Result, Stats
+    from tokenform.decoding import Estimates, Local, Result, Stats
+    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
+    from tokenform.decoding.speculative import drafters
+    from tokenform.frontends import grammars
+    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
     from tokenform.integrations.generation import Generator, generate
 
+_ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
+_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
 _LATER = {
+    **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
+    **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
+    "Estimates": "tokenform.decoding",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
     "Local": "tokenform.decoding",
@@ -27,7 +36,19 @@ _LATER = {
     "Stats": "tokenform.decoding",
 }
 
+_MODULES = {
+    "drafters": "tokenform.decoding.speculative.drafters",
+    "grammars": "tokenform.frontends.grammars",
+}
+
 __all__ = [
+    "AWRS",
+    "CARS",
+    "MCMC",
+    "SMC",
+    "ASAp",
+    "Beam",
+    "Estimates",
     "Generator",
     "Grammar",
     "Local",
@@ -35,21 +56,29 @@ __all__ = [
     "Stats",
     "TokenAutomaton",
     "TokenformError",
+    "ToolCallStream",
     "Vocabulary",
     "any_text",
     "choice",
+    "detect_format",
+    "drafters",
     "errors",
     "from_type",
     "generate",
+    "grammars",
     "json_schema",
+    "parse_tool_calls",
     "regex",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif name in _LATER:
+        value = getattr(import_module(_LATER[name]), name)
+    else:
         raise AttributeError(f"module 'tokenform' has no attribute {name!r}")
-    value = getattr(import_module(_LATER[name]), name)
     globals()[name] = value
     return value
 

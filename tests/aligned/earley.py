@@ -1,7 +1,9 @@
-"""The token automaton of a small context-free grammar, byte by byte: a slow, plain test double of the engine's.
+"""The token automaton of a small context-free grammar, byte by byte: a slow, plain test double of the
+engine's.
 
-Grammars are the EBNF of the task files: rules `name ::= a | b`, quoted literals, rule names, `[...]` classes, and the
-suffixes `?`, `*`, `+` on these and on groups.  States are interned Earley sets (Earley 1970), so masks are kept.
+Grammars are the EBNF of the task files: rules `name ::= a | b`, quoted literals, rule names, `[...]`
+classes, and the suffixes `?`, `*`, `+` on these and on groups.  States are interned Earley sets (Earley
+1970), so masks are kept.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def read_rules(text):
 
 
 class GrammarAutomaton:
-    """`start`, `advance`, `allowed_tokens`, `allows`, `is_accepting`, `distance` over interned Earley sets."""
+    """The automaton's methods over interned Earley sets."""
 
     class _Vocabulary:
         def __init__(self, tokens, eos):
@@ -139,10 +141,11 @@ class GrammarAutomaton:
     def _step(self, state, byte):
         if (state, byte) not in self._edges:
             columns, current = self._sets[state]
-            moved = {
-                (r, a, d + 1, o) for r, a, d, o in current
-                if d < len(self.rules[r][a]) and not isinstance(self.rules[r][a][d], str) and byte in self.rules[r][a][d]
-            }  # fmt: skip
+            moved = set()
+            for r, a, d, o in current:
+                symbol = self.rules[r][a][d] if d < len(self.rules[r][a]) else ()
+                if not isinstance(symbol, str) and byte in symbol:
+                    moved.add((r, a, d + 1, o))
             columns = [*columns, current]
             self._edges[state, byte] = (
                 self._intern((tuple(columns), frozenset(self._close(moved, columns)))) if moved else None

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class NgramModel:
-    """A `LanguageModel` of the given order, trained on texts; the vocabulary is bytes 32-126, newline, words, EOS."""
+    """A `LanguageModel` of the given order, trained on texts; tokens: bytes, words, EOS."""
 
     def __init__(self, texts: Sequence[str], order: int = 4, words: int = 60) -> None:
         self.order = order

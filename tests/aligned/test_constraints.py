@@ -1,6 +1,4 @@
 """Predicates, potentials, canonical tokenisation: what functions see, how often, and how they fail."""
-fail.
-"""
 
 from __future__ import annotations
 

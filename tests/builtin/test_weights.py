@@ -48,3 +48,12 @@ def test_copies_unseen_facts_without_a_constraint() -> None:
     batch = examples(evaluate.EVALUATION_SEED, 60, held_out=True, tools=0.0)
     texts = evaluate.greedy(model, tokenizer, [e.prompt for e in batch], 160)
     assert evaluate.score(texts, batch).report()["field_match"] >= 0.4
+
+
+@pytest.mark.slow
+def test_copies_unseen_facts_under_the_schema() -> None:
+    model, tokenizer = load()
+    batch = examples(evaluate.EVALUATION_SEED, 60, held_out=True, tools=0.0)
+    report = evaluate.score(evaluate.constrained(model, tokenizer, batch, 200), batch).report()
+    assert report["valid"] == 1.0
+    assert report["field_match"] >= 0.6

@@ -42,15 +42,15 @@ impl TokenAutomaton {
 
 /// The memory of a C-contiguous array of 32-bit words.
 #[allow(unsafe_code)]
-fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], Vec<usize>)>> {
-    fn view<'a, T: numpy::Element>(array: &Bound<'_, PyArray2<T>>) -> Option<(&'a mut [u32], Vec<usize>)> {
+fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [usize; 2])>> {
+    fn view<'a, T: numpy::Element>(array: &Bound<'_, PyArray2<T>>) -> Option<(&'a mut [u32], [usize; 2])> {
         if !array.is_c_contiguous() {
             return None;
         }
         let (data, len) = (array.data().cast::<u32>(), array.len());
         // SAFETY: the array is C-contiguous and holds `len` elements of four bytes; the caller keeps it alive
         // and the GIL (or the caller's promise not to touch a buffer that is being filled) keeps it unaliased
-        Some((unsafe { std::slice::from_raw_parts_mut(data, len) }, array.shape().to_vec()))
+        Some((unsafe { std::slice::from_raw_parts_mut(data, len) }, [array.shape()[0], array.shape()[1]]))
     }
     if let Ok(array) = out.downcast::<PyArray2<u32>>() {
         return Ok(view(array));
@@ -100,17 +100,22 @@ impl TokenAutomaton {
         out: &Bound<'_, PyAny>,
         threads: usize,
     ) -> PyResult<()> {
+        if let (Some((row, shape)), Ok(list)) = (words_of(out)?, states.downcast_exact::<PyList>()) {
+            // the loop of a user: one state, one row
+            if list.len() == 1 && shape == [1, self.words] {
+                let s = self.state(list.get_item(0)?.extract()?)?;
+                self.core.mask(s).map_err(raise)?.write(row);
+                return Ok(());
+            }
+        }
         let held;
-        let out = if out.hasattr("numpy")? {
+        let out = if words_of(out)?.is_none() && out.hasattr("numpy")? {
             held = out.call_method0("numpy")?;
             &held
         } else {
             out
         };
-        let list: Vec<u32> = match states.downcast::<PyList>() {
-            Ok(list) if list.len() == 1 => vec![list.get_item(0)?.extract()?],
-            _ => states.extract()?,
-        };
+        let list: Vec<u32> = states.extract()?;
         let Some((words, shape)) = words_of(out)? else {
             let shape: Vec<usize> = out.getattr("shape").and_then(|s| s.extract()).unwrap_or_default();
             return Err(self.row_error(&shape, list.len()));
@@ -120,12 +125,6 @@ impl TokenAutomaton {
         }
         let states: Vec<StateId> = list.iter().map(|&s| self.state(s)).collect::<PyResult<_>>()?;
         let rows = words.chunks_mut(self.words).zip(states);
-        if shape[0] == 1 {
-            for (row, s) in rows {
-                self.core.mask(s).map_err(raise)?.write(row);
-            }
-            return Ok(());
-        }
         let mut rows: Vec<(&mut [u32], StateId)> = rows.collect();
         py.allow_threads(|| fill(&self.core, &mut rows, threads)).map_err(raise)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use tokenform_core::cfg::{self, Machine};
 use tokenform_core::json::JsonMachine;
 use tokenform_core::lexical::Lexicon;
 use tokenform_core::mask::pattern::Pattern;
@@ -22,12 +23,15 @@ enum Source {
     Schema { text: String, options: Options },
     Regex { pattern: String, dialect: Dialect },
     Choice(Vec<String>),
+    /// A grammar in the neutral form of the frontends, as JSON text.
+    ContextFree(String),
 }
 
 /// A structure that was built and not yet used.
 enum Built {
     Json(Box<JsonMachine>),
     Pattern(Box<Pattern>),
+    ContextFree(Machine),
 }
 
 #[pyclass(frozen, module = "tokenform._core")]
@@ -58,6 +62,7 @@ impl Source {
                 let term = lexicon.terms.lower(&lang);
                 Self::pattern(lexicon, term, format!("the pattern {pattern:?}"))
             }
+            Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine(text)?), Vec::new())),
             Source::Choice(words) => {
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
@@ -91,6 +96,8 @@ fn automaton(built: Built, vocab: Arc<vocab::Vocabulary>) -> Result<Core> {
     match built {
         Built::Json(machine) => Core::new(*machine, vocab),
         Built::Pattern(pattern) => Core::new(*pattern, vocab),
+        Built::ContextFree(Machine::Scanned(machine)) => Core::new(*machine, vocab),
+        Built::ContextFree(Machine::Segmented(machine)) => Core::new(*machine, vocab),
     }
 }
 
@@ -184,4 +191,10 @@ pub fn regex(py: Python<'_>, pattern: String, dialect: &str) -> PyResult<Grammar
 #[pyfunction]
 pub fn choice(py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
     Source::Choice(texts).grammar(py)
+}
+
+/// A constraint from a context-free grammar: the neutral form of the frontends, as JSON text.
+#[pyfunction]
+pub fn context_free(py: Python<'_>, structure: String) -> PyResult<Grammar> {
+    Source::ContextFree(structure).grammar(py)
 }

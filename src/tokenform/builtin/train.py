@@ -5,8 +5,8 @@ A run that was cut off goes on from its last checkpoint.  Options scale it up.
 Invariant: step i sees the same data whatever was interrupted.
 Complexity: about 6 * parameters operations a token; the default model reads 3,700 tokens a second on an
 idle core with AVX2.
-Rejected: the loss on all tokens alike.  Prompts hold random names that nobody can predict, and logits for them
-take time: prompts carry a small weight on a quarter of their tokens.
+Rejected: the loss on all tokens alike.  Prompts hold random names that nobody can predict, and logits for
+them take time: prompts carry a small weight on a quarter of their tokens.
 """
 
 from __future__ import annotations

@@ -147,7 +147,8 @@ def _any_integer(p: Pools) -> Value:
 def _decimal(p: Pools) -> Value:
     digits = p.rng.choice([1, 1, 2])
     number = round(p.rng.uniform(0.1, 10 ** p.rng.randint(1, 3)), digits)
-    return Value(number, repr(number), {"type": "number"})
+    text = f"{number:.2f}" if p.rng.random() < 0.3 else repr(number)
+    return Value(number, text, {"type": "number"})
 
 
 def _boolean(p: Pools) -> Value:
@@ -172,10 +173,15 @@ def listing(p: Pools, kind: str) -> Value:
         item = KINDS[kind](p)
         if all(item.value != other.value for other in items):
             items.append(item)
-    texts = [item.text for item in items]
+    counted = kind == "product" and p.rng.random() < 0.5
+    texts = [f"{_article(item.text)} {item.text}" if counted else item.text for item in items]
     joiner = p.rng.choice([" and ", " and ", ", "])
     text = texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + joiner + texts[-1]
     return Value([item.value for item in items], text, {"type": "array", "items": items[0].schema})
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"
 
 
 KINDS: dict[str, Callable[[Pools], Value]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tokenform.decoding.generator import Generator
-from tokenform.decoding.results import Result, Stats
+from tokenform.decoding.results import Estimates, Result, Stats
 from tokenform.decoding.samplers import Local
 
-__all__ = ["Generator", "Local", "Result", "Stats"]
+__all__ = ["Estimates", "Generator", "Local", "Result", "Stats"]

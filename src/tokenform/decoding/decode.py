@@ -1,6 +1,6 @@
 """The decoding loop: masks, draws and states of a batch of sequences with constraints of their own.
 
-Purpose: `Decoder(...).run(rows)` runs all rows to their ends and tells each token as it is taken.
+Purpose: `Decoder(...).run(rows, batch_size)` runs all rows to their ends and tells each token as it is taken.
 Invariant: a row ends in an accepting state and has at most `budget` tokens.  A row's draws are keyed on its
 seed, its number and the token's position, so they do not depend on the rows beside it.
 Budget: a token is drawn from the masked law; where no accepted end is left within the budget after it, it is
@@ -45,6 +45,7 @@ class Row:
         seed, number: key of its draws.
         state: state of the automaton after `tokens`.
         tokens: what was written so far, end-of-text excluded.
+        hints: texts that the constraint suggests to drafters.
         logprob: log-probability of `tokens` under the model's own law.
     """
 
@@ -53,6 +54,7 @@ class Row:
     budget: int
     seed: int
     number: int = 0
+    hints: Sequence[bytes] = ()
     state: int = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
@@ -103,12 +105,18 @@ class Decoder:
             bits[token // 32] &= ~np.uint32(1 << token % 32)
         self._text_bits = bits.view(np.int32)
 
-    def run(self, rows: Sequence[Row]) -> Iterator[tuple[int, int | None]]:
-        """Run the rows to their ends.
+    def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
+        """Run the rows to their ends, `batch_size` at a time.
 
         Yields:
             (row, token) for each token of a text that is taken, (row, None) when the row is complete.
         """
+        for start in range(0, len(rows), batch_size):
+            for place, token in self._together(rows[start : start + batch_size]):
+                yield start + place, token
+
+    def _together(self, rows: Sequence[Row]) -> Iterator[tuple[int, int | None]]:
+        """One batch, from its prompts to the end of its longest text."""
         alive = list(range(len(rows)))
         places: dict[int, int] = {}  # row -> its number in the loop's last batch
         while alive:

@@ -9,10 +9,13 @@ Rejected: async twins of the methods (a caller can run them in a thread; the sta
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from collections.abc import Generator as Yields
-from collections.abc import Sequence
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
+from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.decode import Decoder, Row, Transform
 from tokenform.decoding.loop import PlainLoop
 from tokenform.decoding.pieces import TextPieces
@@ -20,11 +23,20 @@ from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters import auto as auto_drafter
+from tokenform.decoding.speculative.policies import Policy
+from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError
 from tokenform.frontends import to_grammar
 
 DEFAULT_MAX_TOKENS = 512
+
+AnySampler = Local | AlignedSampler
+AnyDecoder = Decoder | SpeculativeDecoder
 
 
 class Generator:
@@ -33,8 +45,13 @@ class Generator:
     Args:
         model: a Hugging Face causal language model (or anything called like one), on any device.
         tokenizer: its tokenizer, or a `Vocabulary` where prompts are token ids.
-        sampler: how tokens are drawn; greedy where none is given.
-        drafter: "auto" or None.
+        sampler: how texts are drawn: `Local`, token by token; or a sampler of weighted or exact draws (ASAp,
+            CARS, AWRS, SMC, MCMC, Beam).  Greedy where none is given.
+        drafter: guesses tokens that are then scored together, which changes no text: "auto" looks up what
+            the grammar forces and what stood in the text before; None is plain decoding; or a drafter of
+            `tokenform.drafters`.  Where "auto" can't run a model exactly, decoding is plain.
+        verifier: the rule by which guesses are accepted; None keeps each seed's text.
+        policy: makes the policy of a call (size and shape of drafts); None scores what pays.
         transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
         batch_size: most sequences that run together.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
@@ -47,16 +64,20 @@ class Generator:
         model: Any,
         tokenizer: Any,
         *,
-        sampler: Local | None = None,
-        drafter: Literal["auto"] | None = "auto",
+        sampler: AnySampler | None = None,
+        drafter: Any = "auto",
+        verifier: Verifier | None = None,
+        policy: Callable[[], Policy] | None = None,
         transforms: Sequence[Transform] = (),
         batch_size: int = 16,
         format_prompt: PromptFormat | None = None,
     ) -> None:
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
-        if drafter not in ("auto", None):
-            raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto' or None.")
+        if isinstance(drafter, str) and drafter != "auto":
+            raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
+        if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
+            raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
         if batch_size < 1:
             raise OptionError(f"batch_size={batch_size} is not possible; give at least 1.")
         PlainLoop(model)  # refuses what can't be run, before any work
@@ -68,6 +89,7 @@ class Generator:
         self.sampler = sampler if sampler is not None else Local(temperature=0.0)
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
+        self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
 
@@ -79,7 +101,7 @@ class Generator:
         n: int = 1,
         seed: int | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: Local | None = None,
+        sampler: AnySampler | None = None,
         progress: bool | None = None,
     ) -> Any:
         """Write n texts for a prompt.
@@ -103,18 +125,21 @@ class Generator:
         if n < 1 or max_tokens < 1:
             raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
         prompts, grammars, batched = pair(prompt, grammar)
+        chosen = self._chosen(sampler)
+        if isinstance(chosen, AlignedSampler):
+            results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
+            return results if batched else results[0]
         rows: list[Row] = []
         for one, constraint in zip(prompts, grammars, strict=True):
             rows += self._rows(one, constraint, n, seed, max_tokens)
-        decoder = self._decoder(sampler)
+        decoder = self._decoder(chosen, min(len(rows), self.batch_size))
         with Progress(len(rows), progress) as bar:
-            for start in range(0, len(rows), self.batch_size):
-                for _, token in decoder.run(rows[start : start + self.batch_size]):
-                    bar.advance(token)
-        results = [self._result(row, grammars[number // n]) for number, row in enumerate(rows)]
+            for _, token in decoder.run(rows, self.batch_size):
+                bar.advance(token)
+        written = [self._result(row, grammars[number // n]) for number, row in enumerate(rows)]
         if not batched:
-            return results
-        return [results[start : start + n] for start in range(0, len(results), n)]
+            return written
+        return [written[start : start + n] for start in range(0, len(written), n)]
 
     def stream(
         self,
@@ -123,7 +148,7 @@ class Generator:
         *,
         seed: int | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: Local | None = None,
+        sampler: AnySampler | None = None,
     ) -> Yields[str, None, Result]:
         """Write one text for one prompt, in pieces as they come.
 
@@ -137,30 +162,80 @@ class Generator:
         prompts, grammars, batched = pair(prompt, grammar)
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        chosen = self._chosen(sampler)
+        if not isinstance(chosen, Local):
+            raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens)
-        return self._stream(row, grammars[0], self._decoder(sampler))
+        return self._stream(row, grammars[0], self._decoder(chosen, 1))
 
-    def _stream(self, row: Row, grammar: Grammar, decoder: Decoder) -> Yields[str, None, Result]:
+    def _stream(self, row: Row, grammar: Grammar, decoder: AnyDecoder) -> Yields[str, None, Result]:
         pieces = TextPieces()
-        for _, token in decoder.run([row]):
+        for _, token in decoder.run([row], 1):
             piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
             if piece:
                 yield piece
         return self._result(row, grammar)
 
-    def _decoder(self, sampler: Local | None) -> Decoder:
+    def _chosen(self, sampler: AnySampler | None) -> AnySampler:
         chosen = sampler if sampler is not None else self.sampler
-        if not isinstance(chosen, Local):
-            raise OptionError(f"{type(chosen).__name__} is not a sampler of this generator; pass a Local.")
-        vocabulary = self.vocabulary
+        if not isinstance(chosen, Local | AlignedSampler):
+            raise OptionError(f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam.")
+        if isinstance(chosen, AlignedSampler) and self.transforms:
+            raise OptionError(
+                f"transforms are for Local; give {type(chosen).__name__} its temperature, truncation or potential."
+            )
+        return chosen
+
+    def _weighted(
+        self,
+        sampler: AlignedSampler,
+        prompts: Sequence[Any],
+        grammars: Sequence[Grammar],
+        n: int,
+        seed: int | None,
+        max_tokens: int,
+        progress: bool | None,
+    ) -> list[list[Result]]:
+        model = CausalLM(self.model, eos=self.vocabulary.eos)
+        every: list[list[Result]] = []
+        with Progress(len(prompts), progress) as bar:
+            for prompt, grammar in zip(prompts, grammars, strict=True):
+                (row,) = self._rows(prompt, grammar, 1, seed, max_tokens)
+                every.append(
+                    draw_weighted(
+                        sampler, model, grammar, row.automaton, row.prompt, n, row.seed, row.budget
+                    )
+                )
+                bar.advance(None)
+        return every
+
+    def _decoder(self, chosen: Local, rows: int) -> AnyDecoder:
+        vocabulary, auto = self.vocabulary, self.drafter == "auto"
+        if self.drafter is not None and not (auto and not can_serve(self.model)):
+            backbone = Backbone(self.model)
+            if not auto or pays(backbone, rows):
+                return SpeculativeDecoder(
+                    backbone,
+                    chosen,
+                    vocabulary,
+                    self.transforms,
+                    drafter=self._default_drafter if auto else self.drafter,
+                    verifier=self.verifier,
+                    policy=None if self.policy is None else self.policy(),
+                )
         return Decoder(PlainLoop(self.model), chosen, vocabulary.size, vocabulary.eos, self.transforms)
+
+    @cached_property
+    def _default_drafter(self) -> Any:
+        return auto_drafter(self._tokens, speller(self.tokenizer, self.vocabulary))
 
     def _rows(self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int) -> list[Row]:
         automaton = grammar.compile(self.vocabulary)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
         key = secrets.randbits(63) if seed is None else seed
-        return [Row(ids, automaton, budget, key, number) for number in range(n)]
+        hints = name_hints(grammar) if self.drafter is not None else ()
+        return [Row(ids, automaton, budget, key, number, hints) for number in range(n)]
 
     def _result(self, row: Row, grammar: Grammar) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")

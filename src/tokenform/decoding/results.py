@@ -18,6 +18,7 @@ class Stats:
         evaluations: masks that were asked for.
         seconds_model: wall time in the model; the time of a batch is shared equally by its sequences.
         seconds_mask: wall time in masks and their application, shared likewise.
+        seconds_draft: wall time in drafters.
     """
 
     forwards: int = 0
@@ -27,6 +28,33 @@ class Stats:
     evaluations: int = 0
     seconds_model: float = 0.0
     seconds_mask: float = 0.0
+    seconds_draft: float = 0.0
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What a weighted sampler knows about the law that its draws stand for.
+
+    Attributes:
+        target: the law aimed at, in words.
+        exact: whether each draw has exactly that law.
+        log_z, log_z_error: estimate of the logarithm of the target's mass under the model, and its standard
+            error; None where the sampler gives none.
+        distance: proven upper bound on the total variation between the draws' law and the target, or None.
+        ess: effective number of draws, 1 / sum of squared normalised weights.
+        forwards, evaluations, attempts: forward passes, evaluations of the constraint and texts begun, for
+            all draws of the call together.
+    """
+
+    target: str
+    exact: bool
+    log_z: float | None
+    log_z_error: float | None
+    distance: float | None
+    ess: float
+    forwards: int
+    evaluations: int
+    attempts: int
 
 
 @dataclass
@@ -38,10 +66,12 @@ class Result:
         tokens: its ids, without the end-of-text token.
         value: the parsed text: JSON, an instance of the type that was asked for, or the text itself.
         logprob: natural logarithm of the probability of `tokens` under the model's own law at temperature 1,
-            before masks, transforms and truncation; without the end-of-text token.
+            before masks, transforms and truncation; without the end-of-text token.  Weighted samplers: under
+            the law after temperature and truncation, end-of-text included.
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
-        stats: the work behind it.
+        stats: the work behind it; of weighted samplers an equal part of the call's.
+        estimates: what a weighted sampler knows about its law, for all draws of the call; else None.
     """
 
     text: str
@@ -50,3 +80,4 @@ class Result:
     logprob: float
     log_weight: float = 0.0
     stats: Stats = field(default_factory=Stats)
+    estimates: Estimates | None = None

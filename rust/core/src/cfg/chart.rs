@@ -150,21 +150,26 @@ impl Chart {
         if let Some(&known) = self.steps.get(&(set, terminal)) {
             return known;
         }
-        let next = self.step_all(&[(set, terminal)]);
+        let next = self.merge(&[(set, terminal)], &[]);
         self.steps.insert((set, terminal), next);
         next
     }
 
-    /// The set after terminals that began at several sets and end at the same place.
-    pub fn step_all(&mut self, ends: &[(SetId, u32)]) -> Option<SetId> {
+    /// The set after terminals that end at one place, where other texts lead back to the sets `same`.
+    pub fn merge(&mut self, ends: &[(SetId, u32)], same: &[SetId]) -> Option<SetId> {
         let mut items: FxHashSet<Item> = FxHashSet::default();
+        let mut accepts = false;
+        for &set in same {
+            let kernel = &self.sets[set.0 as usize];
+            items.extend(kernel.items.iter());
+            accepts |= kernel.accepts;
+        }
         let mut done: FxHashSet<Return> = FxHashSet::default();
         let mut todo: Vec<Item> = Vec::new();
         for &(set, terminal) in ends {
             let closure = self.closure(set);
             todo.extend(closure.waiting(Symbol::Terminal(terminal)).iter().map(|w| w.1));
         }
-        let mut accepts = false;
         while let Some(item) = todo.pop() {
             let item = Item { dot: item.dot + 1, ..item };
             let expansion = &self.grammar.expansions[item.expansion as usize];

@@ -47,6 +47,8 @@ pub struct Grammar {
     pub nullable: Vec<bool>,
     /// Code points of a shortest text of each rule.
     pub costs: Vec<u64>,
+    /// The expansion that gives it.
+    pub shortest: Vec<Box<[Symbol]>>,
     pub start: u32,
     pub segmented: bool,
     pub layout: Option<Layout>,
@@ -112,6 +114,7 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
         by_rule: Vec::new(),
         nullable: Vec::new(),
         costs: Vec::new(),
+        shortest: Vec::new(),
         start: 0,
         segmented,
         layout,
@@ -193,6 +196,7 @@ impl Grammar {
         expansions.sort();
         expansions.dedup();
         self.costs = vec![NEVER; self.names.len()];
+        self.shortest = vec![Box::new([]); self.names.len()];
         self.settle_costs(&expansions);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
@@ -217,6 +221,7 @@ impl Grammar {
                 let total = body.iter().fold(0u64, |sum, &s| (sum + self.cost(s)).min(NEVER));
                 if total < self.costs[*origin as usize] {
                     self.costs[*origin as usize] = total;
+                    self.shortest[*origin as usize] = body.as_slice().into();
                     changed = true;
                 }
             }

@@ -21,6 +21,7 @@ use super::grammar::Grammar;
 use super::layout::{Blocks, STEP, WIDEST};
 use crate::error::{Error, Result};
 use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 use crate::mask::structure::{CtxId, Pos, Structure};
 
@@ -40,7 +41,7 @@ pub struct Scanned {
     by_places: FxHashMap<Box<[(u32, TermId)]>, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
-    pub(super) words: FxHashMap<(LexId, u32), Option<Box<[u8]>>>,
+    start: Option<Pos>,
     ignored: Vec<u32>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks.
     places: usize,
@@ -60,7 +61,7 @@ impl Scanned {
             by_places: FxHashMap::default(),
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
-            words: FxHashMap::default(),
+            start: None,
             ignored,
             places,
         };
@@ -161,8 +162,10 @@ impl Scanned {
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
         let context = Context { set, blocks };
+        let closure = self.chart.closure(set);
         let terminals = &self.chart.grammar.terminals;
-        let goes_on = self.chart.closure(set).terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
+        let goes_on =
+            closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
         (goes_on || self.ends(context)).then_some(context)
     }
 
@@ -240,7 +243,11 @@ impl Scanned {
         let bytes = match next {
             Some(next) => {
                 let lex = self.begin(next);
-                self.lexicon.first_bytes(lex)
+                if lex == Lexicon::DEAD {
+                    ByteSet::default()
+                } else {
+                    self.lexicon.first_bytes(lex)
+                }
             }
             None => ByteSet::default(),
         };
@@ -251,6 +258,41 @@ impl Scanned {
     pub(super) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
         let outcome = self.lexicon.outcome(pos.lex);
         self.left(pos.ctx, outcome).0
+    }
+
+    pub(super) fn is_start(&self, pos: Pos) -> bool {
+        self.start == Some(pos)
+    }
+
+    /// Terminals that a tuple still holds.
+    pub(super) fn places_of(&self, tuple: TermId) -> Vec<u32> {
+        let Term::Tuple(terms) = self.lexicon.terms.get(tuple) else { return Vec::new() };
+        (0u32..).zip(terms.iter()).filter(|t| *t.1 != Terms::EMPTY && *t.1 != Terms::EPS).map(|t| t.0).collect()
+    }
+
+    pub(super) fn ignored_terms(&self) -> Vec<TermId> {
+        self.ignored.iter().filter_map(|&t| self.chart.grammar.terminals[t as usize].term).collect()
+    }
+
+    /// The place in the tuple of the lexeme that a plan reads next, its language, and how many terminals of the
+    /// plan it covers.
+    pub(super) fn next_place(&mut self, ctx: CtxId, plan: &[u32]) -> Option<(u32, TermId, usize)> {
+        let first = *plan.first()?;
+        let context = self.context(ctx);
+        let Some(layout) = &mut self.chart.grammar.layout else {
+            return Some((first, self.chart.grammar.terminals[first as usize].term?, 1));
+        };
+        if first != layout.newline {
+            return Some((first, self.chart.grammar.terminals[first as usize].term?, 1));
+        }
+        let widths = &self.blocks[context.blocks as usize].widths;
+        let down = plan[1..].iter().take_while(|&&t| t == layout.dedent).count();
+        let (width, read) = match plan.get(1) {
+            Some(&t) if t == layout.indent => (widths.last()? + 1, 2),
+            _ => (*widths.get(widths.len().checked_sub(1 + down)?)?, 1 + down),
+        };
+        let term = layout.line_break(&mut self.lexicon.terms, width);
+        Some((self.chart.grammar.terminals.len() as u32 + 1 + width as u32, term, read))
     }
 
     /// Whether nothing was read yet.
@@ -273,7 +315,8 @@ impl Structure for Scanned {
             places.push((self.nothing_read(), Terms::EPS));
         }
         let lex = self.tuple_state(places);
-        (lex != Lexicon::DEAD).then_some(Pos { ctx, lex })
+        self.start = (lex != Lexicon::DEAD).then_some(Pos { ctx, lex });
+        self.start
     }
 
     fn records(&self, _: CtxId) -> bool {

@@ -1,15 +1,17 @@
 //! Which simple language a state's mask can be told from by its differences.
 //!
-//! "Any string but these keys", "at most 20 characters", "a match somewhere inside" allow nearly the tokens of
-//! "any string"; a pattern with a bound on its length nearly those of the pattern; see
-//! [`crate::mask::lexmask::LexMask::differ`].
+//! "Any string but these keys", "at most 20 characters", "a match somewhere inside", "one of several branches'
+//! strings" allow nearly the tokens of a plain class of characters; a pattern with a bound on its length nearly
+//! those of the pattern; see [`crate::mask::lexmask::LexMask::differ`].
 
 use rustc_hash::FxHashSet;
 
-use super::term::{Term, TermId, Terms, INF};
+use super::term::{union_ranges, Term, TermId, Terms, INF};
 
 /// States of a pattern that are looked at to see how far it may be from an end.
 const STATES: usize = 64;
+/// Terms that the search for an alphabet may visit.
+const PARTS: usize = 256;
 
 /// What a state is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,37 +19,61 @@ pub struct Base {
     pub term: TermId,
     /// Code points after which every state of the base can have ended.
     pub reach: u32,
+    /// The state is the base, but for these bounds on the length of what is still to come.
+    pub bounds: Option<(u32, u32)>,
+    /// The state lives under every text under which the base does, and no other.
+    pub alive: bool,
 }
 
 impl Terms {
     /// A simpler language that holds every word of the term.
     pub fn base(&mut self, t: TermId) -> Option<Base> {
         match self.get(t).clone() {
-            Term::Repeat(c, lo, hi) if hi > 1 && (lo, hi) != (0, INF) => {
-                matches!(self.get(c), Term::Class(_)).then(|| Base { term: self.star(c), reach: 0 })
+            Term::Repeat(c, lo, hi) if hi > 1 && (lo, hi) != (0, INF) && self.is_class(c) => {
+                let term = self.star(c);
+                Some(Base { term, reach: 0, bounds: Some((lo, hi)), alive: hi == INF })
             }
-            Term::And(xs) => {
-                let any = self.any();
-                let rest: Vec<TermId> = xs.iter().copied().filter(|&x| !self.is_bound(x, any)).collect();
-                if rest.len() == xs.len() {
-                    return None;
-                }
-                let term = self.and(&rest);
-                let reach = self.reach(term)?;
-                Some(Base { term, reach })
+            Term::And(xs) => self.bounded(&xs),
+            _ => {
+                let alphabet = self.alphabet(t)?;
+                let term = self.star(alphabet);
+                (term != t && self.total(t, alphabet)).then_some(Base {
+                    term,
+                    reach: 0,
+                    bounds: None,
+                    alive: true,
+                })
             }
-            _ if t != Self::ALL && self.total(t) => Some(Base { term: Self::ALL, reach: 0 }),
-            _ => None,
         }
     }
 
-    /// A bound on length, or a finite set taken away: what a base leaves out.
-    fn is_bound(&self, x: TermId, any: TermId) -> bool {
-        match self.get(x) {
-            Term::Repeat(c, _, _) => *c == any,
-            Term::Not(y) => matches!(self.get(*y), Term::Words(_) | Term::Eps),
-            _ => false,
+    /// A conjunction with bounds on length or finite sets taken away.
+    fn bounded(&mut self, xs: &[TermId]) -> Option<Base> {
+        let (mut bounds, mut words, mut rest) = (None, false, Vec::new());
+        for &x in xs {
+            match *self.get(x) {
+                Term::Repeat(c, lo, hi) if self.is_any(c) => bounds = Some((lo, hi)),
+                Term::Not(y) if matches!(self.get(y), Term::Words(_) | Term::Eps) => words = true,
+                _ => rest.push(x),
+            }
         }
+        if rest.len() == xs.len() {
+            return None;
+        }
+        let term = self.and(&rest);
+        let reach = self.reach(term)?;
+        // a least length keeps a term alive only where words of every length can follow
+        let grows = term == Self::ALL || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
+        let plain = bounds.filter(|b| !words && (b.0 == 0 || grows));
+        Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL })
+    }
+
+    fn is_class(&self, c: TermId) -> bool {
+        matches!(self.get(c), Term::Class(_))
+    }
+
+    fn is_any(&self, c: TermId) -> bool {
+        matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
     /// The greatest distance to an end among the states of a term; `None` where they are many.
@@ -69,20 +95,59 @@ impl Terms {
         Some(most)
     }
 
-    /// Whether every text can still become a word.
-    pub fn total(&self, t: TermId) -> bool {
-        match self.get(t) {
-            Term::All => true,
-            Term::Concat(x, y) => *x == Self::ALL && !self.is_boolean(*y),
-            Term::Or(xs) => xs.iter().any(|&x| self.total(x)),
-            Term::Not(x) => matches!(self.get(*x), Term::Words(_) | Term::Eps),
-            Term::Repeat(c, _, INF) => self.is_any(*c),
-            _ => false,
+    /// The code points that words of the term are made of, as far as its form tells.
+    fn alphabet(&mut self, t: TermId) -> Option<TermId> {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let mut stack = vec![t];
+        let mut seen = FxHashSet::default();
+        while let Some(t) = stack.pop() {
+            if !seen.insert(t) {
+                continue;
+            }
+            if seen.len() > PARTS {
+                return None;
+            }
+            match self.get(t) {
+                Term::Class(s) => ranges = union_ranges(&ranges, self.set(*s)),
+                Term::All | Term::Not(_) => return Some(self.any()),
+                Term::Concat(x, y) => stack.extend([*x, *y]),
+                Term::Or(xs) | Term::Tuple(xs) | Term::And(xs) => stack.extend(xs.iter()),
+                Term::Repeat(x, _, _) => stack.push(*x),
+                Term::Words(w) => {
+                    let w = *w;
+                    if w.hi - w.lo > 64 {
+                        return None;
+                    }
+                    for word in self.list_words(w) {
+                        let own: Vec<(u32, u32)> = {
+                            let mut own: Vec<u32> = word.chars().map(|c| c as u32).collect();
+                            own.sort_unstable();
+                            own.into_iter().map(|c| (c, c)).collect()
+                        };
+                        ranges = union_ranges(&ranges, &own);
+                    }
+                }
+                Term::Empty | Term::Eps => {}
+                Term::Num(..) => return None,
+            }
         }
+        (!ranges.is_empty()).then(|| self.class(&ranges))
     }
 
-    fn is_any(&self, c: TermId) -> bool {
-        matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
+    /// Whether every text over the alphabet can still become a word.
+    fn total(&self, t: TermId, alphabet: TermId) -> bool {
+        match self.get(t) {
+            Term::All => true,
+            // the head never dies and can end at any time or later, so the rest can always follow
+            Term::Concat(x, y) => self.total(*x, alphabet) && !self.is_boolean(*y),
+            Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.total(x, alphabet)),
+            Term::Not(x) => matches!(self.get(*x), Term::Words(_) | Term::Eps),
+            Term::Repeat(c, _, INF) => *c == alphabet,
+            Term::And(xs) => xs.iter().all(|&x| {
+                matches!(self.get(x), Term::Not(y) if matches!(self.get(*y), Term::Words(_) | Term::Eps))
+            }),
+            _ => false,
+        }
     }
 
     /// Whether the term accepts exactly the words that the base does, up to `height` code points.
@@ -96,28 +161,28 @@ impl Terms {
     }
 
     /// Whether the term stays alive under every text of `height` code points under which the base does.
-    pub fn keeps_alive(&self, t: TermId, base: Base, height: u32) -> bool {
-        match (self.get(t), base.term) {
-            (Term::Repeat(c, _, hi), Self::ALL) => *hi >= height && self.is_any(*c),
-            (Term::Repeat(c, _, hi), b) => {
-                *hi >= height && matches!(self.get(b), Term::Repeat(d, 0, INF) if c == d)
-            }
-            (Term::Not(_), _) => false,
-            (Term::And(xs), b) => {
-                let rest = |x: &TermId| {
+    pub fn keeps_alive(&self, t: TermId, base: TermId, reach: u32, height: u32) -> bool {
+        match self.get(t) {
+            Term::Repeat(c, _, hi) => *hi >= height && self.fills_class(*c, base),
+            Term::And(xs) => {
+                let far = |x: &TermId| {
                     matches!(self.get(*x), Term::Repeat(c, 0, hi)
-                    if *hi >= height.saturating_add(base.reach) && self.is_any(*c))
+                        if *hi >= height.saturating_add(reach) && self.is_any(*c))
                 };
-                let mut others = xs.iter().filter(|x| !rest(x));
-                match (others.next(), others.next(), self.get(b)) {
-                    (Some(only), None, _) => *only == b,
-                    (Some(first), Some(second), Term::And(ys)) => {
-                        ys.contains(first) && ys.contains(second) && others.all(|x| ys.contains(x))
-                    }
-                    _ => false,
+                let others: Vec<TermId> = xs.iter().copied().filter(|x| !far(x)).collect();
+                match self.get(base) {
+                    Term::And(ys) => others.iter().all(|x| ys.contains(x)),
+                    _ => others == [base],
                 }
             }
-            (_, Self::ALL) => self.total(t),
+            _ => false,
+        }
+    }
+
+    fn fills_class(&self, c: TermId, base: TermId) -> bool {
+        match self.get(base) {
+            Term::All => self.is_any(c),
+            Term::Repeat(d, 0, INF) => *d == c,
             _ => false,
         }
     }

@@ -185,6 +185,14 @@ impl Lexicon {
         matches!(self.states[lex.0 as usize], Lex::At { spelling, .. } if spelling != Spelling::Raw)
     }
 
+    /// Whether the state is of one language, not of several side by side.
+    pub fn is_single(&self, lex: LexId) -> bool {
+        match self.states[lex.0 as usize] {
+            Lex::At { term, .. } => !matches!(self.terms.get(term), Term::Tuple(_)),
+            _ => true,
+        }
+    }
+
     /// Which languages accept here.
     pub fn outcome(&mut self, lex: LexId) -> OutcomeId {
         let Lex::At { term, .. } = self.states[lex.0 as usize] else { return Self::NONE };

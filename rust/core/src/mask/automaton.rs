@@ -4,6 +4,7 @@
 //! done by one thread at a time per automaton.  Masks are reference counted, so one that is evicted while a
 //! reader copies it stays whole.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -39,6 +40,8 @@ pub struct TokenAutomaton {
     core: Mutex<Box<dyn Engine>>,
     tables: RwLock<Tables>,
     edges: RwLock<FxHashMap<(u32, u32), StateId>>,
+    /// States that are known to exist: a lower bound, read without the core's lock.
+    states: AtomicU32,
     distances: Mutex<FxHashMap<u32, u32>>,
 }
 
@@ -55,6 +58,7 @@ impl TokenAutomaton {
             core: Mutex::new(core),
             tables: RwLock::default(),
             edges: RwLock::default(),
+            states: AtomicU32::new(0),
             distances: Mutex::default(),
         };
         if !this.vocab.spells_every_byte() {
@@ -74,8 +78,8 @@ impl TokenAutomaton {
 
     /// The state that a number names.
     pub fn state(&self, number: u32) -> Result<StateId> {
-        let known = number == FINISHED.0
-            || self.tables.read().masks.len() > number as usize
+        let known = number < self.states.load(Ordering::Acquire)
+            || number == FINISHED.0
             || (number as usize) < self.core.lock().state_count();
         if known {
             Ok(StateId(number))
@@ -161,6 +165,7 @@ impl TokenAutomaton {
         }
         let next = self.core.lock().advance_bytes(s, bytes)?;
         if let Some(to) = next {
+            self.states.fetch_max(to.0 + 1, Ordering::AcqRel);
             self.edges.write().insert((s.0, token.0), to);
         }
         Ok(next)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::lexmask::{Exits, LexMask, Within};
+use super::lexmask::{Exits, Lengths, LexMask, Within};
 use super::row::Mask;
 use super::store::{Key, Store};
 use super::structure::{step, CtxId, Pos, Structure};
@@ -133,6 +133,13 @@ impl<S: Structure> Core<S> {
         mask
     }
 
+    /// Lengths of the tokens in a string of this spelling.
+    fn lengths(&mut self, spelling: crate::lexical::Spelling) -> Arc<Lengths> {
+        let free = self.structure.lexicon().at(spelling, crate::lexical::Terms::ALL);
+        let mask = self.lexmask(Trie::ROOT, free);
+        mask.lengths(&self.vocab, self.structure.lexicon(), free)
+    }
+
     /// By differences from a state that is nearly the same, or by a walk of its own.
     fn build_lexmask(&mut self, node: NodeId, lex: LexId) -> LexMask {
         let vocab = self.vocab.clone();
@@ -143,8 +150,9 @@ impl<S: Structure> Core<S> {
                     let under = lexicon.at(spelling, how.term);
                     if under != lex {
                         let base = self.lexmask(node, under);
+                        let lengths = self.lengths(spelling);
                         let lexicon = self.structure.lexicon();
-                        return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how);
+                        return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how, &lengths);
                     }
                 }
             }
@@ -171,7 +179,8 @@ impl<S: Structure> Core<S> {
             self.collect_exits(&mask, pos, out);
         } else if !self.collect_generic(&mask, pos, text, out) {
             let held = text.len();
-            for exit in mask.exits.list.iter().filter(|e| mask.missing.binary_search(&e.node).is_err()) {
+            let shared = mask.exits.list.iter().filter(|e| mask.missing.binary_search(&e.node).is_err());
+            for exit in shared.chain(mask.odd.iter()) {
                 text.truncate(held);
                 text.extend_from_slice(&exit.path);
                 self.collect_exit(exit, pos.ctx, text, out);
@@ -196,10 +205,16 @@ impl<S: Structure> Core<S> {
             return;
         }
         if let Some(remainders) = &exits.remainders {
-            let outcome = self.structure.lexicon().intern_outcome(&remainders.outcome);
-            let Some(next) = self.structure.close(pos.ctx, outcome, &[]) else { return };
-            let ids = self.tokens_after(exits, next);
-            return self.without(&ids, &mask.missing, out);
+            let shared = mask.outcome.as_ref().unwrap_or(&remainders.outcome);
+            let outcome = self.structure.lexicon().intern_outcome(shared);
+            if let Some(next) = self.structure.close(pos.ctx, outcome, &[]) {
+                let ids = self.tokens_after(exits, next);
+                self.without(&ids, &mask.missing, out);
+            }
+            for exit in &mask.odd {
+                self.collect_exit(exit, pos.ctx, &[], out);
+            }
+            return;
         }
         if let Some(ids) = self.left.get(&(pos.ctx, exits.id)) {
             let ids = ids.clone();
@@ -241,7 +256,7 @@ impl<S: Structure> Core<S> {
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
     /// names): one walk for those, and one for each of the few others. False where that can't be said.
     fn collect_generic(&mut self, mask: &LexMask, pos: Pos, text: &mut Vec<u8>, out: &mut Vec<u32>) -> bool {
-        if mask.exits.remainders.is_none() || text.contains(&b'\\') {
+        if mask.exits.remainders.is_none() || !mask.odd.is_empty() || text.contains(&b'\\') {
             return false;
         }
         let Some(next) = self.structure.close_generic(pos.ctx) else { return false };

@@ -4,7 +4,7 @@
 //! leaves it at some node (`exits`); only from there on does the structure layer matter.  In a free string of a
 //! 131,072-token vocabulary 98.3 % of the tokens stay, and 496 leave.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::lexical::base::Base;
 use crate::lexical::{LexId, Lexicon, Step};
@@ -24,6 +24,8 @@ pub struct Exit {
     pub node: NodeId,
     /// Bytes of the lexeme between the start of the walk and its end (the closing quote not included).
     pub path: Box<[u8]>,
+    /// Code points of the path.
+    pub length: u32,
     /// The languages that accept there.
     pub outcome: Box<[u32]>,
     /// The closing byte was read: the structure goes on below `node`.
@@ -35,8 +37,21 @@ pub struct Exit {
 pub struct LexMask {
     pub within: Within,
     pub exits: Arc<Exits>,
-    /// Exits of the set that this state does not have.
+    /// Exits of the set that this state does not have, or has with another outcome; sorted.
     pub missing: Box<[NodeId]>,
+    /// The outcome of the shared exits, where it is not their own.
+    pub outcome: Option<Box<[u32]>>,
+    /// Exits with another outcome than the shared ones.
+    pub odd: Box<[Exit]>,
+    /// Tokens within, by their length in code points; kept with masks that others are told from.
+    pub lengths: OnceLock<Arc<Lengths>>,
+}
+
+/// Code points of every token of the vocabulary, spelled in a JSON string; 0 for those that are not whole.
+pub struct Lengths {
+    of: Vec<u16>,
+    /// Masks of the tokens of at most n code points.
+    upto: Vec<OnceLock<Box<[u32]>>>,
 }
 
 /// A set of exits; states that differ in few of them share it.
@@ -63,19 +78,27 @@ const FEW_MISSING: usize = 24;
 impl LexMask {
     /// Walks the whole subtree: the slow part, done once for a (node, state).
     pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, node: NodeId, lex: LexId) -> Self {
-        let mut walk = Walk { lexicon, vocab, ids: Vec::new(), exits: Vec::new(), path: Vec::new() };
+        let mut walk =
+            Walk { lexicon, vocab, ids: Vec::new(), exits: Vec::new(), path: Vec::new(), length: 0 };
         walk.visit(node, lex);
         let Walk { ids, exits, .. } = walk;
+        Self::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab)))
+    }
+
+    fn new(within: Within, exits: Arc<Exits>) -> Self {
         LexMask {
-            within: Within::of(ids, vocab),
-            exits: Arc::new(Exits::new(exits, vocab)),
+            within,
+            exits,
             missing: Box::new([]),
+            outcome: None,
+            odd: Box::new([]),
+            lengths: OnceLock::new(),
         }
     }
 
-    /// The mask of a state that allows no more than a base does, by walking only where the two differ: below a
-    /// node where the state lives as long as the base does, within the height of the node, nothing is looked at.
-    /// `at` are the lexical states of the two.
+    /// The mask of a state that allows no more than a base does. What stays inside is told by the lengths of the
+    /// tokens, or known to be the same, or found by a walk that leaves out every subtree within whose height the
+    /// state lives as long as the base does. `at` are the lexical states of the two.
     pub fn differ(
         lexicon: &mut Lexicon,
         vocab: &Vocabulary,
@@ -83,40 +106,95 @@ impl LexMask {
         at: (LexId, LexId),
         base: &LexMask,
         how: Base,
+        lengths: &Lengths,
     ) -> Self {
-        let mut walk = Difference {
-            lexicon,
-            vocab,
-            reach: how.reach,
-            dead: Vec::new(),
-            closed: Vec::new(),
-            unsure: false,
+        let mut exits = ExitsOf::Unknown;
+        let within = match how.bounds {
+            _ if how.alive => base.within.clone(),
+            Some((_, most)) if node == Trie::ROOT => {
+                base.within.bounded(lexicon, vocab, at.0, lengths, most, how.reach)
+            }
+            _ => {
+                let mut walk = Difference::new(lexicon, vocab, how.reach);
+                walk.visit(node, at.0, at.1);
+                let Difference { dead, closed, unsure, .. } = walk;
+                let within = base.within.minus(vocab, &dead);
+                if !unsure {
+                    exits = ExitsOf::Missing { dead, closed };
+                }
+                within
+            }
         };
-        walk.visit(node, at.0, at.1);
-        let Difference { dead, mut closed, unsure, .. } = walk;
-        let trie = vocab.trie();
-        if unsure {
-            closed =
-                base.exits.list.iter().filter(|e| !closes(lexicon, at.0, &e.path)).map(|e| e.node).collect();
+        let single = lexicon.is_single(at.0);
+        let mut this = Self::new(within, base.exits.clone());
+        match exits {
+            ExitsOf::Missing { dead, closed } if single => {
+                let trie = vocab.trie();
+                let gone = |exit: &&Exit| {
+                    closed.binary_search(&exit.node).is_ok() || dead.iter().any(|&d| trie.is_below(exit.node, d))
+                };
+                this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
+            }
+            _ => this.compare_exits(lexicon, at.0, base, how),
         }
-        let gone = |exit: NodeId| {
-            closed.binary_search(&exit).is_ok() || dead.iter().any(|&d| trie.is_below(exit, d))
+        this.missing = {
+            let mut all: Vec<NodeId> = this.missing.iter().chain(base.missing.iter()).copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            all.into()
         };
-        let mut missing: Vec<NodeId> = base.missing.to_vec();
-        if unsure {
-            missing.extend(&closed);
-        } else {
-            missing.extend(base.exits.list.iter().map(|e| e.node).filter(|&n| gone(n)));
+        let renamed = this.outcome.is_some() && base.exits.remainders.is_none();
+        if renamed || this.missing.len() > FEW_MISSING && this.missing.len() * 2 > base.exits.list.len() {
+            this.own_exits(vocab);
         }
-        missing.sort_unstable();
-        missing.dedup();
-        let within = base.within.minus(vocab, &dead);
-        if missing.len() <= FEW_MISSING {
-            return LexMask { within, exits: base.exits.clone(), missing: missing.into() };
+        this
+    }
+
+    /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
+    fn compare_exits(&mut self, lexicon: &mut Lexicon, lex: LexId, base: &LexMask, how: Base) {
+        let plain = how.reach == 0 && lexicon.is_single(lex);
+        if let (Some((least, most)), true) = (how.bounds, plain) {
+            let out = |e: &&Exit| e.length < least || e.length > most;
+            self.missing = self.exits.list.iter().filter(out).map(|e| e.node).collect();
+            return;
         }
-        let left = base.exits.list.iter().filter(|e| missing.binary_search(&e.node).is_err());
-        let exits = Exits::new(left.cloned().collect(), vocab);
-        LexMask { within, exits: Arc::new(exits), missing: Box::new([]) }
+        let mut found: Vec<(NodeId, Option<Box<[u32]>>)> = Vec::with_capacity(base.exits.list.len());
+        let mut counts: rustc_hash::FxHashMap<Box<[u32]>, usize> = Default::default();
+        for exit in &base.exits.list {
+            let outcome = outcome_after(lexicon, lex, &exit.path);
+            if let Some(outcome) = &outcome {
+                *counts.entry(outcome.clone()).or_default() += 1;
+            }
+            found.push((exit.node, outcome));
+        }
+        let usual = counts.into_iter().max_by_key(|(list, n)| (*n, list.len())).map(|c| c.0);
+        self.missing = found.iter().filter(|f| f.1 != usual || usual.is_none()).map(|f| f.0).collect();
+        self.odd = base
+            .exits
+            .list
+            .iter()
+            .zip(&found)
+            .filter(|(_, f)| f.1.is_some() && f.1 != usual)
+            .map(|(exit, f)| Exit { outcome: f.1.clone().unwrap_or_default(), ..exit.clone() })
+            .collect();
+        self.outcome = usual;
+    }
+
+    /// Takes leave of the shared exits where most of them are missing.
+    fn own_exits(&mut self, vocab: &Vocabulary) {
+        let kept = self.exits.list.iter().filter(|e| self.missing.binary_search(&e.node).is_err());
+        let mut list: Vec<Exit> = kept.cloned().collect();
+        if let Some(outcome) = self.outcome.take() {
+            list.iter_mut().for_each(|e| e.outcome = outcome.clone());
+        }
+        list.extend(std::mem::take(&mut self.odd).into_vec());
+        self.exits = Arc::new(Exits::new(list, vocab));
+        self.missing = Box::new([]);
+    }
+
+    /// Lengths of the vocabulary's tokens, from the mask of the free string.
+    pub fn lengths(&self, vocab: &Vocabulary, lexicon: &mut Lexicon, lex: LexId) -> Arc<Lengths> {
+        self.lengths.get_or_init(|| Arc::new(Lengths::measure(vocab, lexicon, lex))).clone()
     }
 
     pub fn bytes(&self) -> usize {
@@ -128,15 +206,71 @@ impl LexMask {
     }
 }
 
-/// Whether the lexeme may be closed after these bytes.
-fn closes(lexicon: &mut Lexicon, mut lex: LexId, path: &[u8]) -> bool {
+/// What is known of a state's exits beside the walk of what stays inside.
+enum ExitsOf {
+    Unknown,
+    Missing { dead: Vec<NodeId>, closed: Vec<NodeId> },
+}
+
+/// The languages that accept when the lexeme is closed after these bytes.
+fn outcome_after(lexicon: &mut Lexicon, mut lex: LexId, path: &[u8]) -> Option<Box<[u32]>> {
     for &byte in path {
         match lexicon.step(lex, byte) {
             Step::Stay(next) => lex = next,
-            _ => return false,
+            _ => return None,
         }
     }
-    lexicon.step(lex, b'"') == Step::Close
+    match lexicon.step(lex, b'"') {
+        Step::Close => {
+            let outcome = lexicon.outcome(lex);
+            Some(lexicon.outcome_list(outcome).into())
+        }
+        _ => None,
+    }
+}
+
+impl Lengths {
+    /// Walks the trie once from the state of the free string: a code point is whole when that state returns.
+    fn measure(vocab: &Vocabulary, lexicon: &mut Lexicon, free: LexId) -> Self {
+        let mut of = vec![0u16; vocab.size()];
+        let mut stack = vec![(Trie::ROOT, free, 0u16)];
+        while let Some((node, lex, length)) = stack.pop() {
+            let (bytes, nodes) = vocab.trie().children(node);
+            for (&byte, &child) in bytes.iter().zip(nodes) {
+                if let Step::Stay(next) = lexicon.step(lex, byte) {
+                    // a code point that was begun counts: it will need its place
+                    let longer = length + (lex == free) as u16;
+                    for token in vocab.trie().tokens(child) {
+                        of[token.0 as usize] = longer;
+                    }
+                    stack.push((child, next, longer));
+                }
+            }
+        }
+        let longest = of.iter().copied().max().unwrap_or(0) as usize;
+        Lengths { of, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The tokens of at most `most` code points; `None`: all.
+    fn upto(&self, most: u32) -> Option<&[u32]> {
+        if most as usize + 1 >= self.upto.len() {
+            return None;
+        }
+        let mask = self.upto[most as usize].get_or_init(|| {
+            let mut words = vec![0u32; self.of.len().div_ceil(32)];
+            for (id, &length) in self.of.iter().enumerate() {
+                words[id >> 5] |= ((length as u32 <= most) as u32) << (id & 31);
+            }
+            words.into()
+        });
+        Some(mask)
+    }
+
+    /// The tokens of these lengths.
+    fn between(&self, above: u32, most: u32) -> Vec<u32> {
+        let fits = |&(_, &length): &(usize, &u16)| length as u32 > above && length as u32 <= most;
+        self.of.iter().enumerate().filter(fits).map(|(id, _)| id as u32).collect()
+    }
 }
 
 impl Within {
@@ -149,6 +283,52 @@ impl Within {
             words[id as usize >> 5] |= 1 << (id & 31);
         }
         Within::Many(words.into(), ids.len())
+    }
+
+    /// The tokens of at most `most` code points; those that come within `reach` of the bound are tried.
+    fn bounded(
+        &self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        lex: LexId,
+        lengths: &Lengths,
+        most: u32,
+        reach: u32,
+    ) -> Self {
+        let sure = most.saturating_sub(reach);
+        let has = |id: u32| match self {
+            Within::Few(ids) => ids.binary_search(&id).is_ok(),
+            Within::Many(words, _) => words[id as usize >> 5] >> (id & 31) & 1 == 1,
+        };
+        let near: Vec<u32> = if reach == 0 || lengths.upto(sure).is_none() {
+            Vec::new()
+        } else {
+            let near = lengths.between(sure, most).into_iter();
+            near.filter(|&id| has(id) && stays(lexicon, lex, vocab.token(TokenId(id)))).collect()
+        };
+        let Some(upto) = lengths.upto(sure) else { return self.clone() };
+        let mut words = match self {
+            Within::Few(ids) => {
+                let short = |&id: &u32| upto[id as usize >> 5] >> (id & 31) & 1 == 1;
+                let mut ids: Vec<u32> = ids.iter().copied().filter(short).collect();
+                ids.extend(near);
+                ids.sort_unstable();
+                return Within::Few(ids.into());
+            }
+            Within::Many(words, _) => words.iter().zip(upto).map(|(a, b)| a & b).collect::<Vec<u32>>(),
+        };
+        for id in near {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+        Self::of_words(words, vocab)
+    }
+
+    fn of_words(words: Vec<u32>, vocab: &Vocabulary) -> Self {
+        let count = words.iter().map(|w| w.count_ones() as usize).sum();
+        if count > MANY {
+            return Within::Many(words.into(), count);
+        }
+        Within::Few(super::row::Mask::Dense(words.into()).ids(vocab.mask_words()).into())
     }
 
     /// Without the tokens below some nodes.
@@ -165,14 +345,21 @@ impl Within {
                 for id in gone {
                     words[id as usize >> 5] &= !(1 << (id & 31));
                 }
-                let left = words.iter().map(|w| w.count_ones() as usize).sum();
-                if left > MANY {
-                    return Within::Many(words.into(), left);
-                }
-                Within::Few(super::row::Mask::Dense(words.into()).ids(vocab.mask_words()).into())
+                Self::of_words(words, vocab)
             }
         }
     }
+}
+
+/// Whether all bytes stay inside the lexeme.
+fn stays(lexicon: &mut Lexicon, mut lex: LexId, bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| match lexicon.step(lex, byte) {
+        Step::Stay(next) => {
+            lex = next;
+            true
+        }
+        _ => false,
+    })
 }
 
 impl Exits {
@@ -202,7 +389,11 @@ struct Difference<'a> {
     unsure: bool,
 }
 
-impl Difference<'_> {
+impl<'a> Difference<'a> {
+    fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, reach: u32) -> Self {
+        Difference { lexicon, vocab, reach, dead: Vec::new(), closed: Vec::new(), unsure: false }
+    }
+
     fn visit(&mut self, node: NodeId, lex: LexId, base: LexId) {
         let trie = self.vocab.trie();
         let (bytes, nodes) = trie.children(node);
@@ -233,7 +424,7 @@ impl Difference<'_> {
         if height == 0 || terms.fills(t, b, height) {
             return true;
         }
-        let alive = terms.keeps_alive(t, Base { term: b, reach: self.reach }, height);
+        let alive = terms.keeps_alive(t, b, self.reach, height);
         self.unsure |= alive;
         alive
     }
@@ -245,6 +436,7 @@ struct Walk<'a> {
     ids: Vec<u32>,
     exits: Vec<Exit>,
     path: Vec<u8>,
+    length: u32,
 }
 
 impl Walk<'_> {
@@ -255,6 +447,7 @@ impl Walk<'_> {
             return;
         }
         let string = self.lexicon.is_string(lex);
+        let whole = self.lexicon.term(lex).is_some();
         let table = if bytes.len() > 16 { self.lexicon.table(lex) } else { None };
         let mut leaves = false;
         for (&byte, &child) in bytes.iter().zip(nodes) {
@@ -270,8 +463,11 @@ impl Walk<'_> {
                 }
                 Step::Stay(next) => {
                     self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
+                    let begins = whole as u32;
                     self.path.push(byte);
+                    self.length += begins;
                     self.visit(child, next);
+                    self.length -= begins;
                     self.path.pop();
                 }
             }
@@ -286,7 +482,7 @@ impl Walk<'_> {
 
     fn exit(&mut self, node: NodeId, outcome: crate::lexical::spell::OutcomeId, closed: bool) {
         let outcome = self.lexicon.outcome_list(outcome).into();
-        self.exits.push(Exit { node, path: self.path.as_slice().into(), outcome, closed });
+        self.exits.push(Exit { node, path: self.path.as_slice().into(), length: self.length, outcome, closed });
     }
 }
 

@@ -310,6 +310,9 @@ impl Schema {
                         }
                     }
                     out = self.merge_items(next);
+                    if out.len() > super::object::PRUNE_FROM {
+                        out.retain(|b| self.sub_is_live(b.0));
+                    }
                 }
                 out
             }

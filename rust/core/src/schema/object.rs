@@ -32,8 +32,8 @@ pub struct Shape {
     pub patterns: Box<[(TermId, SubId)]>,
     /// For keys that are neither named nor match a pattern.
     pub rest: SubId,
-    /// Whether the names count for the declared order.
-    pub names: bool,
+    /// How many of the named keys, from the first on, count for the declared order.
+    pub declared: u32,
     /// The schema that says so.
     pub node: JId,
 }
@@ -82,13 +82,14 @@ impl Schema {
         props: Vec<(NameId, SubId)>,
         patterns: Vec<(TermId, SubId)>,
         rest: SubId,
-        names: bool,
+        declared: Option<usize>,
         node: JId,
     ) -> ObjId {
+        let declared = declared.unwrap_or(0) as u32;
         let trivial = rest == SubId::TRUE
             && props.iter().all(|p| p.1 == SubId::TRUE)
             && patterns.iter().all(|p| p.1 == SubId::TRUE);
-        if trivial && (props.is_empty() || !names) {
+        if trivial && declared == 0 {
             return ObjId::TRUE;
         }
         let mut sorted = props.clone();
@@ -98,7 +99,7 @@ impl Schema {
             sorted: sorted.into(),
             patterns: patterns.into(),
             rest,
-            names,
+            declared,
             node,
         };
         let id = ShapeId(self.shapes.insert_full(shape).0 as u32);
@@ -366,6 +367,9 @@ impl Schema {
                 }
             }
             out = self.merge_branches(next);
+            if out.len() > PRUNE_FROM {
+                out.retain(|b| self.sub_is_live(b.0));
+            }
         }
         out
     }
@@ -407,6 +411,9 @@ impl Schema {
     }
 }
 
+/// Branches from which on those that no value can take are sought before more are multiplied in.
+pub const PRUNE_FROM: usize = 24;
+
 /// Ways that one value may combine with the rest of its object or array.
 pub const MAX_BRANCHES: usize = 4096;
 
@@ -422,7 +429,7 @@ impl Schema {
 
     fn names_keys(&self, o: ObjId) -> bool {
         match self.object(o) {
-            Obj::Shape(s) => self.shape(*s).names && !self.shape(*s).props.is_empty(),
+            Obj::Shape(s) => self.shape(*s).declared > 0,
             Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
             _ => false,
         }
@@ -431,7 +438,10 @@ impl Schema {
     /// The keys that the shapes of a conjunction declare, in the order of the text.
     pub(crate) fn names_in_order(&self, o: ObjId, out: &mut Vec<NameId>) {
         match self.object(o) {
-            Obj::Shape(s) if self.shape(*s).names => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
+            Obj::Shape(s) => {
+                let shape = self.shape(*s);
+                out.extend(shape.props[..shape.declared as usize].iter().map(|p| p.0))
+            }
             Obj::And(list) => list.iter().for_each(|&x| self.names_in_order(x, out)),
             _ => {}
         }

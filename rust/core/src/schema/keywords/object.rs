@@ -37,13 +37,39 @@ pub(super) fn layout(schema: &mut Schema, node: JId) -> Result<Layout> {
 }
 
 pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
-    let Layout { props, patterns, rest } = layout(schema, site.node)?;
+    let Layout { mut props, patterns, rest } = layout(schema, site.node)?;
+    let declared = props.len();
+    let patterns = name_finite(schema, &mut props, patterns);
     let names = schema.options.order == Order::Declared;
-    let forbid = schema.options.forbid_additional && !props.is_empty() && rest.is_none();
+    let forbid = schema.options.forbid_additional && declared > 0 && rest.is_none();
     let rest = if forbid { SubId::FALSE } else { rest.unwrap_or(SubId::TRUE) };
-    let atom = schema.shape_atom(props, patterns, rest, names, site.node);
+    let atom = schema.shape_atom(props, patterns, rest, names.then_some(declared), site.node);
     parts.objects.push(atom);
     Ok(())
+}
+
+/// Patterns that match a few keys only (`^id$`) become names: keys are told apart by their text then.
+fn name_finite(
+    schema: &mut Schema,
+    props: &mut Vec<(NameId, SubId)>,
+    patterns: Vec<(TermId, SubId)>,
+) -> Vec<(TermId, SubId)> {
+    let mut left = Vec::new();
+    for (pattern, sub) in patterns {
+        let words = schema.lexicon.terms.finite_words(pattern).filter(|w| w.len() <= 64);
+        let Some(words) = words else {
+            left.push((pattern, sub));
+            continue;
+        };
+        for word in words {
+            let name = schema.name(&word);
+            match props.iter_mut().find(|p| p.0 == name) {
+                Some(known) => known.1 = schema.and_subs(&[known.1, sub]),
+                None => props.push((name, sub)),
+            }
+        }
+    }
+    left
 }
 
 pub(super) fn apply(
@@ -75,7 +101,7 @@ pub(super) fn apply(
             if refused == Terms::EMPTY {
                 return Ok(());
             }
-            schema.shape_atom(Vec::new(), vec![(refused, SubId::FALSE)], SubId::TRUE, false, site.node)
+            schema.shape_atom(Vec::new(), vec![(refused, SubId::FALSE)], SubId::TRUE, None, site.node)
         }
         "dependentRequired" => each(schema, at, |schema, value| {
             let names = names_of(schema, value);

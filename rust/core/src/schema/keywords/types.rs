@@ -101,7 +101,8 @@ impl Schema {
                     props.push((name, self.constant_sub(*value)));
                 }
                 let names = props.iter().map(|p| p.0).collect();
-                let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, true, at);
+                let declared = props.len();
+                let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, Some(declared), at);
                 let required = self.required(names);
                 v.obj = self.and_objects(&[shape, required]);
             }

@@ -87,7 +87,7 @@ fn properties(schema: &mut Schema, case: &Case, sub: SubId, node: JId) -> ValId 
         crate::schema::value::dedup(&mut names);
         let props = names.into_iter().map(|n| (n, SubId::TRUE)).collect();
         let patterns = case.patterns.iter().map(|&p| (p, SubId::TRUE)).collect();
-        schema.shape_atom(props, patterns, sub, false, node)
+        schema.shape_atom(props, patterns, sub, None, node)
     };
     schema.value_of(v)
 }

@@ -50,7 +50,9 @@ pub type Cell = (Vec<(TermId, bool)>, TermId);
 const MANY_KEYS: u32 = 2_000;
 
 /// Patterns that one formula may have.
-const MAX_PATTERNS: usize = 10;
+const MAX_PATTERNS: usize = 64;
+/// Classes of keys that those patterns may form.
+const MAX_CELLS: usize = 512;
 
 impl Schema {
     /// Whether the object can be completed.
@@ -286,11 +288,7 @@ impl Schema {
     /// Every combination of patterns that some key matches.
     pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Vec<Cell> {
         if patterns.len() > MAX_PATTERNS {
-            self.error.get_or_insert_with(|| {
-                crate::Error::limit(format!(
-                    "more than {MAX_PATTERNS} key patterns meet in one object; merge some"
-                ))
-            });
+            self.too_many_cells();
             return Vec::new();
         }
         let mut cells: Vec<Cell> = vec![(Vec::new(), Terms::ALL)];
@@ -310,8 +308,20 @@ impl Schema {
                 }
             }
             cells = next;
+            if cells.len() > MAX_CELLS {
+                self.too_many_cells();
+                return Vec::new();
+            }
         }
         cells
+    }
+
+    fn too_many_cells(&mut self) {
+        self.error.get_or_insert_with(|| {
+            crate::Error::limit(format!(
+                "more than {MAX_PATTERNS} key patterns, or {MAX_CELLS} ways in which they overlap, meet in one object"
+            ))
+        });
     }
 
     /// A key of a cell that is neither named nor used.

@@ -1,0 +1,208 @@
+//! Short ways to an accepted end, and what is expected.
+//!
+//! The way through the open items is a shortest path: an item costs the shortest texts of the symbols that are
+//! left of it, then goes on in one of the items that wait for it (Dijkstra over the item sets of the stack; Knuth
+//! 1977 for the costs of rules).  The terminals on the way are spelled one by one and every byte is checked
+//! against the structure, with an ignored text between two lexemes that would run together.
+//! Complexity: the items on the stack, times their logarithm.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::chart::{Chart, Item, SetId};
+use super::grammar::Symbol;
+use super::scanned::Scanned;
+use crate::lexical::{LexId, Lexicon, Spelling, TermId};
+use crate::mask::pattern::shortest_lexeme;
+use crate::mask::structure::{step, CtxId, Pos, Structure};
+
+/// Items that a search may settle, terminals that a way may have, words that are tried for a terminal.
+const SEARCH: usize = 400_000;
+const TERMINALS: usize = 100_000;
+const WORDS: usize = 40;
+
+/// The terminals of a shortest way from a set to the end of the start rule.
+pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
+    let mut best: FxHashMap<Item, (u64, Option<Item>)> = FxHashMap::default();
+    let mut queue: BinaryHeap<Reverse<(u64, Item)>> = BinaryHeap::new();
+    if chart.accepts(set) {
+        return Some(Vec::new());
+    }
+    // the cost of an item holds what is left of it
+    let closure = chart.closure(set);
+    for &(_, item) in closure.all() {
+        let cost = left_cost(chart, item);
+        best.insert(item, (cost, None));
+        queue.push(Reverse((cost, item)));
+    }
+    while let Some(Reverse((cost, item))) = queue.pop() {
+        if best[&item].0 < cost {
+            continue;
+        }
+        if best.len() > SEARCH {
+            return None;
+        }
+        for k in 0..chart.returns(item.returns).len() {
+            let back = chart.returns(item.returns)[k];
+            if Chart::is_end(back) {
+                return spell_out(chart, &best, item);
+            }
+            let closure = chart.closure(back.set);
+            for &(_, waiting) in closure.waiting(Symbol::Rule(back.rule)) {
+                let next = Item { dot: waiting.dot + 1, ..waiting };
+                let total = cost + left_cost(chart, next);
+                if best.get(&next).map_or(true, |b| total < b.0) {
+                    best.insert(next, (total, Some(item)));
+                    queue.push(Reverse((total, next)));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn left_cost(chart: &Chart, item: Item) -> u64 {
+    let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
+    symbols[item.dot as usize..].iter().map(|&s| chart.grammar.cost(s)).sum()
+}
+
+/// The terminals that complete a chain of items, rules replaced by their shortest texts.
+fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: Item) -> Option<Vec<u32>> {
+    let mut stack: Vec<Symbol> = Vec::new();
+    let mut at = Some(last);
+    while let Some(item) = at {
+        let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
+        stack.extend(symbols[item.dot as usize..].iter().rev());
+        at = best[&item].1;
+    }
+    let mut out = Vec::new();
+    while let Some(symbol) = stack.pop() {
+        match symbol {
+            Symbol::Terminal(t) => out.push(t),
+            Symbol::Rule(r) => stack.extend(chart.grammar.shortest[r as usize].iter().rev()),
+        }
+        if out.len() > TERMINALS {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// Bytes from a position to an accepted end.
+pub(super) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    if machine.accepting(pos, &[]) {
+        return Some(out);
+    }
+    let ctx = if machine.is_start(pos) {
+        pos.ctx
+    } else {
+        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex)?;
+        out.extend(bytes);
+        pos.lex = lex;
+        if machine.accepting(pos, &[]) {
+            return Some(out);
+        }
+        machine.after_lexeme(pos)?
+    };
+    let set = machine.context(ctx).set;
+    let terminals = plan(&mut machine.chart, set)?;
+    let mut at = 0;
+    let mut expected = ctx;
+    while at < terminals.len() {
+        let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
+        let (word, next) = spell_place(machine, pos, expected, place, term)?;
+        out.extend(word);
+        pos = next;
+        at += read;
+        if machine.accepting(pos, &[]) {
+            return Some(out);
+        }
+        expected = machine.after_lexeme(pos)?;
+    }
+    None
+}
+
+/// A word of a terminal that the lexer reads as that terminal, and the position at its end.
+fn spell_place(
+    machine: &mut Scanned,
+    pos: Pos,
+    expected: CtxId,
+    place: u32,
+    term: TermId,
+) -> Option<(Vec<u8>, Pos)> {
+    let begin = machine.lexicon.at(Spelling::Raw, term);
+    let mut gaps: Vec<Vec<u8>> = vec![Vec::new()];
+    for term in machine.ignored_terms() {
+        let lex = machine.lexicon.at(Spelling::Raw, term);
+        gaps.extend(words(&mut machine.lexicon, lex, 3));
+    }
+    let words = words(&mut machine.lexicon, begin, WORDS);
+    for gap in &gaps {
+        let Some(from) = walk(machine, pos, gap) else { continue };
+        for word in &words {
+            let Some(next) = walk(machine, from, word) else { continue };
+            let outcome = machine.lexicon.outcome(next.lex);
+            if next.ctx == expected && machine.winner(outcome) == Some(place) {
+                return Some(([gap.as_slice(), word].concat(), next));
+            }
+        }
+    }
+    None
+}
+
+fn walk(machine: &mut Scanned, mut pos: Pos, bytes: &[u8]) -> Option<Pos> {
+    for &byte in bytes {
+        pos = step(machine, pos, &mut Vec::new(), byte)?;
+    }
+    Some(pos)
+}
+
+/// Some words of a language, shortest first, one for each state at which a word ends.
+fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut seen = FxHashSet::from_iter([begin]);
+    let mut queue = std::collections::VecDeque::from([(begin, String::new())]);
+    while let Some((lex, text)) = queue.pop_front() {
+        if lexicon.outcome(lex) != Lexicon::NONE {
+            out.push(text.clone().into_bytes());
+            if out.len() >= most {
+                break;
+            }
+        }
+        for (c, next) in lexicon.representatives(lex) {
+            if seen.len() < 20_000 && seen.insert(next) {
+                queue.push_back((next, format!("{text}{c}")));
+            }
+        }
+    }
+    out
+}
+
+/// Names of the terminals that may come next, or that the lexeme may become.
+pub(super) fn describe(machine: &mut Scanned, pos: Pos) -> (Vec<String>, Option<String>) {
+    let mut out: Vec<String> = Vec::new();
+    let begun = machine.lexicon.term(pos.lex).map(|(_, term)| machine.places_of(term)).unwrap_or_default();
+    let mut names: Vec<u32> = begun;
+    if !machine.is_start(pos) {
+        if let Some(ctx) = machine.after_lexeme(pos) {
+            let context = machine.context(ctx);
+            names.extend(machine.chart.closure(context.set).terminals.iter());
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    let terminals = &machine.chart.grammar.terminals;
+    for &t in names.iter().filter(|&&t| (t as usize) < terminals.len()).take(12) {
+        out.push(terminals[t as usize].name.clone());
+    }
+    if names.len() > 12 {
+        out.push(format!("{} other terminals", names.len() - 12));
+    }
+    if machine.accepting(pos, &[]) {
+        out.push("the end of the text".into());
+    }
+    (out, None)
+}

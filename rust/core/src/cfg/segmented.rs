@@ -1,0 +1,275 @@
+//! A context-free grammar without a lexer: every segmentation of the text into terminals counts.
+//!
+//! A context is the item set that the text so far leads to (if it leads to one) and the terminals that have begun
+//! and not ended: (set at their beginning, terminal, rest of its language).  A lexeme is one code point: the classes
+//! of code points that lead to different contexts are told apart by the outcome.
+//!
+//! Complexity: a context that was met before is a lookup a code point; a new one costs its items.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::chart::{Chart, SetId};
+use super::finish;
+use super::grammar::Grammar;
+use crate::error::Error;
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::mask::structure::{CtxId, Pos, Structure};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Context {
+    set: Option<SetId>,
+    begun: Box<[(SetId, u32, TermId)]>,
+}
+
+/// How a context reads one code point.
+#[derive(Clone)]
+struct Fan {
+    lex: LexId,
+    first: ByteSet,
+    /// The context after each class, worked out when it is first asked for.
+    after: Box<[Option<Option<CtxId>>]>,
+    /// A code point of each class.
+    samples: Box<[u32]>,
+}
+
+pub struct Segmented {
+    chart: Chart,
+    lexicon: Lexicon,
+    contexts: IndexSet<Context, FxBuildHasher>,
+    fans: FxHashMap<CtxId, Fan>,
+    start: Option<CtxId>,
+}
+
+impl Segmented {
+    pub fn new(grammar: Grammar, lexicon: Lexicon) -> Self {
+        Segmented {
+            chart: Chart::new(grammar),
+            lexicon,
+            contexts: IndexSet::default(),
+            fans: FxHashMap::default(),
+            start: None,
+        }
+    }
+
+    fn intern(&mut self, context: Context) -> CtxId {
+        CtxId(self.contexts.insert_full(context).0 as u32)
+    }
+
+    /// Everything that may be read from a context: the terminals that have begun, and those that begin here.
+    fn threads(&mut self, ctx: CtxId) -> Vec<(SetId, u32, TermId)> {
+        let context = self.contexts[ctx.0 as usize].clone();
+        let mut out = context.begun.to_vec();
+        if let Some(set) = context.set {
+            let closure = self.chart.closure(set);
+            let terminals = &self.chart.grammar.terminals;
+            out.extend(closure.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))));
+            let ignored = (0..terminals.len() as u32).filter(|&t| terminals[t as usize].ignored);
+            out.extend(ignored.filter_map(|t| terminals[t as usize].term.map(|x| (set, t, x))));
+            out.sort_unstable();
+            out.dedup();
+        }
+        out
+    }
+
+    fn fan(&mut self, ctx: CtxId) -> &mut Fan {
+        if !self.fans.contains_key(&ctx) {
+            let fan = self.spread(ctx);
+            self.fans.insert(ctx, fan);
+        }
+        self.fans.get_mut(&ctx).expect("just made")
+    }
+
+    fn spread(&mut self, ctx: CtxId) -> Fan {
+        let threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
+        let terms = &mut self.lexicon.terms;
+        let tuple = terms.tuple(&threads);
+        let mut classes: indexmap::IndexMap<TermId, Vec<(u32, u32)>, FxBuildHasher> = Default::default();
+        if !threads.is_empty() {
+            let mut from = 0u32;
+            for run in terms.delta(tuple).iter() {
+                if run.to != Terms::EMPTY {
+                    classes.entry(run.to).or_default().push((from, run.end));
+                }
+                from = run.end.saturating_add(1);
+            }
+        }
+        let samples = classes.values().map(|ranges| ranges[0].0).collect();
+        let places: Vec<TermId> = classes.values().map(|ranges| terms.class(ranges)).collect();
+        let term = terms.tuple(&places);
+        let lex = if places.is_empty() { Lexicon::DEAD } else { self.lexicon.at(Spelling::Raw, term) };
+        let first = if lex == Lexicon::DEAD { ByteSet::default() } else { self.lexicon.first_bytes(lex) };
+        Fan { lex, first, after: vec![None; places.len()].into(), samples }
+    }
+
+    /// The context after a code point of a class.
+    fn after(&mut self, ctx: CtxId, class: u32) -> Option<CtxId> {
+        let fan = self.fan(ctx);
+        if let Some(known) = fan.after[class as usize] {
+            return known;
+        }
+        let sample = fan.samples[class as usize];
+        let next = self.follow(ctx, sample);
+        self.fan(ctx).after[class as usize] = Some(next);
+        next
+    }
+
+    fn follow(&mut self, ctx: CtxId, code_point: u32) -> Option<CtxId> {
+        let mut begun = Vec::new();
+        let mut ended: Vec<(SetId, u32)> = Vec::new();
+        for (set, terminal, term) in self.threads(ctx) {
+            let rest = self.lexicon.terms.derive(term, code_point);
+            if rest == Terms::EMPTY {
+                continue;
+            }
+            if self.lexicon.terms.nullable(rest) {
+                ended.push((set, terminal));
+            }
+            if rest != Terms::EPS {
+                begun.push((set, terminal, rest));
+            }
+        }
+        ended.sort_unstable();
+        ended.dedup();
+        let (skipped, read): (Vec<_>, Vec<_>) =
+            ended.into_iter().partition(|&(_, t)| self.chart.grammar.terminals[t as usize].ignored);
+        let back: Vec<SetId> = skipped.into_iter().map(|(set, _)| set).collect();
+        let set = if read.is_empty() && back.len() <= 1 {
+            back.first().copied()
+        } else {
+            self.chart.merge(&read, &back)
+        };
+        begun.sort_unstable();
+        begun.dedup();
+        if set.is_none() && begun.is_empty() {
+            return None;
+        }
+        Some(self.intern(Context { set, begun: begun.into() }))
+    }
+
+    fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
+        let class = *self.lexicon.outcome_list(outcome).first()?;
+        self.after(ctx, class)
+    }
+
+    fn at_border(&mut self, pos: Pos) -> Option<CtxId> {
+        if self.fan(pos.ctx).lex == pos.lex {
+            return Some(pos.ctx);
+        }
+        let outcome = self.lexicon.outcome(pos.lex);
+        self.left(pos.ctx, outcome)
+    }
+}
+
+impl Structure for Segmented {
+    fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.lexicon
+    }
+
+    fn start(&mut self) -> Option<Pos> {
+        let set = self.chart.start();
+        let ctx = self.intern(Context { set: Some(set), begun: Box::new([]) });
+        self.start = Some(ctx);
+        let lex = self.fan(ctx).lex;
+        (lex != Lexicon::DEAD).then_some(Pos { ctx, lex })
+    }
+
+    fn records(&self, _: CtxId) -> bool {
+        false
+    }
+
+    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
+        None
+    }
+
+    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
+        let ctx = self.left(ctx, outcome)?;
+        let fan = self.fan(ctx);
+        if !fan.first.has(byte) {
+            return None;
+        }
+        let lex = fan.lex;
+        match self.lexicon.step(lex, byte) {
+            Step::Stay(lex) => Some(Pos { ctx, lex }),
+            _ => None,
+        }
+    }
+
+    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+        match self.left(ctx, outcome) {
+            Some(ctx) => self.fan(ctx).first,
+            None => ByteSet::default(),
+        }
+    }
+
+    fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
+        let Some(ctx) = self.at_border(pos) else { return false };
+        let set = self.contexts[ctx.0 as usize].set;
+        set.is_some_and(|set| self.chart.accepts(set))
+    }
+
+    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let ctx = match self.at_border(pos) {
+            Some(ctx) => ctx,
+            None => {
+                // finish the code point that was begun
+                let (bytes, lex) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, pos.lex)?;
+                out.extend(bytes);
+                self.at_border(Pos { lex, ..pos })?
+            }
+        };
+        out.extend(self.shortest_end(ctx)?);
+        Some(out)
+    }
+
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
+        let mut names: Vec<u32> = self.threads(ctx).iter().map(|t| t.1).collect();
+        names.sort_unstable();
+        names.dedup();
+        let terminals = &self.chart.grammar.terminals;
+        let mut out: Vec<String> = names.iter().take(12).map(|&t| terminals[t as usize].name.clone()).collect();
+        if self.accepting(pos, &[]) {
+            out.push("the end of the text".into());
+        }
+        (out, None)
+    }
+
+    fn take_error(&mut self) -> Option<Error> {
+        std::mem::take(&mut self.chart.overflow)
+            .then(|| Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text"))
+    }
+}
+
+impl Segmented {
+    /// The shortest of the ways: end a terminal that has begun, or begin none, and follow the plan from there.
+    fn shortest_end(&mut self, ctx: CtxId) -> Option<Vec<u8>> {
+        let context = self.contexts[ctx.0 as usize].clone();
+        let mut starts: Vec<(Vec<u8>, SetId)> = context.set.map(|s| (Vec::new(), s)).into_iter().collect();
+        for &(set, terminal, rest) in context.begun.iter() {
+            let Some(word) = self.word(rest) else { continue };
+            let ignored = self.chart.grammar.terminals[terminal as usize].ignored;
+            let next = if ignored { Some(set) } else { self.chart.step(set, terminal) };
+            starts.extend(next.map(|set| (word, set)));
+        }
+        let mut best: Option<Vec<u8>> = None;
+        for (mut text, set) in starts {
+            let Some(plan) = finish::plan(&mut self.chart, set) else { continue };
+            for terminal in plan {
+                let term = self.chart.grammar.terminals[terminal as usize].term?;
+                text.extend(self.word(term)?);
+            }
+            if best.as_ref().map_or(true, |b| text.len() < b.len()) {
+                best = Some(text);
+            }
+        }
+        best
+    }
+
+    fn word(&mut self, term: TermId) -> Option<Vec<u8>> {
+        let lex = self.lexicon.at(Spelling::Raw, term);
+        crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex).map(|w| w.0)
+    }
+}

@@ -1,0 +1,178 @@
+"""The decoding loop on the speculative backbone: drafts, and several tokens a forward pass.
+
+Purpose: `SpeculativeDecoder(...).run(rows)` does what `Decoder.run` does, with fewer passes.
+Invariant: rows get the texts of `Decoder`, drawn by the same numbers, up to the model's own rounding; a
+verifier for drawn drafts keeps the law alone.  A row joins as soon as another has ended.
+Complexity: see `speculative/speculator.py`; the cache lives as long as one `run`.
+Rejected: one backbone for all calls of a generator (calls in several threads would share its cache); drafts
+for models that can only be run token by token (the plain loop runs those as a batch, the backbone does not).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tokenform.decoding.decode import Row, Transform
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.drafters import property_names
+from tokenform.decoding.speculative.masked_sampler import MaskedSampler
+from tokenform.decoding.speculative.node import Node
+from tokenform.decoding.speculative.policies import Controller, Policy
+from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.request import Output, Request
+from tokenform.decoding.speculative.speculator import Speculator
+from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.engine import Grammar, Vocabulary, tokenizers
+from tokenform.errors import TokenformError
+
+_SPELLED = 1 << 14  # texts whose tokens are kept
+
+
+def can_serve(model: Any) -> bool:
+    """Whether the backbone can run a model at all; others are run by the plain loop."""
+    parts = (getattr(model, name, None) for name in ("config", "forward", "parameters"))
+    return all(part is not None for part in parts)
+
+
+def pays(backbone: Backbone, rows: int) -> bool:
+    """Whether `drafter="auto"` runs so many rows on the backbone.
+
+    Models that take no custom masks are scored a sequence at a time: as a batch the plain loop is faster.
+    """
+    return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
+
+
+class SpeculativeDecoder:
+    """A batch on its way.
+
+    Args:
+        backbone: runs the model; it may be used by one `run` at a time.
+        sampler: draws.
+        vocabulary: of the model's logits; wider logits are cut to it before drawing.
+        transforms: applied to each row's logits before the mask, in order.
+        drafter: guesses.
+        verifier: the rule of acceptance; None is sample-and-match, with which seeds keep their texts.
+        policy: size and shape of drafts; None scores what pays by the measured costs.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        sampler: Local,
+        vocabulary: Vocabulary,
+        transforms: Sequence[Transform] = (),
+        *,
+        drafter: Any,
+        verifier: Verifier | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self._sampler = sampler
+        self._size, self._eos = vocabulary.size, frozenset(vocabulary.eos)
+        self._transforms = tuple(transforms)
+        self._speculator = Speculator(backbone, drafter, verifier, policy or Controller())
+
+    @property
+    def report(self) -> Report:
+        """What speculation did, over all rows that have ended."""
+        return self._speculator.report
+
+    def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
+        """Run the rows to their ends, at most `batch_size` at a time.
+
+        Yields:
+            (row, token) for each token of a text that is taken, (row, None) when the row is complete.
+        """
+        speculator, waiting = self._speculator, iter(enumerate(rows))
+        places: dict[int, int] = {}
+        try:
+            while True:
+                while speculator.active < batch_size and (following := next(waiting, None)) is not None:
+                    place, row = following
+                    places[speculator.add(self._request(row))] = place
+                if not speculator.active:
+                    return
+                for number, tokens, output in speculator.step():
+                    if output.error is not None:
+                        raise output.error
+                    place = places[number]
+                    yield from ((place, token) for token in tokens)
+                    if output.done:
+                        _fill(rows[place], output)
+                        yield place, None
+        finally:
+            speculator.close()
+
+    def _request(self, row: Row) -> Request:
+        sampler = _Counting(self._sampler, self._size, sorted(self._eos), self._transforms)
+        sampler.row = row
+        return Request(
+            row.prompt,
+            sampler,
+            row.automaton,
+            state=row.state,
+            max_tokens=row.budget,
+            eos=self._eos,
+            seed=row.seed,
+            number=row.number,
+            hints=row.hints,
+        )
+
+
+class _Counting(MaskedSampler):
+    """Counts the masks that are asked for."""
+
+    row: Row
+
+    def draw(self, node: Node) -> int:
+        self.row.stats.evaluations += 1
+        return super().draw(node)
+
+
+def _fill(row: Row, output: Output) -> None:
+    """Moves a row to where its text has ended."""
+    report, stats = output.report, row.stats
+    row.tokens, row.logprob = list(output.tokens), output.logprob
+    row.state = row.state if output.state is None else output.state
+    stats.tokens, stats.forwards = len(output.tokens), report.forwards
+    stats.drafted, stats.accepted = report.drafted, report.accepted
+    stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
+    stats.seconds_draft = report.seconds_draft
+
+
+def name_hints(grammar: Grammar) -> tuple[bytes, ...]:
+    """The property names of a grammar's schema, for drafters."""
+    schema = grammar.schema
+    if isinstance(schema, str):
+        schema = json.loads(schema)
+    return tuple(property_names(schema)) if isinstance(schema, Mapping) else ()
+
+
+def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:
+    """Bytes -> the ids in which the model's tokenizer writes them; None without a tokenizer.
+
+    What the tokenizer writes with other bytes (a space that it puts first, half a character) is spelled
+    by longest match instead.
+    """
+    if tokenizer is None:
+        return None
+    tokens: list[bytes] = list(vocabulary.tokens)
+    known: dict[bytes, list[int]] = {}
+
+    def spell(text: bytes) -> list[int]:
+        ids = known.get(text)
+        if ids is None:
+            try:
+                ids = tokenizers.encode(tokenizer, text.decode("utf-8"), specials=False)
+            except (UnicodeDecodeError, TokenformError):
+                ids = []
+            if b"".join(tokens[token] if token < len(tokens) else b"" for token in ids) != text:
+                ids = vocabulary.greedy(text) or []
+            if len(known) >= _SPELLED:
+                known.clear()
+            known[text] = ids
+        return list(ids)
+
+    return spell

@@ -1,0 +1,85 @@
+"""Draws of the aligned samplers (ASAp, CARS, AWRS, SMC, MCMC, Beam) as results of a generator.
+
+Purpose: makes the problem of one prompt and one constraint, and turns its sample into results.
+Invariant: equal seeds give equal draws; the sample's own estimates go with every result of it.
+Complexity: the sampler's; the model's keys and values are kept for as long as the call runs.
+Rejected: running them on the drafting loop (they ask for laws of many prefixes at once, not for the next
+token of one text; `aligned/causal_lm.py` batches and shares those).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.results import Sample
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.results import Estimates, Result, Stats
+from tokenform.engine import Grammar, TokenAutomaton
+from tokenform.errors import SamplingError
+
+
+def draw_weighted(
+    sampler: AlignedSampler,
+    model: CausalLM,
+    grammar: Grammar,
+    automaton: TokenAutomaton,
+    prompt: Sequence[int],
+    n: int,
+    seed: int,
+    max_tokens: int,
+) -> list[Result]:
+    """At least one and at most n results, in the order drawn.
+
+    Args:
+        prompt: ids, at least one.
+        max_tokens: most tokens of a text, end-of-text excluded.
+    Raises:
+        SamplingError: nothing could be drawn within the sampler's limits.
+    """
+    problem = sampler.bind(model, automaton, prompt=prompt, max_tokens=max_tokens)
+    sample = sampler.sample(problem, n, seed=seed)
+    if not sample.draws:
+        raise SamplingError(
+            f"{type(sampler).__name__} drew no text within its limits; raise them, or take another sampler."
+        )
+    return results_of(sample, grammar)
+
+
+def results_of(sample: Sample, grammar: Grammar) -> list[Result]:
+    """A sample's draws with its estimates.  The work of a sample is shared equally by its draws."""
+    counts, share = sample.counts, len(sample.draws)
+    known: Any = sample.log_z
+    estimates = Estimates(
+        target=sample.target,
+        exact=sample.exact,
+        log_z=None if known is None else known.value,
+        log_z_error=None if known is None else known.error,
+        distance=None if sample.certificate is None else sample.certificate.distance,
+        ess=sample.ess,
+        forwards=counts.forwards,
+        evaluations=counts.evaluations,
+        attempts=counts.attempts,
+    )
+    return [
+        Result(
+            draw.text,
+            list(draw.tokens),
+            grammar.parse(draw.text),
+            draw.logprob,
+            draw.log_weight,
+            Stats(
+                forwards=_part(counts.forwards, share, place),
+                tokens=len(draw.tokens),
+                evaluations=_part(counts.evaluations, share, place),
+            ),
+            estimates,
+        )
+        for place, draw in enumerate(sample.draws)
+    ]
+
+
+def _part(total: int, share: int, place: int) -> int:
+    """Part `place` of `total` in `share` whole parts that sum up to it."""
+    return total // share + (place < total % share)
