@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
     from tokenform.decoding.speculative import drafters
     from tokenform.frontends import grammars
+    from tokenform.frontends.gbnf import gbnf
+    from tokenform.frontends.lark import lark
     from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
     from tokenform.integrations.generation import Generator, generate
 
@@ -28,6 +30,8 @@ _TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
+    "gbnf": "tokenform.frontends.gbnf",
+    "lark": "tokenform.frontends.lark",
     "Estimates": "tokenform.decoding",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
@@ -64,9 +68,11 @@ __all__ = [
     "drafters",
     "errors",
     "from_type",
+    "gbnf",
     "generate",
     "grammars",
     "json_schema",
+    "lark",
     "parse_tool_calls",
     "regex",
 ]

@@ -231,7 +231,7 @@ def main() -> None:
     )
     for name, default in asdict(Options()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
-    parser.add_argument("--runs", type=Path, default=Path("runs/builtin"), help="checkpoints")
+    parser.add_argument("--runs", type=Path, default=Path(".train/builtin"), help="checkpoints")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the finished weights go")
     parser.add_argument("--draft-steps", type=int, default=4000)
     parser.add_argument("--only", choices=["model", "draft", "both"], default="both")

@@ -9,7 +9,9 @@ Rejected: checking keywords here too (one rule in two languages drifts apart).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal
 
 from tokenform import _core
@@ -17,6 +19,8 @@ from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.grammar import Grammar
 
 Schema = Mapping[str, Any] | bool | str
+
+_TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
 
 _CHOICES = {
     "order": ("declared", "any"),
@@ -51,7 +55,8 @@ def json_schema(
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
-        registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.
+        registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.  The official
+            meta-schemas are known without it.
     Raises:
         InvalidSchema, UnsupportedSchema, UnsatisfiableSchema, LimitExceeded, OptionError.
     """
@@ -69,9 +74,29 @@ def json_schema(
             allowed = ", ".join(repr(choice) for choice in _CHOICES[name])
             raise OptionError(f"{name}={value!r} is not known; choose one of {allowed}.")
     text = schema_text(schema)
-    known = [(uri, schema_text(other)) for uri, other in (registry or {}).items()]
+    given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
+    known = list((meta_schemas(text) | given).items())
     core = _core.json_schema(text, **chosen, registry=known)
     return Grammar(core, read=json.loads, source=text, schema=schema)
+
+
+def meta_schemas(text: str) -> dict[str, str]:
+    """The official meta-schemas that a schema's text refers to, and those that belong to them, by URI."""
+    named = {found.replace("\\/", "/") for found in _TO_META.findall(text)}
+    folders = {uri[: uri.index("/", uri.index("draft") + len("draft/")) + 1] for uri in named if _known(uri)}
+    return {uri: known for uri, known in _official().items() if uri.startswith(tuple(folders))}
+
+
+def _known(uri: str) -> bool:
+    return uri in _official()
+
+
+@cache
+def _official() -> dict[str, str]:
+    """Text of every meta-schema of JSON Schema, by URI without a fragment."""
+    from jsonschema_specifications import REGISTRY  # only schemas about schemas need it
+
+    return {str(uri).rstrip("#"): json.dumps(REGISTRY.contents(uri)) for uri in REGISTRY}
 
 
 def schema_text(schema: Schema) -> str:

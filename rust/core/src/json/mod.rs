@@ -114,7 +114,7 @@ pub struct JsonMachine {
     starts: FxHashMap<u32, ByteSet>,
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     opened: FxHashMap<(u32, bool), Option<u32>>,
-    white: FxHashMap<(Place, u32), LexId>,
+    white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
     keys_closed: u64,

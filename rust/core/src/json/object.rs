@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
+use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
 use crate::schema::live::Keys;
@@ -363,6 +364,16 @@ impl JsonMachine {
         if patterns.iter().any(|&p| p != Terms::ALL) {
             return None;
         }
+        // what a key leads to depends on the keys used before only where another key is closed, and the caller
+        // watches that: one position serves the frame whatever was used
+        let term = self.key_term(frame);
+        let open = term == Terms::ALL || matches!(self.terms().get(term), Term::Not(_));
+        let frame = if open {
+            let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: Box::new([]) };
+            self.objects.insert_full(plain).0 as u32
+        } else {
+            frame
+        };
         // a key that no text can spell: code point U+FFFF repeated, made longer until no schema names it
         let special = self.special_names(frame);
         let mut text = String::from("\u{FFFF}");
@@ -370,7 +381,12 @@ impl JsonMachine {
             text.push('\u{FFFF}');
         }
         let name = self.schema.name(&text);
-        self.pending(frame, name)
+        let pending = self.pending(frame, name)?;
+        if !open {
+            return Some(pending);
+        }
+        let plain = Pending { used: Box::new([]), ..self.pendings[pending as usize].clone() };
+        Some(self.pendings.insert_full(plain).0 as u32)
     }
 
     fn special_names(&mut self, frame: u32) -> std::sync::Arc<[Box<str>]> {

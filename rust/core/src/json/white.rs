@@ -3,7 +3,7 @@
 //! Runs are bounded, so that a model can't loop in them: any mixture of up to [`RUN`] characters, or a line
 //! break and an indentation of up to eight columns a level (what `json.dumps(indent=0..8)` writes).
 
-use super::{JsonMachine, Place};
+use super::{JsonMachine, Node, Place};
 use crate::lexical::{LexId, Spelling, TermId, Terms};
 use crate::mask::CtxId;
 use crate::schema::options::Whitespace;
@@ -17,17 +17,38 @@ impl JsonMachine {
     /// The lexical state at the beginning of the whitespace of a context.
     pub(super) fn white_at(&mut self, ctx: CtxId) -> LexId {
         let node = self.node(ctx);
-        let key = (node.place, node.depth);
+        let ways = if self.splits(node.place) { self.ways(node) } else { (true, true) };
+        let key = (node.place, node.depth, ways);
         if let Some(&known) = self.white.get(&key) {
             return known;
         }
-        let term = self.white_term(node.place, node.depth);
+        let term = self.white_term(node.place, node.depth, ways);
         let lex = self.lexicon().at(Spelling::Raw, term);
         self.white.insert(key, lex);
         lex
     }
 
-    fn white_term(&mut self, place: Place, depth: u32) -> TermId {
+    /// Whether the frame can go on, and whether it can close.
+    fn ways(&mut self, node: Node) -> (bool, bool) {
+        match node.place {
+            Place::ObjectStart | Place::ObjectAfter => {
+                (self.key_term(node.frame) != Terms::EMPTY, !self.object_goals(node.frame).is_empty())
+            }
+            _ => (self.item(node).is_some(), !self.array_goals(node.frame).is_empty()),
+        }
+    }
+
+    /// Places where what was read of the whitespace tells "go on" from "close".
+    fn splits(&self, place: Place) -> bool {
+        self.schema.options.whitespace == Whitespace::Indent
+            && matches!(
+                place,
+                Place::ObjectStart | Place::ArrayStart | Place::ObjectAfter | Place::ArrayAfter
+            )
+    }
+
+    fn white_term(&mut self, place: Place, depth: u32, (go, close): (bool, bool)) -> TermId {
+        let only = |possible: bool, term: TermId| if possible { term } else { Terms::EMPTY };
         let style = self.schema.options.whitespace;
         match (style, place) {
             (Whitespace::Any, _) => self.any_white(depth),
@@ -36,11 +57,11 @@ impl JsonMachine {
             (Whitespace::Indent, Place::Item | Place::ObjectNext) => self.line(depth),
             (Whitespace::Indent, Place::ObjectStart | Place::ArrayStart) => {
                 let line = self.line(depth);
-                self.terms().tuple(&[line, Terms::EPS])
+                self.terms().tuple(&[only(go, line), only(close, Terms::EPS)])
             }
             (Whitespace::Indent, Place::ObjectAfter | Place::ArrayAfter) => {
                 let line = self.line(depth - 1);
-                self.terms().tuple(&[Terms::EPS, line])
+                self.terms().tuple(&[only(go, Terms::EPS), only(close, line)])
             }
             _ => Terms::EPS,
         }
@@ -69,11 +90,7 @@ impl JsonMachine {
 
     /// Which of "go on" and "close" the whitespace that was read allows.
     pub(super) fn white_choice(&self, place: Place, held: &[u32]) -> (bool, bool) {
-        let split = self.schema.options.whitespace == Whitespace::Indent
-            && matches!(
-                place,
-                Place::ObjectStart | Place::ArrayStart | Place::ObjectAfter | Place::ArrayAfter
-            );
+        let split = self.splits(place);
         if split {
             (held.contains(&0), held.contains(&1))
         } else {

@@ -103,16 +103,12 @@ enum Lex {
     },
 }
 
-/// Tables of ASCII steps that are kept.
-const TABLES: usize = 4096;
-
 /// Terms and the lexical states over them.
 pub struct Lexicon {
     pub terms: Terms,
     states: IndexSet<Lex, FxBuildHasher>,
     rows: Vec<Option<Row>>,
     steps: FxHashMap<(LexId, u8), LexId>,
-    tables: FxHashMap<LexId, Arc<[Step; 256]>>,
     digits: Vec<Option<Box<[LexId; 64]>>>,
     outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
 }
@@ -136,7 +132,6 @@ impl Lexicon {
             states: IndexSet::default(),
             rows: Vec::new(),
             steps: FxHashMap::default(),
-            tables: FxHashMap::default(),
             digits: Vec::new(),
             outcomes: IndexSet::default(),
         };
@@ -270,24 +265,6 @@ impl Lexicon {
             from = end.saturating_add(1);
         }
         out
-    }
-
-    /// Where each byte leads, for nodes with many children; `None` in the middle of a code point.
-    pub fn table(&mut self, lex: LexId) -> Option<Arc<[Step; 256]>> {
-        self.term(lex)?;
-        if let Some(table) = self.tables.get(&lex) {
-            return Some(table.clone());
-        }
-        let mut table = [Step::Dead; 256];
-        for (byte, slot) in (0u8..=255).zip(table.iter_mut()) {
-            *slot = self.step(lex, byte);
-        }
-        let table = Arc::new(table);
-        if self.tables.len() > TABLES {
-            self.tables.clear();
-        }
-        self.tables.insert(lex, table.clone());
-        Some(table)
     }
 
     /// One byte.

@@ -78,8 +78,7 @@ const FEW_MISSING: usize = 24;
 impl LexMask {
     /// Walks the whole subtree: the slow part, done once for a (node, state).
     pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, node: NodeId, lex: LexId) -> Self {
-        let mut walk =
-            Walk { lexicon, vocab, ids: Vec::new(), exits: Vec::new(), path: Vec::new(), length: 0 };
+        let mut walk = Walk::new(lexicon, vocab);
         walk.visit(node, lex);
         let Walk { ids, exits, .. } = walk;
         Self::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab)))
@@ -430,6 +429,15 @@ impl<'a> Difference<'a> {
     }
 }
 
+/// A state of a walk, taken apart for nodes that are visited often.
+struct Known {
+    lex: LexId,
+    string: bool,
+    /// At the border of a code point.
+    whole: bool,
+    table: Box<[Step; 256]>,
+}
+
 struct Walk<'a> {
     lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
@@ -437,22 +445,64 @@ struct Walk<'a> {
     exits: Vec<Exit>,
     path: Vec<u8>,
     length: u32,
+    known: Vec<Known>,
+    /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
+    places: rustc_hash::FxHashMap<LexId, usize>,
+    last: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
+        Walk {
+            lexicon,
+            vocab,
+            ids: Vec::new(),
+            exits: Vec::new(),
+            path: Vec::new(),
+            length: 0,
+            known: Vec::new(),
+            places: Default::default(),
+            last: usize::MAX,
+        }
+    }
+
+    fn place(&mut self, lex: LexId, children: usize) -> Option<usize> {
+        if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
+            return Some(self.last);
+        }
+        if let Some(&at) = self.places.get(&lex) {
+            self.last = at;
+            return Some(at);
+        }
+        if children < 16 || self.known.len() > 256 {
+            return None;
+        }
+        let mut table = Box::new([Step::Dead; 256]);
+        for (byte, slot) in (0u8..=255).zip(table.iter_mut()) {
+            *slot = self.lexicon.step(lex, byte);
+        }
+        let (string, whole) = (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some());
+        self.known.push(Known { lex, string, whole, table });
+        self.last = self.known.len() - 1;
+        self.places.insert(lex, self.last);
+        Some(self.last)
+    }
+
     fn visit(&mut self, node: NodeId, lex: LexId) {
         let trie = self.vocab.trie();
         let (bytes, nodes) = trie.children(node);
         if bytes.is_empty() {
             return;
         }
-        let string = self.lexicon.is_string(lex);
-        let whole = self.lexicon.term(lex).is_some();
-        let table = if bytes.len() > 16 { self.lexicon.table(lex) } else { None };
+        let place = self.place(lex, bytes.len());
+        let (string, whole) = match place {
+            Some(at) => (self.known[at].string, self.known[at].whole),
+            None => (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some()),
+        };
         let mut leaves = false;
         for (&byte, &child) in bytes.iter().zip(nodes) {
-            let step = match &table {
-                Some(table) => table[byte as usize],
+            let step = match place {
+                Some(at) => self.known[at].table[byte as usize],
                 None => self.lexicon.step(lex, byte),
             };
             match step {
@@ -463,11 +513,10 @@ impl Walk<'_> {
                 }
                 Step::Stay(next) => {
                     self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
-                    let begins = whole as u32;
                     self.path.push(byte);
-                    self.length += begins;
+                    self.length += whole as u32;
                     self.visit(child, next);
-                    self.length -= begins;
+                    self.length -= whole as u32;
                     self.path.pop();
                 }
             }

@@ -115,15 +115,19 @@ class _Writer:
         return Path(self.tokens, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 
-def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int]:
-    """n independent paths by local masking, and how many were tried; dead ends are tried again."""
+def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int, set[int]]:
+    """n paths by local masking, how many were tried, and which ones needed a second try.
+
+    For an estimate of Z those count as 0: averaging over all tries would stop at successes and come out too high.
+    """
     out: dict[int, Path] = {}
-    tried = 0
+    tried, repeated = 0, set[int]()
     for attempt in range(ATTEMPTS):
         missing = [i for i in range(n) if i not in out]
         if not missing:
             break
         tried += len(missing)
+        repeated |= set(missing) if attempt else set()
         paths = masked_paths(problem, [(None, 0)] * len(missing), seed, [(i, attempt) for i in missing])
         out.update((i, path) for i, path in zip(missing, paths, strict=True) if path is not None)
     if len(out) < n:
@@ -131,7 +135,7 @@ def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int]:
             f"local masking ran into a dead end {ATTEMPTS} times; "
             "use a larger max_tokens or less truncation (top_p, top_k)"
         )
-    return [out[i] for i in range(n)], tried
+    return [out[i] for i in range(n)], tried, repeated
 
 
 class Masked(AlignedSampler):
@@ -140,14 +144,14 @@ class Masked(AlignedSampler):
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws by local masking; log_weight is log Π Z_u (times Φ)."""
         before = problem.counts()
-        paths, tried = first_paths(problem, n, fresh_seed() if seed is None else seed)
+        paths, tried, repeated = first_paths(problem, n, fresh_seed() if seed is None else seed)
         scores = problem.log_potential([path.tokens for path in paths])
         weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
         draws = [
             problem.draw(path.tokens, path.log_measure, weight)
             for path, weight in zip(paths, weights, strict=True)
         ]
-        estimates = np.array(weights + [-math.inf] * (tried - n))
+        estimates = np.array([-math.inf if i in repeated else weight for i, weight in enumerate(weights)])
         sample = Sample(draws, problem.target, log_z=LogZ.mean(estimates), counts=problem.counts() - before)
         sample.counts.attempts = tried
         sample.counts.tokens = sum(len(draw.tokens) + 1 for draw in draws)

@@ -269,7 +269,8 @@ def _run_number(draw: int, attempt: int) -> int:
 
 
 def _estimates(runs: list[Population]) -> Float:
-    return np.array([population.log_z for population in runs])
+    """log Ẑ of first attempts: repeats are only made for runs that died, and would push the mean up."""
+    return np.array([population.log_z for population in runs if population.run < 1 << 32])
 
 
 def _tally(sample: Sample, runs: list[Population]) -> Sample:
