@@ -21,6 +21,7 @@ from tokenform.frontends.grammar import Grammar
 Schema = Mapping[str, Any] | bool | str
 
 _TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
+_DYNAMIC = re.compile(r'"\$(dynamicRef": "#meta|recursiveRef": "#)"')
 
 _CHOICES = {
     "order": ("declared", "any"),
@@ -75,20 +76,31 @@ def json_schema(
             raise OptionError(f"{name}={value!r} is not known; choose one of {allowed}.")
     text = schema_text(schema)
     given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
-    known = list((meta_schemas(text) | given).items())
+    known = list((meta_schemas(text, *given.values()) | given).items())
     core = _core.json_schema(text, **chosen, registry=known)
     return Grammar(core, read=json.loads, source=text, schema=schema)
 
 
-def meta_schemas(text: str) -> dict[str, str]:
-    """The official meta-schemas that a schema's text refers to, and those that belong to them, by URI."""
-    named = {found.replace("\\/", "/") for found in _TO_META.findall(text)}
-    folders = {uri[: uri.index("/", uri.index("draft") + len("draft/")) + 1] for uri in named if _known(uri)}
-    return {uri: known for uri, known in _official().items() if uri.startswith(tuple(folders))}
+def meta_schemas(*texts: str) -> dict[str, str]:
+    """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI.
+
+    The later ones refer to themselves dynamically, so that others may extend them.  Where they are entered
+    by their main document and nothing extends them, that is a plain reference to it, and is written so.
+    """
+    named = {found.replace("\\/", "/") for text in texts for found in _TO_META.findall(text)}
+    main = {_folder(uri) for uri in named if uri in _official()}
+    extended = any(anchor in text for text in texts for anchor in ("$dynamicAnchor", "$recursiveAnchor"))
+    plain = not extended and all(uri == f"{_folder(uri)}schema" for uri in named)
+    known: dict[str, str] = {}
+    for uri, text in _official().items() if main else ():
+        if (folder := _folder(uri)) in main:
+            known[uri] = _DYNAMIC.sub(f'"$ref": "{folder}schema"', text) if plain else text
+    return known
 
 
-def _known(uri: str) -> bool:
-    return uri in _official()
+def _folder(uri: str) -> str:
+    """The beginning that the documents of one version share."""
+    return re.sub(r"(draft(/[0-9-]+|-[0-9]+)/).*", r"\1", uri)
 
 
 @cache

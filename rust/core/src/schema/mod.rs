@@ -47,6 +47,9 @@ pub struct Schema {
     pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
     pub(crate) lists: IndexSet<Box<[SubId]>, FxBuildHasher>,
     pub(crate) seen: IndexSet<Box<[JId]>, FxBuildHasher>,
+    /// Dynamic scopes: where each dynamic anchor leads, sorted by name; the first is empty.
+    pub(crate) scopes: IndexSet<resolve::Scope, FxBuildHasher>,
+    pub(crate) scope: u32,
     /// Values by their canonical text, so that equal values are equal numbers.
     pub(crate) constants: FxHashMap<Box<str>, JId>,
     pub(crate) compiled: FxHashMap<SubId, ValId>,
@@ -87,6 +90,8 @@ impl Schema {
             shapes: IndexSet::default(),
             lists: IndexSet::default(),
             seen: IndexSet::default(),
+            scopes: IndexSet::default(),
+            scope: 0,
             constants: FxHashMap::default(),
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
@@ -117,6 +122,7 @@ impl Schema {
         self.arrs.insert(Arr::False);
         self.lists.insert(Box::new([]));
         self.seen.insert(Box::new([]));
+        self.scopes.insert(Box::new([]));
         let all = self.value_of(Value {
             consts: value::CONSTS,
             num: true,
@@ -133,7 +139,7 @@ impl Schema {
     /// The formula of the whole schema.
     pub fn root(&mut self) -> Result<ValId> {
         let root = self.resolver.root();
-        let sub = self.sub(Sub::Node(root));
+        let sub = self.node_sub(root);
         let value = self.compile(sub)?;
         if !self.is_live(value) {
             let place = self.blame(root);

@@ -36,6 +36,9 @@ impl Draft {
     }
 }
 
+/// Where each dynamic anchor leads on one path through the schema.
+pub type Scope = Box<[(Box<str>, JId)]>;
+
 /// Where references lead.
 pub struct Resolver {
     root: JId,
@@ -198,7 +201,7 @@ impl Schema {
             self.resolver.anchors.get(&(resource, fragment.clone())).copied()
         };
         if keyword == "$dynamicRef" || keyword == "$recursiveRef" {
-            target = self.dynamic_target(keyword, &fragment, target, &place)?;
+            target = self.dynamic_target(keyword, &fragment, target);
         }
         let _ = draft;
         match target {
@@ -208,36 +211,46 @@ impl Schema {
         }
     }
 
-    /// A dynamic reference where it has one possible target; several are not static, and refused.
-    fn dynamic_target(
-        &self,
-        keyword: &str,
-        fragment: &str,
-        target: Option<JId>,
-        place: &str,
-    ) -> Result<Option<JId>> {
+    /// A dynamic reference leads to the outermost resource on the path that has its anchor.
+    fn dynamic_target(&self, keyword: &str, fragment: &str, target: Option<JId>) -> Option<JId> {
         let name = if keyword == "$recursiveRef" { "" } else { fragment };
         let candidates = self.resolver.dynamic.get(name).map_or(&[][..], |v| &v[..]);
-        let starts_dynamic = target.is_some_and(|t| candidates.contains(&t));
-        if !starts_dynamic {
-            return Ok(target);
+        if !target.is_some_and(|t| candidates.contains(&t)) {
+            return target;
         }
-        if candidates.len() == 1 {
-            return Ok(Some(candidates[0]));
+        let scope = &self.scopes[self.scope as usize];
+        match scope.binary_search_by(|entry| (*entry.0).cmp(name)) {
+            Ok(at) => Some(scope[at].1),
+            Err(_) => target,
         }
-        // the outermost resource always is the root: if it has the anchor, it wins whatever the path
-        let root = self.resolver.root();
-        let of_root: Vec<JId> =
-            candidates.iter().copied().filter(|&c| self.resolver.base(&self.doc, c).0 == root).collect();
-        match of_root[..] {
-            [only] => Ok(Some(only)),
-            _ => Err(Error::new(
-                Kind::UnsupportedSchema,
-                format!("{keyword:?} depends on the path by which it is reached; use \"$ref\""),
-            )
-            .at(place)
-            .keyword(keyword)),
+    }
+
+    /// All places to which a dynamic reference may lead, whatever the path.
+    pub(crate) fn dynamic_targets(&self, keyword: &str, value: JId) -> Vec<JId> {
+        let name = match keyword {
+            "$recursiveRef" => "",
+            "$dynamicRef" => self.doc.str(value).and_then(|v| v.rsplit_once('#')).map_or("", |v| v.1),
+            _ => return Vec::new(),
+        };
+        self.resolver.dynamic.get(name).cloned().unwrap_or_default()
+    }
+
+    /// The scope after a schema is entered: anchors of its resource count unless an outer resource has them.
+    pub(crate) fn enter(&mut self, scope: u32, node: JId) -> u32 {
+        if self.resolver.dynamic.values().all(|places| places.len() < 2) {
+            return 0;
         }
+        let resource = self.resolver.base(&self.doc, node).0;
+        let mut entries = self.scopes[scope as usize].to_vec();
+        for (name, places) in &self.resolver.dynamic {
+            let own = places.iter().find(|&&p| self.resolver.base(&self.doc, p).0 == resource);
+            if let (Some(&own), Err(at)) =
+                (own, entries.binary_search_by(|entry| (*entry.0).cmp(name.as_str())))
+            {
+                entries.insert(at, (name.as_str().into(), own));
+            }
+        }
+        self.scopes.insert_full(entries.into()).0 as u32
     }
 }
 

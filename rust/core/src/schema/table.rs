@@ -139,6 +139,7 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
                 if let Some(target) = schema.reference(node, &keyword, value)? {
                     next.push(target);
                 }
+                next.extend(schema.dynamic_targets(&keyword, value));
             }
             next.retain(|n| seen.insert(*n));
             stack.extend(next);

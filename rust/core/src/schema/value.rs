@@ -43,7 +43,8 @@ impl SubId {
 pub enum Sub {
     True,
     False,
-    Node(JId),
+    /// A schema, under the dynamic scope by which it is reached (0 where no reference depends on that).
+    Node(JId, u32),
     /// Equal to this JSON value.
     Const(JId),
     Not(SubId),
@@ -172,7 +173,7 @@ impl Schema {
             Json::Bool(true) => SubId::TRUE,
             Json::Bool(false) => SubId::FALSE,
             Json::Object(entries) if entries.is_empty() => SubId::TRUE,
-            _ => self.sub(Sub::Node(node)),
+            _ => self.sub(Sub::Node(node, self.scope)),
         }
     }
 
@@ -228,7 +229,7 @@ impl Schema {
         }
         if self.compiling.contains(&s) {
             let place = match self.subs[s.0 as usize] {
-                Sub::Node(node) => self.doc.pointer(node),
+                Sub::Node(node, _) => self.doc.pointer(node),
                 _ => String::new(),
             };
             return Err(Error::new(
@@ -250,8 +251,12 @@ impl Schema {
         match self.subs[s.0 as usize].clone() {
             Sub::True => Ok(ValId::TRUE),
             Sub::False => Ok(ValId::FALSE),
-            Sub::Node(node) => {
-                let value = super::keywords::compile(self, node)?;
+            Sub::Node(node, scope) => {
+                let inner = self.enter(scope, node);
+                let outer = std::mem::replace(&mut self.scope, inner);
+                let value = super::keywords::compile(self, node);
+                self.scope = outer;
+                let value = value?;
                 self.origin.entry(value).or_insert(node);
                 Ok(value)
             }
