@@ -1,4 +1,4 @@
-"""The command `tokenform`: generate, check, explain, demo.
+"""The command `tokenform`: generate, check, explain, demo, evaluate.
 
 Purpose: the library's main jobs from a shell.
 Invariant: exit code 0: done, or accepted; 1: refused (the document, or a constraint that can't be met);
@@ -20,8 +20,12 @@ import typer
 from tokenform import errors
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
+from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends.lark import lark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
+evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
+app.add_typer(evaluations, name="evaluate")
 
 _REFUSALS = (
     errors.UnsupportedSchema,
@@ -42,6 +46,9 @@ RegexOption = Annotated[
 ChoicesOption = Annotated[
     list[str] | None, typer.Option("--choices", "-c", help="One of the texts; repeat it.")
 ]
+GrammarOption = Annotated[
+    str | None, typer.Option("--grammar", "-g", help="A grammar in Lark's language, or in GBNF (.gbnf).")
+]
 ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", help="A Hugging Face model by path or name; default: built in."),
@@ -59,6 +66,7 @@ def generate(
     schema: SchemaOption = None,
     pattern: RegexOption = None,
     choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
     model: ModelOption = None,
     n: Annotated[int, typer.Option("-n", help="How many texts.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
@@ -71,7 +79,7 @@ def generate(
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts."""
     with reported():
-        grammar = constraint(schema, pattern, choices, order=order, whitespace=whitespace)
+        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
         from tokenform.integrations.generation import generate as write
 
         options: dict[str, Any] = {
@@ -92,6 +100,7 @@ def check(
     schema: SchemaOption = None,
     pattern: RegexOption = None,
     choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
     as_json: JsonOption = False,
@@ -100,7 +109,14 @@ def check(
     with reported():
         spelling = "any" if whitespace == "any" else "canonical"
         grammar = constraint(
-            schema, pattern, choices, order=order, whitespace=whitespace, numbers=spelling, strings=spelling
+            schema,
+            pattern,
+            choices,
+            grammar_file,
+            order=order,
+            whitespace=whitespace,
+            numbers=spelling,
+            strings=spelling,
         )
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
@@ -129,6 +145,7 @@ def explain(
     schema: SchemaOption = None,
     pattern: RegexOption = None,
     choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
     ] = None,
@@ -138,7 +155,7 @@ def explain(
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():
-        grammar = constraint(schema, pattern, choices, order=order, whitespace=whitespace)
+        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
     stopped = len(steps) <= len(tokens)
@@ -187,6 +204,69 @@ def demo(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
+def _job(name: str, summary: str) -> None:
+    """A subcommand whose arguments are those of `bench.evaluate`."""
+
+    @evaluations.command(
+        name,
+        help=summary,
+        add_help_option=False,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def job(context: typer.Context) -> None:
+        from tokenform.bench.evaluate.__main__ import main as evaluate
+
+        raise typer.Exit(evaluate([name, *context.args]))
+
+
+_job("jsonschemabench", "A model writes documents for many schemas under several engines; they are judged.")
+_job("masks", "Given documents are walked through each engine's masks, without a model.")
+_job("report", "Write the report of a run again.")
+
+
+@evaluations.command()
+def fidelity(
+    prompt: Annotated[str, typer.Argument(help="The prompt.")] = "",
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
+    model: ModelOption = None,
+    draws: Annotated[int, typer.Option(min=1, help="Texts that each sampler draws.")] = 100,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text.")] = 64,
+    temperature: Annotated[float, typer.Option(min=0.01, help="Of the target.")] = 1.0,
+    seed: Annotated[int, typer.Option()] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="File for a plot of distance against cost (needs matplotlib).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
+    with reported():
+        grammar = constraint(
+            schema, pattern, choices, grammar_file, order="declared", whitespace="spaced"
+        )
+        from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
+        from tokenform.integrations.generation import Generator
+
+        writer = Generator(None if model == "builtin" else model)
+        network, ids = writer.language_model(), writer.prompt_ids(prompt, grammar)
+        automaton = grammar.compile(writer.vocabulary)
+        found = evaluate_fidelity(
+            network,
+            automaton,
+            default_samplers(temperature=temperature),
+            prompt=ids,
+            max_tokens=max_tokens,
+            draws=draws,
+            seed=seed,
+            report=lambda name: typer.echo(f"{name} ...", err=True),
+        )
+        if plot is not None:
+            found.plot(plot)
+    typer.echo(json.dumps(found.as_dict()) if as_json else found.table())
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Errors of the library as one sentence on standard error and an exit code."""
@@ -198,27 +278,34 @@ def reported() -> Iterator[None]:
         raise typer.Exit(1 if isinstance(error, _REFUSALS) else 2) from None
 
 
-def constraint(schema: str | None, pattern: str | None, choices: list[str] | None, **options: Any) -> Grammar:
+def constraint(
+    schema: str | None, pattern: str | None, choices: list[str] | None, grammar: str | None, **options: Any
+) -> Grammar:
     """The grammar of the one constraint that the command line gives."""
-    given = [
-        name for name, value in (("--schema", schema), ("--regex", pattern), ("--choices", choices)) if value
-    ]
-    if schema is None and pattern is None and not choices:
-        raise errors.OptionError("no constraint is given; pass --schema, --regex or --choices.")
+    named = {"--schema": schema, "--regex": pattern, "--choices": choices or None, "--grammar": grammar}
+    given = [name for name, value in named.items() if value is not None]
+    if not given:
+        raise errors.OptionError("no constraint is given; pass --schema, --regex, --choices or --grammar.")
     if len(given) > 1:
         raise errors.OptionError(f"{' and '.join(given)} are given; pass one constraint.")
     if pattern is not None:
         return regex(pattern)
     if choices:
         return choice(choices)
+    if grammar is not None:
+        return (gbnf if grammar.endswith(".gbnf") else lark)(read_text(grammar, errors.InvalidGrammar))
     assert schema is not None
     if ":" in schema and not Path(schema).exists():
         return from_type(named_type(schema), **options)
+    return json_schema(read_text(schema, errors.InvalidSchema), **options)
+
+
+def read_text(path: str, error: type[errors.TokenformError]) -> str:
+    """The text of a file."""
     try:
-        text = read_file(schema).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise errors.InvalidSchema(f"{schema} is not UTF-8 (byte {error.start}).") from None
-    return json_schema(text, **options)
+        return read_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError as broken:
+        raise error(f"{path} is not UTF-8 (byte {broken.start}).") from None
 
 
 def named_type(name: str) -> Any:

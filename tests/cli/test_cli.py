@@ -128,3 +128,37 @@ def test_bad_schemas(run, tmp_path):
 def test_usage_errors_are_two(run):
     assert run("check", "--no-such-option").exit_code == 2
     assert run("no-such-command").exit_code == 2
+
+
+def test_grammars_in_files(run, tmp_path):
+    (tmp_path / "sum.lark").write_text('start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]+/\n')
+    (tmp_path / "sum.gbnf").write_text('root ::= [0-9]+ ("+" [0-9]+)*\n')
+    for name in ("sum.lark", "sum.gbnf"):
+        assert run("check", "-g", name, stdin="1+22").exit_code == 0
+        assert run("check", "-g", name, stdin="1+").exit_code == 1
+    (tmp_path / "broken.lark").write_text("start: (\n")
+    result = run("check", "-g", "broken.lark", stdin="")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("tokenform: Line 1, column 9: ")  # then the line, and a mark under it
+
+
+def test_fidelity_compares_samplers_on_one_target(run):
+    result = run("evaluate", "fidelity", "Is water wet?", "-c", "yes", "-c", "no", "--draws", "20", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["texts"] >= 2 and found["draws"] == 20
+    distance = {row["sampler"]: row["distance"] for row in found["rows"]}
+    assert distance["CARS"] <= 1e-9 and {"local masking", "ASAp", "AWRS"} <= set(distance)
+
+
+def test_masks_are_evaluated_from_the_command(run, tmp_path):
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "one.json").write_text(json.dumps(SCHEMA))
+    result = run(
+        "evaluate", "masks", "--out", "run", "--engines", "tokenform", "--data", "schemas", "--workers", "1",
+        "--quiet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "run" / "results.sqlite").is_file()
+    assert list((tmp_path / "run").glob("*.html"))
+    assert run("evaluate", "report", "--out", "missing").exit_code == 2

@@ -168,6 +168,14 @@ class Generator:
         (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens)
         return self._stream(row, grammars[0], self._decoder(chosen, 1))
 
+    def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
+        """The ids that the model reads for a prompt, its prompt format included."""
+        return self._prompts.read(prompt, to_grammar(grammar))
+
+    def language_model(self) -> CausalLM:
+        """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
+        return CausalLM(self.model, eos=self.vocabulary.eos)
+
     def _stream(self, row: Row, grammar: Grammar, decoder: AnyDecoder) -> Yields[str, None, Result]:
         pieces = TextPieces()
         for _, token in decoder.run([row], 1):
@@ -196,7 +204,7 @@ class Generator:
         max_tokens: int,
         progress: bool | None,
     ) -> list[list[Result]]:
-        model = CausalLM(self.model, eos=self.vocabulary.eos)
+        model = self.language_model()
         every: list[list[Result]] = []
         with Progress(len(prompts), progress) as bar:
             for prompt, grammar in zip(prompts, grammars, strict=True):

@@ -21,7 +21,6 @@ from tokenform.frontends.grammar import Grammar
 Schema = Mapping[str, Any] | bool | str
 
 _TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
-_DYNAMIC = re.compile(r'"\$(dynamicRef": "#meta|recursiveRef": "#)"')
 
 _CHOICES = {
     "order": ("declared", "any"),
@@ -82,20 +81,12 @@ def json_schema(
 
 
 def meta_schemas(*texts: str) -> dict[str, str]:
-    """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI.
-
-    The later ones refer to themselves dynamically, so that others may extend them.  Where they are entered
-    by their main document and nothing extends them, that is a plain reference to it, and is written so.
-    """
+    """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI."""
     named = {found.replace("\\/", "/") for text in texts for found in _TO_META.findall(text)}
+    if not named:
+        return {}
     main = {_folder(uri) for uri in named if uri in _official()}
-    extended = any(anchor in text for text in texts for anchor in ("$dynamicAnchor", "$recursiveAnchor"))
-    plain = not extended and all(uri == f"{_folder(uri)}schema" for uri in named)
-    known: dict[str, str] = {}
-    for uri, text in _official().items() if main else ():
-        if (folder := _folder(uri)) in main:
-            known[uri] = _DYNAMIC.sub(f'"$ref": "{folder}schema"', text) if plain else text
-    return known
+    return {uri: text for uri, text in _official().items() if _folder(uri) in main}
 
 
 def _folder(uri: str) -> str:

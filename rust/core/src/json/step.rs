@@ -157,6 +157,10 @@ impl Structure for JsonMachine {
         &mut self.schema.lexicon
     }
 
+    fn begin(&mut self) {
+        self.schema.begin();
+    }
+
     fn start(&mut self) -> Option<Pos> {
         let up = self.ctx(Place::ReturnRoot, CtxId(0), 0, 0, 0);
         let root = self.root;

@@ -58,6 +58,7 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
+    failed: Option<Error>,
 }
 
 impl<S: Structure> Core<S> {
@@ -72,6 +73,7 @@ impl<S: Structure> Core<S> {
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
             left: FxHashMap::default(),
+            failed: None,
         }
     }
 
@@ -95,16 +97,26 @@ impl<S: Structure> Core<S> {
         self.texts[stand.text as usize].to_vec()
     }
 
+    /// The value, unless a limit was reached on the way. From then on the automaton only repeats the error:
+    /// what it remembers may rest on work that was cut short.
     fn check<T>(&mut self, value: T) -> Result<T> {
-        if let Some(error) = self.structure.take_error() {
-            return Err(error);
+        if self.failed.is_none() {
+            self.failed = self.structure.take_error();
         }
-        if self.structure.lexicon().terms.overflow {
-            return Err(Error::limit(
+        if self.failed.is_none() && self.structure.lexicon().terms.overflow {
+            self.failed = Some(Error::limit(
                 "the constraint's patterns need more states than the limit; simplify or bound them",
             ));
         }
-        Ok(value)
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => Ok(value),
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.structure.begin();
+        self.check(())
     }
 
     fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
@@ -374,6 +386,7 @@ impl<S: Structure> Core<S> {
 
 impl<S: Structure> Engine for Core<S> {
     fn start(&mut self) -> Result<StateId> {
+        self.begin()?;
         let start = self.structure.start();
         match self.check(start)? {
             Some(pos) => self.intern(pos, &[]),
@@ -382,6 +395,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn mask(&mut self, s: StateId) -> Result<Mask> {
+        self.begin()?;
         let stand = self.stand(s);
         let mut text = self.text(stand);
         let mut ids = Vec::new();
@@ -397,6 +411,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
+        self.begin()?;
         let (read, pos, text) = self.run(s, bytes);
         self.check(())?;
         if read < bytes.len() {
@@ -406,6 +421,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn accepting(&mut self, s: StateId) -> Result<bool> {
+        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let accepts = self.structure.accepting(stand.pos, &text);
@@ -413,6 +429,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn completion(&mut self, s: StateId) -> Option<Vec<u8>> {
+        self.begin().ok()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         self.structure.completion(stand.pos, &text)
@@ -453,6 +470,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
+        self.begin()?;
         let (read, pos, text) = self.run(s, bytes);
         self.check(())?;
         Ok((read, self.intern(pos, &text)?))

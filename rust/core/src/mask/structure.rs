@@ -22,6 +22,9 @@ pub struct Pos {
 pub trait Structure: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
+    /// A call of the engine begins: the time that it may take is counted from here.
+    fn begin(&mut self) {}
+
     /// The position before the first byte; `None` when nothing is accepted.
     fn start(&mut self) -> Option<Pos>;
 

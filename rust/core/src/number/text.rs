@@ -27,6 +27,8 @@ pub struct NumberTerms {
     texts: IndexSet<Box<str>, FxBuildHasher>,
     /// Every spelling that JSON knows, or the canonical one.
     pub any_spelling: bool,
+    /// Draft 4: an integer is a number without fraction and exponent, whatever the spelling of others.
+    pub plain_integers: bool,
     syntax: FxHashMap<bool, TermId>,
 }
 
@@ -89,6 +91,9 @@ impl Terms {
             return Self::EMPTY;
         }
         let integral = only_integers(&set);
+        if self.is_plain(&set) && set.pieces.iter().any(is_all_integers) {
+            return self.integer_digits();
+        }
         if set.is_all() || (integral && set.pieces.iter().any(is_all_integers)) {
             return self.number_syntax(integral);
         }
@@ -202,10 +207,13 @@ impl Terms {
     pub(crate) fn number_runs(&mut self, set: NumSetId, text: u32) -> Vec<Run> {
         let text = self.numbers.texts[text as usize].to_string();
         let values = self.numbers.sets.get(set).clone();
-        let integral = only_integers(&values) && !self.numbers.any_spelling;
-        let mut syntax = match self.numbers.any_spelling {
-            true => self.any_syntax_once(),
-            false => self.number_syntax(integral),
+        let plain = self.is_plain(&values);
+        let any = self.numbers.any_spelling && !plain;
+        let integral = only_integers(&values) && !any;
+        let mut syntax = match (plain, any) {
+            (true, _) => self.integer_digits(),
+            (_, true) => self.any_syntax_once(),
+            _ => self.number_syntax(integral),
         };
         for c in text.chars() {
             syntax = self.derive(syntax, c as u32);
@@ -219,10 +227,10 @@ impl Terms {
             }
             let longer = format!("{text}{c}");
             let part = Partial::of(&longer);
-            if !feasible(&values, &part, integral, self.numbers.any_spelling) {
+            if !feasible(&values, &part, integral, any) {
                 continue;
             }
-            let to = if includes_all(&values, &part, integral, self.numbers.any_spelling) {
+            let to = if includes_all(&values, &part, integral, any) {
                 rest
             } else {
                 let (id, _) = self.numbers.texts.insert_full(longer.into());
@@ -237,6 +245,11 @@ impl Terms {
         }
         runs.push(Run { end: MAX_CP, to: Self::EMPTY });
         runs
+    }
+
+    /// Integers of draft 4; single values (`enum`) keep every spelling.
+    fn is_plain(&self, set: &NumSet) -> bool {
+        self.numbers.plain_integers && only_integers(set) && set.pieces.iter().any(|p| p.as_point().is_none())
     }
 
     fn any_syntax_once(&mut self) -> TermId {

@@ -14,6 +14,8 @@ pub mod resolve;
 pub mod table;
 pub mod value;
 
+use std::time::Instant;
+
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -26,6 +28,9 @@ pub use value::{Sub, SubId, ValId, Value};
 use crate::error::{Error, Result};
 use crate::lexical::{Lexicon, TermId};
 use resolve::Resolver;
+
+/// Time for one step of an automaton.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +67,9 @@ pub struct Schema {
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) lowest: usize,
     pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
+    /// When the call that is under way is given up, and how often that was asked.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) asked: u32,
     /// Work left for one question of satisfiability.
     pub(crate) budget: u32,
     pub(crate) unproven: u32,
@@ -76,6 +84,7 @@ impl Schema {
         let resolver = Resolver::new(&mut doc, root, &options)?;
         let mut lexicon = Lexicon::default();
         lexicon.terms.numbers.any_spelling = options.numbers_any;
+        lexicon.terms.numbers.plain_integers = resolver.draft(&doc, root) == resolve::Draft::D4;
         let mut this = Schema {
             doc,
             options,
@@ -103,6 +112,8 @@ impl Schema {
             asking: FxHashMap::default(),
             lowest: usize::MAX,
             texts: FxHashMap::default(),
+            deadline: None,
+            asked: 0,
             budget: 0,
             unproven: 0,
             error: None,
@@ -110,6 +121,33 @@ impl Schema {
         this.reserve();
         table::check(&mut this, root)?;
         Ok(this)
+    }
+
+    /// A call of the engine begins.
+    pub fn begin(&mut self) {
+        self.deadline = None;
+        self.asked = 0;
+    }
+
+    /// Whether the call under way takes too long, or failed already; the work is then cut short. The clock is
+    /// only looked at now and then, so that quick calls never do.
+    pub(crate) fn late(&mut self) -> bool {
+        if self.error.is_some() {
+            return true;
+        }
+        self.asked += 1;
+        if self.asked % 512 == 0 {
+            let now = Instant::now();
+            let deadline = *self.deadline.get_or_insert(now + PATIENCE);
+            if now > deadline {
+                self.error = Some(Error::limit(format!(
+                    "one step took more than {} s: too many branches of the schema overlap here; simplify its anyOf/oneOf/not",
+                    PATIENCE.as_secs()
+                )));
+                return true;
+            }
+        }
+        false
     }
 
     /// The constants of every arena.

@@ -198,7 +198,7 @@ impl Schema {
             }
         }
         dedup(&mut flat);
-        if (2..=64).contains(&flat.len()) {
+        if (2..=256).contains(&flat.len()) {
             self.absorb(&mut flat);
         }
         match flat.len() {
@@ -336,6 +336,9 @@ impl Schema {
     }
 
     fn read_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
+        if self.late() {
+            return Vec::new();
+        }
         // parts with one branch are joined first; only the others multiply
         let mut subs = Vec::new();
         let mut rests = Vec::new();
@@ -360,6 +363,9 @@ impl Schema {
             let mut next = Vec::with_capacity(out.len() * branches.len());
             for &(s, r) in &out {
                 for &(t, q) in &branches {
+                    if self.late() {
+                        return Vec::new();
+                    }
                     let both = (self.and_subs(&[s, t]), self.and_objects(&[r, q]));
                     if both.0 != SubId::FALSE && both.1 != ObjId::FALSE {
                         next.push(both);
@@ -368,10 +374,23 @@ impl Schema {
             }
             out = self.merge_branches(next);
             if out.len() > PRUNE_FROM {
-                out.retain(|b| self.sub_is_live(b.0));
+                out = self.condense(out);
             }
         }
         out
+    }
+
+    /// Branches whose values nothing can be are dropped, and those with equal values joined: "is a, and not b"
+    /// equals "is a" once it is looked into, so discriminated branches collapse before they multiply.
+    fn condense(&mut self, list: Vec<(SubId, ObjId)>) -> Vec<(SubId, ObjId)> {
+        let mut by_value: indexmap::IndexMap<super::ValId, (SubId, Vec<ObjId>)> = Default::default();
+        for (sub, rest) in list {
+            let v = self.compile_or_none(sub);
+            if self.is_live(v) {
+                by_value.entry(v).or_insert((sub, Vec::new())).1.push(rest);
+            }
+        }
+        by_value.into_values().map(|(sub, rests)| (sub, self.or_objects(&rests))).collect()
     }
 
     pub(crate) fn too_many_branches(&mut self) {

@@ -239,6 +239,9 @@ impl Schema {
             .at(&place)
             .keyword("$ref"));
         }
+        if self.late() {
+            return Err(self.error.clone().unwrap_or_else(|| Error::limit("the schema takes too long to read")));
+        }
         self.compiling.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
         self.compiling.pop();

@@ -118,7 +118,7 @@ class _Writer:
 def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int, set[int]]:
     """n paths by local masking, how many were tried, and which ones needed a second try.
 
-    For an estimate of Z those count as 0: averaging over all tries would stop at successes and come out too high.
+    For an estimate of Z those count as 0: a mean over all tries is too high.
     """
     out: dict[int, Path] = {}
     tried, repeated = 0, set[int]()

@@ -61,6 +61,9 @@ impl Schema {
 
     /// Spends one unit; false when the budget is used up, which is reported.
     pub(super) fn spend(&mut self) -> bool {
+        if self.late() {
+            self.budget = 0;
+        }
         if self.budget > 0 {
             self.budget -= 1;
             if self.budget == 0 {
