@@ -1,6 +1,8 @@
 # Two commands for newcomers: `make demo`, `make test`. Both make what they need (.venv) and are quick the
 # second time. `make check` is what CI asks for before the tests.
-PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3.10 || command -v python3)
+# the first Python that runs and is 3.10 or newer
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$p -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rust/core/Cargo.toml rust/py/Cargo.toml
