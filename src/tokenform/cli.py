@@ -243,9 +243,7 @@ def fidelity(
 ) -> None:
     """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
     with reported():
-        grammar = constraint(
-            schema, pattern, choices, grammar_file, order="declared", whitespace="spaced"
-        )
+        grammar = constraint(schema, pattern, choices, grammar_file, order="declared", whitespace="spaced")
         from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
         from tokenform.integrations.generation import Generator
 

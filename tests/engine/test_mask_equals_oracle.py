@@ -1,8 +1,9 @@
 """Invariant 3: a mask equals what the slow oracle says, token by token, byte by byte.
 
-Schemas, patterns, vocabularies and walks are drawn by Hypothesis; the walk goes by tokens that the oracle allows,
-so that a mask that is too tight can't hide.  The 131,072-token vocabulary is held against schemas that reach the
-shortcuts of the mask engine: bounded strings, keys of open objects, several branches at once, numbers.
+Schemas, patterns, vocabularies and walks are drawn by Hypothesis; the walk goes by tokens that the oracle
+allows, so that a mask that is too tight can't hide.  The 131,072-token vocabulary is held against schemas
+that reach the shortcuts of the mask engine: bounded strings, keys of open objects, several branches at once,
+numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ PIECES = [
 
 
 def vocabulary(seed: int) -> tf.Vocabulary:
-    """All bytes, some joined tokens, and random joins of those; an empty and a special token; two end tokens."""
+    """All bytes, some joined tokens, and random joins of those; empty, special and end tokens."""
     rng = random.Random(seed)
     joined = [b"".join(rng.choices(PIECES, k=rng.randint(2, 4))) for _ in range(60)]
     tokens = [*PIECES, *joined, b"<s>", b"</s>", b"<end>"]

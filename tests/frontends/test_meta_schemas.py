@@ -1,4 +1,4 @@
-"""References to the official meta-schemas, which are known without a registry; the package jsonschema judges."""
+"""References to the official meta-schemas, known without a registry; the package jsonschema judges."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import tokenform as tf
 from tokenform.errors import BudgetTooSmall, ModelError, OptionError
+from tokenform.integrations.custom_generate import custom_generate
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
 SCHEMA = {
@@ -123,3 +124,31 @@ def test_what_does_not_fit_is_refused(model, tokenizer):
         GrammarLogitsProcessor(tf.regex("a"), tokenizer)(
             torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 5)
         )
+
+
+def test_custom_generate_is_greedy_decoding_with_fewer_passes(model, tokenizer):
+    grammar = tf.json_schema(SCHEMA)
+    inputs = tokenizer(["Ada", "a longer prompt"], return_tensors="pt", padding=True)
+    ids = model.generate(
+        **{k: inputs[k] for k in ("input_ids", "attention_mask")},
+        custom_generate=custom_generate(grammar, tokenizer),
+        max_new_tokens=60,
+        do_sample=False,
+    )
+    texts = tokenizer.batch_decode(ids[:, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    written = tf.Generator(model, tokenizer).sample(["Ada", "a longer prompt"], grammar, max_tokens=59)
+    assert texts == [r.text for (r,) in written]
+
+
+def test_custom_generate_keeps_the_options_of_generate(model, tokenizer):
+    inputs = tokenizer(["Ada"], return_tensors="pt")
+    options = {"max_new_tokens": 12, "do_sample": True, "temperature": 2.0, "num_return_sequences": 5}
+    method = custom_generate(tf.regex(CODE), tokenizer, seed=3)
+    ids = model.generate(inputs.input_ids, custom_generate=method, repetition_penalty=1.3, **options)
+    texts = tokenizer.batch_decode(ids[:, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    assert len(texts) == 5 and len(set(texts)) > 1
+    assert all(re.fullmatch(CODE, text) for text in texts)
+    with pytest.raises(OptionError, match="beams"):
+        model.generate(inputs.input_ids, custom_generate=method, num_beams=2, max_new_tokens=12)
+    with pytest.raises(BudgetTooSmall):
+        model.generate(inputs.input_ids, custom_generate=method, max_new_tokens=3)

@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 
+import tokenform as tf
+
+composes = pytest.mark.skipif(
+    not hasattr(tf, "tools"), reason="the engine can't compile the grammar of a turn with tool calls yet"
+)
+
 
 @pytest.fixture(scope="module")
 def agent() -> ModuleType:
@@ -35,16 +41,18 @@ CALL = '<tool_call>\n{"name": "get_population", "arguments": {"city": "Oslo", "y
 SUM = '<tool_call>\n{"name": "add", "arguments": {"a": 697010, "b": 1}}\n</tool_call>'
 
 
+@composes
 def test_the_loop_calls_tools_and_ends_with_the_answer(agent: ModuleType) -> None:
     script, shown = Script(CALL, SUM, "697011 it is."), []  # type: ignore[var-annotated]
     assert agent.run(script, "How many and one more?", show=shown.append) == "697011 it is."
-    assert ['{"population": 697010}', '{"sum": 697011}'] == [line.split(" -> ")[1] for line in shown]
+    assert [line.split(" -> ")[1] for line in shown] == ['{"population": 697010}', '{"sum": 697011}']
     roles = [message["role"] for message in script.seen[-1]]
     assert roles == ["user", "assistant", "tool", "assistant", "tool"]
     first, answer = script.seen[-1][1]["tool_calls"][0], script.seen[-1][2]
     assert first["id"] == answer["tool_call_id"] and answer["content"] == '{"population": 697010}'
 
 
+@composes
 def test_an_answer_may_come_before_the_last_turn(agent: ModuleType) -> None:
     assert agent.run(Script(CALL, "Many."), "How many?", show=lambda line: None) == "Many."
 

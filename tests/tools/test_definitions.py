@@ -130,7 +130,7 @@ def test_awkward_parameter_names() -> None:
     assert tool.call({"schema": "s", "_x": 2}) == "s21"
 
 
-def no_annotations(a, b=1):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def no_annotations(a, b=1):  # type: ignore[no-untyped-def]
     return a
 
 

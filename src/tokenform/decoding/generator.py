@@ -187,10 +187,13 @@ class Generator:
     def _chosen(self, sampler: AnySampler | None) -> AnySampler:
         chosen = sampler if sampler is not None else self.sampler
         if not isinstance(chosen, Local | AlignedSampler):
-            raise OptionError(f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam.")
+            raise OptionError(
+                f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
+            )
         if isinstance(chosen, AlignedSampler) and self.transforms:
             raise OptionError(
-                f"transforms are for Local; give {type(chosen).__name__} its temperature, truncation or potential."
+                f"transforms are for Local; give {type(chosen).__name__} its own temperature, truncation or "
+                "potential."
             )
         return chosen
 
@@ -210,9 +213,7 @@ class Generator:
             for prompt, grammar in zip(prompts, grammars, strict=True):
                 (row,) = self._rows(prompt, grammar, 1, seed, max_tokens)
                 every.append(
-                    draw_weighted(
-                        sampler, model, grammar, row.automaton, row.prompt, n, row.seed, row.budget
-                    )
+                    draw_weighted(sampler, model, grammar, row.automaton, row.prompt, n, row.seed, row.budget)
                 )
                 bar.advance(None)
         return every

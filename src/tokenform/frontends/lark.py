@@ -4,10 +4,10 @@ Purpose: `tf.lark(text)`: a context-free constraint.
 Invariant: which texts are accepted is what Lark's LALR parser with its contextual lexer accepts, or what its
 Earley parser with the complete dynamic lexer does, but for the points below.
 Complexity: Lark's loading time; the engine builds its tables while they are used.
-Differences from Lark, with the contextual lexer: any context-free grammar is taken, ambiguous ones included; the
-longest match wins, whatever its priority (Lark takes the first terminal of its order that matches at all); a
-terminal that has been read past one of its ends must reach another (Lark goes back to the last end); what a
-lookahead at the end of a pattern asks of the text behind it is taken as if the text ended there.
+Differences from Lark, with the contextual lexer: any context-free grammar is taken, ambiguous ones included;
+the longest match wins, whatever its priority (Lark takes the first terminal of its order that matches at
+all); a terminal that has been read past one of its ends must reach another (Lark goes back to the last
+end); what a lookahead at the end of a pattern asks of the text behind it is taken as if the text ended there.
 An indented line is at most 8 columns deeper than the block around it, and at most 160 deep.
 """
 

@@ -127,8 +127,11 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         state: int | None = automaton.start
         if path:
             above = self._states[which, path[:-1]]
-            goes = above is not None and not automaton.is_finished(above)
-            allowed = goes and path[-1] < self.vocabulary.size and automaton.allows(above, path[-1])
-            state = automaton.advance(above, path[-1]) if allowed and above is not None else None
+            state = None if above is None else self._after(automaton, above, path[-1])
         self._states[which, path] = state
         return state
+
+    def _after(self, automaton: TokenAutomaton, state: int, token: int) -> int | None:
+        if automaton.is_finished(state) or token >= self.vocabulary.size:
+            return None
+        return automaton.advance(state, token) if automaton.allows(state, token) else None

@@ -96,21 +96,32 @@ pub(super) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    let ctx = if machine.is_start(pos) {
-        pos.ctx
-    } else {
+    if !machine.is_start(pos) {
         let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex)?;
         out.extend(bytes);
         pos.lex = lex;
-        if machine.accepting(pos, &[]) {
-            return Some(out);
-        }
-        machine.after_lexeme(pos)?
-    };
-    let set = machine.context(ctx).set;
+    }
+    if let Some(rest) = follow_plan(machine, pos) {
+        out.extend(rest);
+        return Some(out);
+    }
+    // the lexeme ends only with a line break, which is a lexeme of its own
+    pos = walk(machine, pos, b"\n")?;
+    out.push(b'\n');
+    out.extend(follow_plan(machine, pos)?);
+    Some(out)
+}
+
+/// The plan from the end of a lexeme, spelled.
+fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    if machine.accepting(pos, &[]) {
+        return Some(out);
+    }
+    let mut expected = if machine.is_start(pos) { pos.ctx } else { machine.after_lexeme(pos)? };
+    let set = machine.context(expected).set;
     let terminals = plan(&mut machine.chart, set)?;
     let mut at = 0;
-    let mut expected = ctx;
     while at < terminals.len() {
         let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
         let (word, next) = spell_place(machine, pos, expected, place, term)?;
@@ -134,7 +145,8 @@ fn spell_place(
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
     let begin = machine.lexicon.at(Spelling::Raw, term);
-    let mut gaps: Vec<Vec<u8>> = vec![Vec::new()];
+    // a line break ends comments that a blank does not
+    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
     for term in machine.ignored_terms() {
         let lex = machine.lexicon.at(Spelling::Raw, term);
         gaps.extend(words(&mut machine.lexicon, lex, 3));

@@ -27,6 +27,8 @@ pub struct Terminal {
     /// Among matches of one length the least rank wins.
     pub rank: u32,
     pub ignored: bool,
+    /// Its one word, where it is a literal without flags.
+    pub literal: Option<String>,
     /// Code points of the shortest word.
     pub cost: u64,
 }
@@ -88,14 +90,16 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
         order.push((-entry["priority"].as_i64().unwrap_or(0), entry["kind"] != "str", terminals.len()));
         let ignored = ignore.contains(&name);
         let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
-        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, cost });
+        let plain = entry["flags"].as_str().unwrap_or_default().is_empty();
+        let literal = entry["literal"].as_str().filter(|_| plain).map(String::from);
+        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, literal, cost });
     }
     order.sort_unstable();
     for (rank, &(_, _, at)) in order.iter().enumerate() {
         terminals[at].rank = rank as u32;
     }
     for name in texts(&value["declare"]) {
-        terminals.push(Terminal { name, term: None, rank: u32::MAX, ignored: false, cost: 0 });
+        terminals.push(Terminal { name, term: None, rank: u32::MAX, ignored: false, literal: None, cost: 0 });
     }
     let layout = Layout::read(&value["indenter"], &terminals, &mut lexicon.terms)?;
     for terminal in &terminals {

@@ -6,6 +6,9 @@
 //! in the tuple is the terminal's number in every context, so lexical states, and with them their shared masks, are
 //! the same wherever the same terminals are left.
 //!
+//! A text that begins a longer literal and is made of shorter ones (`..` before `...`) is a place of its own, which
+//! stands for those in a row.
+//!
 //! Semantics, where Lark's differ: the longest match wins whatever the priorities, and a lexeme that has gone past
 //! one end must reach another (no backtracking). What a pattern's lookahead says of the text behind the lexeme is
 //! taken as if the text ended there.
@@ -25,6 +28,9 @@ use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 use crate::mask::structure::{CtxId, Pos, Structure};
 
+/// States of a lexeme that are looked at to see whether it can end.
+const ESCAPE_STATES: usize = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Context {
     pub set: SetId,
@@ -41,16 +47,51 @@ pub struct Scanned {
     by_places: FxHashMap<Box<[(u32, TermId)]>, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
+    escapes: FxHashMap<Pos, bool>,
     start: Option<Pos>,
     ignored: Vec<u32>,
-    /// Places of a tuple: the terminals, the empty text, the widths of line breaks.
+    rows: Vec<Row>,
+    /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
     places: usize,
 }
 
+/// Literals in a row that together begin a longer one.
+struct Row {
+    longer: u32,
+    literals: Vec<u32>,
+    word: TermId,
+}
+
+/// The rows of a grammar: each beginning of a literal that is no literal itself, cut by longest match.
+fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<Row> {
+    let known: Vec<(u32, &str)> =
+        (0u32..).zip(&grammar.terminals).filter_map(|(i, t)| Some((i, t.literal.as_deref()?))).collect();
+    let mut out = Vec::new();
+    for &(longer, text) in &known {
+        for (end, _) in text.char_indices().skip(2) {
+            let word = &text[..end];
+            let mut rest = word;
+            let mut literals = Vec::new();
+            while let Some(&(t, first)) =
+                known.iter().filter(|k| rest.starts_with(k.1)).max_by_key(|k| k.1.len())
+            {
+                literals.push(t);
+                rest = &rest[first.len()..];
+            }
+            if rest.is_empty() && literals.len() > 1 {
+                out.push(Row { longer, literals, word: terms.literal(word) });
+            }
+        }
+    }
+    out
+}
+
 impl Scanned {
-    pub fn new(grammar: Grammar, lexicon: Lexicon) -> Result<Self> {
+    pub fn new(grammar: Grammar, mut lexicon: Lexicon) -> Result<Self> {
         let terminals = grammar.terminals.len();
-        let places = terminals + 1 + if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
+        let rows = rows(&grammar, &mut lexicon.terms);
+        let widths = if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
+        let places = terminals + 1 + widths + rows.len();
         let ignored = (0..terminals as u32).filter(|&t| grammar.terminals[t as usize].ignored).collect();
         let mut this = Scanned {
             chart: Chart::new(grammar),
@@ -61,8 +102,10 @@ impl Scanned {
             by_places: FxHashMap::default(),
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            escapes: FxHashMap::default(),
             start: None,
             ignored,
+            rows,
             places,
         };
         this.blocks.insert(Blocks::outermost());
@@ -71,6 +114,11 @@ impl Scanned {
 
     fn nothing_read(&self) -> u32 {
         self.chart.grammar.terminals.len() as u32
+    }
+
+    /// The row that a place stands for.
+    fn row(&self, place: u32) -> Option<&Row> {
+        (place as usize).checked_sub(self.places - self.rows.len()).map(|i| &self.rows[i])
     }
 
     pub(super) fn context(&self, ctx: CtxId) -> Context {
@@ -123,6 +171,17 @@ impl Scanned {
         let terminals = &self.chart.grammar.terminals;
         let mut out: Vec<(u32, TermId)> =
             all.iter().filter_map(|&t| terminals[t as usize].term.map(|term| (t, term))).collect();
+        for i in 0..self.rows.len() {
+            let row = &self.rows[i];
+            let begins = row.literals[0];
+            if closure.terminals.contains(&row.longer) && closure.terminals.contains(&begins) {
+                let (literals, word) = (row.literals.clone(), row.word);
+                let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
+                if end.is_some() {
+                    out.push(((self.places - self.rows.len() + i) as u32, word));
+                }
+            }
+        }
         for width in self.widths(context) {
             let layout = self.chart.grammar.layout.as_mut().expect("it has widths");
             let term = layout.line_break(&mut self.lexicon.terms, width);
@@ -195,6 +254,9 @@ impl Scanned {
 
     fn follow(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
         let context = self.context(ctx);
+        if let Some(literals) = self.row(place).map(|r| r.literals.clone()) {
+            return literals.into_iter().try_fold(ctx, |ctx, t| self.after(ctx, t));
+        }
         if place > self.nothing_read() {
             let next = self.after_line_break(context, (place - self.nothing_read() - 1) as u16)?;
             return Some(self.intern(next));
@@ -224,6 +286,7 @@ impl Scanned {
     pub(super) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
         let grammar = &self.chart.grammar;
         let rank = |place: u32| match place.cmp(&self.nothing_read()) {
+            _ if self.row(place).is_some() => u32::MAX - 1,
             std::cmp::Ordering::Less => grammar.terminals[place as usize].rank,
             std::cmp::Ordering::Equal => u32::MAX,
             std::cmp::Ordering::Greater => {
@@ -258,6 +321,45 @@ impl Scanned {
     pub(super) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
         let outcome = self.lexicon.outcome(pos.lex);
         self.left(pos.ctx, outcome).0
+    }
+
+    /// Whether the lexeme can end somewhere: at the end of the text, or before a byte that it can't read and the
+    /// next lexeme can.  (A comment up to the line's end can't where no line break may follow.)
+    fn escapes(&mut self, pos: Pos) -> bool {
+        if let Some(&known) = self.escapes.get(&pos) {
+            return known;
+        }
+        let mut seen = vec![pos.lex];
+        let mut at = 0;
+        let mut found = self.lexicon.term(pos.lex).is_none();
+        while at < seen.len() && !found {
+            let lex = seen[at];
+            at += 1;
+            found = self.escapes_at(Pos { lex, ..pos }) || seen.len() > ESCAPE_STATES;
+            if !found {
+                for (_, next) in self.lexicon.representatives(lex) {
+                    if !seen.contains(&next) {
+                        seen.push(next);
+                    }
+                }
+            }
+        }
+        self.escapes.insert(pos, found);
+        found
+    }
+
+    fn escapes_at(&mut self, pos: Pos) -> bool {
+        let outcome = self.lexicon.outcome(pos.lex);
+        let (Some(next), bytes) = self.left(pos.ctx, outcome) else { return false };
+        if self.ends(self.context(next)) {
+            return true;
+        }
+        let begin = self.begin(next);
+        (0..=255u8).any(|b| {
+            bytes.has(b)
+                && self.lexicon.step(pos.lex, b) == Step::Dead
+                && self.lexicon.step(begin, b) != Step::Dead
+        })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -334,7 +436,10 @@ impl Structure for Scanned {
         }
         let lex = self.begin(ctx);
         match self.lexicon.step(lex, byte) {
-            Step::Stay(lex) => Some(Pos { ctx, lex }),
+            Step::Stay(lex) => {
+                let pos = Pos { ctx, lex };
+                self.escapes(pos).then_some(pos)
+            }
             _ => None,
         }
     }

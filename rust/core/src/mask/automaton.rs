@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::core::{fewest_tokens, Core, Engine, StateId};
 use super::row::Mask;
-use super::structure::Structure;
+use super::structure::{Pos, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -42,7 +42,7 @@ pub struct TokenAutomaton {
     edges: RwLock<FxHashMap<(u32, u32), StateId>>,
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
-    distances: Mutex<FxHashMap<u32, u32>>,
+    distances: Mutex<FxHashMap<(Pos, u32), u32>>,
 }
 
 /// The state after an end-of-text token.
@@ -209,12 +209,13 @@ impl TokenAutomaton {
         if s == FINISHED || self.accepting(s)? {
             return Ok((0, None));
         }
-        if let Some(&known) = self.distances.lock().get(&s.0) {
+        let mut core = self.core.lock();
+        let class = core.class(s);
+        if let Some(&known) = self.distances.lock().get(&class) {
             return Ok((known, None));
         }
-        let mut core = self.core.lock();
         let Some(text) = core.completion(s) else {
-            self.distances.lock().insert(s.0, FAR);
+            self.distances.lock().insert(class, FAR);
             return Ok((FAR, None));
         };
         let Some(tokens) = fewest_tokens(&self.vocab, &text) else {
@@ -228,13 +229,13 @@ impl TokenAutomaton {
         let mut known = self.distances.lock();
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
-            known.entry(at.0).and_modify(|d| *d = left.min(*d)).or_insert(left);
+            known.entry(core.class(at)).and_modify(|d| *d = left.min(*d)).or_insert(left);
             match core.advance_bytes(at, self.vocab.token(token))? {
                 Some(next) => at = next,
                 None => break,
             }
         }
-        Ok((known[&s.0], tokens.first().copied()))
+        Ok((known[&class], tokens.first().copied()))
     }
 
     /// The tokens after which an accepted end is known within `budget` tokens in all.

@@ -46,6 +46,9 @@ pub trait Engine: Send {
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
     fn state_count(&self) -> usize;
+    /// States with the same class have the same ways out: the text of a key that no schema names makes no
+    /// difference to them.
+    fn class(&mut self, s: StateId) -> (Pos, u32);
     fn stand_text(&self, s: StateId) -> String;
 }
 
@@ -478,6 +481,18 @@ impl<S: Structure> Engine for Core<S> {
 
     fn state_count(&self) -> usize {
         self.stands.len()
+    }
+
+    fn class(&mut self, s: StateId) -> (Pos, u32) {
+        let stand = self.stand(s);
+        if stand.text == 0 || !self.structure.records(stand.pos.ctx) {
+            return (stand.pos, stand.text);
+        }
+        let text = self.text(stand);
+        let generic = !text.contains(&b'\\')
+            && self.structure.close_generic(stand.pos.ctx).is_some()
+            && self.structure.special(stand.pos.ctx, &text).is_empty();
+        (stand.pos, if generic { u32::MAX } else { stand.text })
     }
 
     fn stand_text(&self, s: StateId) -> String {

@@ -302,7 +302,12 @@ fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
         return exponents(exp, any).any(|e| set.contains(&part.mantissa().scale(e)));
     }
     if part.digits.is_empty() {
-        return meets(set, &half_line(part));
+        let mut side = half_line(part);
+        if integral && part.negative {
+            // integers are never written -0
+            side.hi = Some(Bound { at: Decimal::zero(), open: true });
+        }
+        return meets(set, &side);
     }
     if any {
         return feasible_any(set, part);

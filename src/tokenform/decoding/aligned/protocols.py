@@ -37,10 +37,12 @@ class LanguageModel(Protocol):
         rows: next-token laws computed so far.
     """
 
-    vocab_size: int
     eos: tuple[int, ...]
     forwards: int
     rows: int
+
+    @property
+    def vocab_size(self) -> int: ...
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         """Log-probabilities after each prefix (prompt included): float64 `[n, V]`, rows sum to one.
