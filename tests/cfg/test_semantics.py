@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from lark import Lark
-
 from tests.grammars.judge import accepts, text_of
 from tests.grammars.test_real_texts import _python_text, _standard_library
+
 from tokenform import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidGrammar
 from tokenform.frontends.gbnf import gbnf
@@ -112,7 +112,7 @@ def test_layout() -> None:
     assert not accepted(grammar, "if x:\n    y\n  z\n")
     assert accepted(grammar, "from .. import a\nfrom ..b import c\nd = ...\nfrom .... import e\n")
     assert not accepted(grammar, "if x:\ny\n")
-    assert not accepted(grammar, "  x\n")
+    assert not accepted(grammar, "y\n  x\n")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_layout() -> None:
     [
         ('start: "a" B\nB: /(?=b)c/', "B"),
         ("start: A\n%declare A", "A"),
-        ('start: A\nA: /(a)\\1/', "A"),
+        ("start: A\nA: /(a)\\1/", "A"),
     ],
 )
 def test_mistakes_are_named(source: str, named: str) -> None:

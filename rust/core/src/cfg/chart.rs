@@ -249,8 +249,10 @@ impl Chart {
         }
         waiting.sort_unstable();
         waiting.dedup();
-        let mut terminals: Vec<u32> =
-            waiting.iter().filter_map(|w| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None }).collect();
+        let mut terminals: Vec<u32> = waiting
+            .iter()
+            .filter_map(|w| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None })
+            .collect();
         terminals.dedup();
         Closure { waiting: waiting.into(), terminals: terminals.into() }
     }

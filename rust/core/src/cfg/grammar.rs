@@ -78,7 +78,8 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// Reads a grammar and the languages of its terminals.
 pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
-    let value: Value = serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
     let mut lexicon = Lexicon::default();
     let ignore = texts(&value["ignore"]);
     let segmented = value["lexer"] == "dynamic";
@@ -130,7 +131,8 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
 /// The words of a terminal.
 fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) -> Result<TermId> {
     let pattern = entry["pattern"].as_str().unwrap_or_default();
-    let flags: String = entry["flags"].as_str().unwrap_or_default().chars().filter(|c| "imsx".contains(*c)).collect();
+    let flags: String =
+        entry["flags"].as_str().unwrap_or_default().chars().filter(|c| "imsx".contains(*c)).collect();
     let term = match entry["literal"].as_str() {
         Some(literal) if flags.is_empty() => terms.words(vec![literal.into()]),
         _ => {
@@ -141,7 +143,8 @@ fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) 
                     RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
                     RegexErrorKind::Limit => Kind::LimitExceeded,
                 };
-                Error::new(kind, format!("The terminal {name}: its pattern {pattern:?} {}", e.message)).column(e.column)
+                Error::new(kind, format!("The terminal {name}: its pattern {pattern:?} {}", e.message))
+                    .column(e.column)
             })?;
             terms.lower(&lang)
         }
@@ -149,7 +152,9 @@ fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) 
     let term = if terms.nullable(term) {
         let empty = terms.not(Terms::EPS);
         if segmented {
-            return Err(invalid(format!("The terminal {name} matches the empty text; make the rule that uses it optional")));
+            return Err(invalid(format!(
+                "The terminal {name} matches the empty text; make the rule that uses it optional"
+            )));
         }
         terms.and(&[term, empty])
     } else {
@@ -159,7 +164,9 @@ fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) 
         return Err(invalid(format!("The terminal {name} matches no text at all: {pattern}")));
     }
     if terms.overflow {
-        return Err(Error::limit(format!("The terminal {name} needs more states than the limit; simplify its pattern")));
+        return Err(Error::limit(format!(
+            "The terminal {name} needs more states than the limit; simplify its pattern"
+        )));
     }
     Ok(term)
 }
@@ -193,7 +200,10 @@ impl Grammar {
                 return Err(invalid(format!("'{origin}' is both a terminal and a rule")));
             };
             let body = expansion.iter().map(|name| {
-                symbols.get(name).copied().ok_or_else(|| invalid(format!("The symbol '{name}' is not defined")))
+                symbols
+                    .get(name)
+                    .copied()
+                    .ok_or_else(|| invalid(format!("The symbol '{name}' is not defined")))
             });
             expansions.push((origin, body.collect::<Result<_>>()?));
         }
@@ -204,7 +214,10 @@ impl Grammar {
         self.settle_costs(&expansions);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
-            return Err(Error::new(Kind::UnsatisfiableGrammar, format!("The start rule '{name}' derives no text")));
+            return Err(Error::new(
+                Kind::UnsatisfiableGrammar,
+                format!("The start rule '{name}' derives no text"),
+            ));
         }
         expansions.retain(|(_, body)| body.iter().all(|&s| self.cost(s) < NEVER));
         self.settle_nullable(&expansions);

@@ -56,16 +56,27 @@ impl Layout {
         }
         let find = |name: &str| {
             terminals.iter().position(|t| t.name == name).map(|i| i as u32).ok_or_else(|| {
-                Error::new(Kind::InvalidGrammar, format!("The indenter names {name}, which is no terminal of the grammar"))
+                Error::new(
+                    Kind::InvalidGrammar,
+                    format!("The indenter names {name}, which is no terminal of the grammar"),
+                )
             })
         };
         let name = |key: &str| value[key].as_str().unwrap_or_default().to_string();
         let list = |key: &str| -> Result<Vec<u32>> {
-            value[key].as_array().into_iter().flatten().map(|v| find(v.as_str().unwrap_or_default())).collect()
+            value[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|v| find(v.as_str().unwrap_or_default()))
+                .collect()
         };
         let newline = find(&name("newline"))?;
         let Some(pattern) = terminals[newline as usize].term else {
-            return Err(Error::new(Kind::InvalidGrammar, format!("The indenter's {} has no pattern", name("newline"))));
+            return Err(Error::new(
+                Kind::InvalidGrammar,
+                format!("The indenter's {} has no pattern", name("newline")),
+            ));
         };
         Ok(Some(Layout {
             newline,

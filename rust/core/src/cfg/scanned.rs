@@ -223,8 +223,7 @@ impl Scanned {
         let context = Context { set, blocks };
         let closure = self.chart.closure(set);
         let terminals = &self.chart.grammar.terminals;
-        let goes_on =
-            closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
+        let goes_on = closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
         (goes_on || self.ends(context)).then_some(context)
     }
 
@@ -369,7 +368,11 @@ impl Scanned {
     /// Terminals that a tuple still holds.
     pub(super) fn places_of(&self, tuple: TermId) -> Vec<u32> {
         let Term::Tuple(terms) = self.lexicon.terms.get(tuple) else { return Vec::new() };
-        (0u32..).zip(terms.iter()).filter(|t| *t.1 != Terms::EMPTY && *t.1 != Terms::EPS).map(|t| t.0).collect()
+        (0u32..)
+            .zip(terms.iter())
+            .filter(|t| *t.1 != Terms::EMPTY && *t.1 != Terms::EPS)
+            .map(|t| t.0)
+            .collect()
     }
 
     pub(super) fn ignored_terms(&self) -> Vec<TermId> {
@@ -470,7 +473,8 @@ impl Structure for Scanned {
     }
 
     fn take_error(&mut self) -> Option<Error> {
-        std::mem::take(&mut self.chart.overflow)
-            .then(|| Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text"))
+        std::mem::take(&mut self.chart.overflow).then(|| {
+            Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text")
+        })
     }
 }

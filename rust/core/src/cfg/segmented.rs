@@ -64,7 +64,9 @@ impl Segmented {
         if let Some(set) = context.set {
             let closure = self.chart.closure(set);
             let terminals = &self.chart.grammar.terminals;
-            out.extend(closure.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))));
+            out.extend(
+                closure.terminals.iter().filter_map(|&t| terminals[t as usize].term.map(|x| (set, t, x))),
+            );
             let ignored = (0..terminals.len() as u32).filter(|&t| terminals[t as usize].ignored);
             out.extend(ignored.filter_map(|t| terminals[t as usize].term.map(|x| (set, t, x))));
             out.sort_unstable();
@@ -230,7 +232,8 @@ impl Structure for Segmented {
         names.sort_unstable();
         names.dedup();
         let terminals = &self.chart.grammar.terminals;
-        let mut out: Vec<String> = names.iter().take(12).map(|&t| terminals[t as usize].name.clone()).collect();
+        let mut out: Vec<String> =
+            names.iter().take(12).map(|&t| terminals[t as usize].name.clone()).collect();
         if self.accepting(pos, &[]) {
             out.push("the end of the text".into());
         }
@@ -238,8 +241,9 @@ impl Structure for Segmented {
     }
 
     fn take_error(&mut self) -> Option<Error> {
-        std::mem::take(&mut self.chart.overflow)
-            .then(|| Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text"))
+        std::mem::take(&mut self.chart.overflow).then(|| {
+            Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text")
+        })
     }
 }
 
