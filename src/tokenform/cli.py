@@ -121,6 +121,19 @@ def check(
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
         verdict = grammar.compile(byte_vocabulary()).check(data)
+        only_order = False
+        if verdict is not None and schema is not None and order == "declared":
+            free = constraint(
+                schema,
+                None,
+                None,
+                None,
+                order="any",
+                whitespace=whitespace,
+                numbers=spelling,
+                strings=spelling,
+            )
+            only_order = free.compile(byte_vocabulary()).check(data) is None
     if verdict is None:
         typer.echo('{"accepted": true}' if as_json else "accepted")
         return
@@ -128,7 +141,7 @@ def check(
     line, column = data.count(b"\n", 0, offset) + 1, offset - (data.rfind(b"\n", 0, offset) + 1) + 1
     if as_json:
         place = {"byte": offset, "line": line, "column": column, "expected": expected, "pointer": pointer}
-        typer.echo(json.dumps({"accepted": False} | place))
+        typer.echo(json.dumps({"accepted": False, "valid_in_another_order": only_order} | place))
     else:
         found = "the end" if offset >= len(data) else repr(data[offset : offset + 1].decode("latin-1"))
         where = f" (schema at {pointer or '/'})" if pointer is not None else ""
@@ -136,6 +149,10 @@ def check(
             f"refused at byte {offset}, line {line}, column {column}: "
             f"found {found}, expected {' or '.join(expected) or 'nothing more'}{where}"
         )
+        if only_order:
+            typer.echo(
+                "the document is valid: only the order of its keys differs from the declared one (--order any)"
+            )
     raise typer.Exit(1)
 
 

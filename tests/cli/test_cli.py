@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -162,3 +163,14 @@ def test_masks_are_evaluated_from_the_command(run, tmp_path):
     assert (tmp_path / "run" / "results.sqlite").is_file()
     assert list((tmp_path / "run").glob("*.html"))
     assert run("evaluate", "report", "--out", "missing").exit_code == 2
+
+
+def test_check_says_when_only_the_order_of_keys_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(
+        '{"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}'
+    )
+    (tmp_path / "document.json").write_text('{"b": 1, "a": 1}')
+    arguments = ["check", str(tmp_path / "document.json"), "--schema", str(tmp_path / "schema.json")]
+    declared = CliRunner().invoke(app, [*arguments, "--order", "declared"])
+    assert declared.exit_code == 1 and "only the order of its keys" in declared.stdout
+    assert CliRunner().invoke(app, [*arguments, "--order", "any"]).exit_code == 0
