@@ -20,8 +20,14 @@ use crate::vocabulary::Vocabulary;
 
 /// What a grammar was made of, so that it can be built once more for another vocabulary.
 enum Source {
-    Schema { text: String, options: Options },
-    Regex { pattern: String, dialect: Dialect },
+    Schema {
+        text: String,
+        options: Options,
+    },
+    Regex {
+        pattern: String,
+        dialect: Dialect,
+    },
     Choice(Vec<String>),
     /// A grammar in the neutral form of the frontends, as JSON text.
     ContextFree(String),

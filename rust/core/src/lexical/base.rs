@@ -63,7 +63,8 @@ impl Terms {
         let term = self.and(&rest);
         let reach = self.reach(term)?;
         // a least length keeps a term alive only where words of every length can follow
-        let grows = term == Self::ALL || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
+        let grows =
+            term == Self::ALL || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
         let plain = bounds.filter(|b| !words && (b.0 == 0 || grows));
         Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL })
     }

@@ -61,9 +61,14 @@ impl Terms {
     /// The term itself, or `Empty` when it accepts nothing; of a tuple, each member for itself.
     pub fn prune(&mut self, t: TermId) -> TermId {
         if let Term::Tuple(xs) = self.get(t) {
-            let xs: Vec<TermId> = xs.to_vec();
-            let kept: Vec<TermId> = xs.into_iter().map(|x| self.prune(x)).collect();
-            return self.tuple(&kept);
+            let mut kept: Vec<TermId> = xs.to_vec();
+            let mut changed = false;
+            for x in kept.iter_mut().filter(|x| **x != Self::EMPTY) {
+                let pruned = self.prune(*x);
+                changed |= pruned != *x;
+                *x = pruned;
+            }
+            return if changed { self.tuple(&kept) } else { t };
         }
         if self.live(t) {
             t
@@ -130,8 +135,14 @@ impl Terms {
                 self.zip(&parts, |s, ab| s.and(ab))
             }
             Term::Tuple(xs) => {
-                let parts: Vec<Runs> = xs.iter().map(|&x| self.delta_raw(x)).collect();
-                self.zip(&parts, |s, ab| s.tuple(ab))
+                // most members of a wide tuple are empty soon
+                let held: Vec<usize> = (0..xs.len()).filter(|&i| xs[i] != Self::EMPTY).collect();
+                let parts: Vec<Runs> = held.iter().map(|&i| self.delta_raw(xs[i])).collect();
+                let mut next = vec![Self::EMPTY; xs.len()];
+                self.zip(&parts, |s, ab| {
+                    held.iter().zip(ab).for_each(|(&i, &x)| next[i] = x);
+                    s.tuple(&next)
+                })
             }
             Term::Not(x) => {
                 let inner = self.delta_raw(x);

@@ -111,6 +111,8 @@ pub struct Lexicon {
     steps: FxHashMap<(LexId, u8), LexId>,
     digits: Vec<Option<Box<[LexId; 64]>>>,
     outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
+    /// Outcomes of tuples.
+    held: FxHashMap<TermId, OutcomeId>,
 }
 
 impl Default for Lexicon {
@@ -134,6 +136,7 @@ impl Lexicon {
             steps: FxHashMap::default(),
             digits: Vec::new(),
             outcomes: IndexSet::default(),
+            held: FxHashMap::default(),
         };
         this.intern(Lex::Dead);
         this.outcomes.insert(Box::new([]));
@@ -193,12 +196,17 @@ impl Lexicon {
         let Lex::At { term, .. } = self.states[lex.0 as usize] else { return Self::NONE };
         match self.terms.get(term) {
             Term::Tuple(xs) => {
+                if let Some(&known) = self.held.get(&term) {
+                    return known;
+                }
                 let held: Box<[u32]> = (0u32..)
                     .zip(xs.iter())
                     .filter(|(_, &x)| self.terms.nullable(x))
                     .map(|(i, _)| i)
                     .collect();
-                OutcomeId(self.outcomes.insert_full(held).0 as u32)
+                let outcome = OutcomeId(self.outcomes.insert_full(held).0 as u32);
+                self.held.insert(term, outcome);
+                outcome
             }
             _ if self.terms.nullable(term) => Self::FIRST,
             _ => Self::NONE,
@@ -211,6 +219,14 @@ impl Lexicon {
 
     pub fn intern_outcome(&mut self, held: &[u32]) -> OutcomeId {
         OutcomeId(self.outcomes.insert_full(held.into()).0 as u32)
+    }
+
+    /// How many languages are still walked side by side.
+    pub fn width(&self, lex: LexId) -> usize {
+        match self.term(lex).map(|(_, term)| self.terms.get(term)) {
+            Some(Term::Tuple(xs)) => xs.iter().filter(|&&x| x != Terms::EMPTY).count(),
+            _ => 1,
+        }
     }
 
     /// Whether nothing more can be read, so that the lexeme is over.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::lexmask::{Exits, Lengths, LexMask, Within};
+use super::lexmask::{Exits, Lengths, LexMask, Remainders, Within};
 use super::row::Mask;
 use super::store::{Key, Store};
 use super::structure::{step, CtxId, Pos, Structure};
@@ -24,6 +24,10 @@ pub struct StateId(pub u32);
 
 /// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
 const DIRECT: usize = 48;
+
+/// Languages side by side, and nodes below, from which on a walk is split after a byte.
+const WIDE: usize = 4;
+const WIDE_NODES: usize = 2000;
 
 /// States that one automaton may have.
 const MAX_STATES: usize = 8_000_000;
@@ -189,6 +193,13 @@ impl<S: Structure> Core<S> {
             self.walk_trie(vocab.trie(), node, pos, text, out);
             return None;
         }
+        if vocab.trie().subtree_size(node) > WIDE_NODES
+            && !self.structure.records(pos.ctx)
+            && self.structure.lexicon().width(pos.lex) > WIDE
+        {
+            self.collect_split(node, pos, out);
+            return None;
+        }
         let mask = self.lexmask(node, pos.lex);
         if !self.structure.records(pos.ctx) {
             self.collect_exits(&mask, pos, out);
@@ -211,6 +222,19 @@ impl<S: Structure> Core<S> {
             }
         }
         None
+    }
+
+    /// One byte by hand, then by the shared masks of what is left: states in which many lexemes may begin are
+    /// many, those one byte on are few.
+    fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+        let vocab = self.vocab.clone();
+        let (bytes, nodes) = vocab.trie().children(node);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if let Some(next) = step(&mut self.structure, pos, &mut Vec::new(), byte) {
+                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                self.collect_below(child, next, out);
+            }
+        }
     }
 
     /// The exits of a lexeme whose text does not matter: remembered.
@@ -236,8 +260,11 @@ impl<S: Structure> Core<S> {
             return self.without(&ids, &mask.missing, out);
         }
         let mut ids = Vec::new();
-        for exit in &exits.list {
+        for exit in exits.list.iter().filter(|e| !e.grouped) {
             self.collect_exit(exit, pos.ctx, &[], &mut ids);
+        }
+        for group in &exits.groups {
+            self.collect_group(group, pos.ctx, &mut ids);
         }
         let ids: Arc<[u32]> = ids.into();
         self.left.insert((pos.ctx, exits.id), ids.clone());
@@ -323,14 +350,26 @@ impl<S: Structure> Core<S> {
             return;
         }
         let allowed = self.structure.leave_bytes(ctx, outcome);
-        let (bytes, nodes) = vocab.trie().children(exit.node);
+        for &(byte, child) in exit.beyond.iter().filter(|b| allowed.has(b.0)) {
+            if let Some(next) = self.structure.leave(ctx, outcome, text, byte) {
+                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                self.collect_below(child, next, out);
+            }
+        }
+    }
+
+    /// The exits of a group, through the trie of what follows them.
+    fn collect_group(&mut self, group: &Remainders, ctx: CtxId, out: &mut Vec<u32>) {
+        let outcome = self.structure.lexicon().intern_outcome(&group.outcome);
+        let allowed = self.structure.leave_bytes(ctx, outcome);
+        let (bytes, nodes) = group.trie.children(Trie::ROOT);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if !allowed.has(byte) {
                 continue;
             }
-            if let Some(next) = self.structure.leave(ctx, outcome, text, byte) {
-                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
-                self.collect_below(child, next, out);
+            if let Some(next) = self.structure.leave(ctx, outcome, &[], byte) {
+                out.extend(group.trie.tokens(child).iter().map(|t| t.0));
+                self.walk_trie(&group.trie, child, next, &mut Vec::new(), out);
             }
         }
     }

@@ -7,12 +7,14 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::lexical::base::Base;
+use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 
 /// The tokens that stay inside.
 #[derive(Clone)]
 pub enum Within {
+    /// Sorted ids.
     Few(Arc<[u32]>),
     /// As a mask, and how many there are.
     Many(Arc<[u32]>, usize),
@@ -29,8 +31,11 @@ pub struct Exit {
     /// The languages that accept there.
     pub outcome: Box<[u32]>,
     /// The closing byte was read: the structure goes on below `node`.
-    /// Otherwise it reads those children of `node` that the lexeme can't.
     pub closed: bool,
+    /// Otherwise: the children of `node` that the lexeme can't read, which the structure reads.
+    pub beyond: Box<[(u8, NodeId)]>,
+    /// The exit is part of a [`Group`].
+    pub grouped: bool,
 }
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -59,11 +64,13 @@ pub struct Exits {
     pub list: Vec<Exit>,
     /// Exits with one outcome and a closing byte: the tokens' remainders, merged into one trie.
     pub remainders: Option<Remainders>,
+    /// Exits without a closing byte, by their outcome: what follows the lexeme in the tokens, merged.
+    pub groups: Vec<Remainders>,
     /// Tells exit sets apart in memo tables.
     pub id: u64,
 }
 
-/// A trie of what follows the closing byte in the tokens that hold it.
+/// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that hold its end.
 pub struct Remainders {
     pub trie: Trie,
     pub outcome: Box<[u32]>,
@@ -71,6 +78,10 @@ pub struct Remainders {
 
 /// Tokens from which on a list is kept as a mask.
 const MANY: usize = 4096;
+
+/// Exits from which on a group is merged, and nodes of the trie that a merged group may have.
+const GROUP: usize = 4;
+const GROUP_NODES: usize = 30_000;
 
 /// Missing exits up to which a state shares the set of its base.
 const FEW_MISSING: usize = 24;
@@ -130,7 +141,8 @@ impl LexMask {
             ExitsOf::Missing { dead, closed } if single => {
                 let trie = vocab.trie();
                 let gone = |exit: &&Exit| {
-                    closed.binary_search(&exit.node).is_ok() || dead.iter().any(|&d| trie.is_below(exit.node, d))
+                    closed.binary_search(&exit.node).is_ok()
+                        || dead.iter().any(|&d| trie.is_below(exit.node, d))
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
@@ -273,8 +285,9 @@ impl Lengths {
 }
 
 impl Within {
-    fn of(ids: Vec<u32>, vocab: &Vocabulary) -> Self {
+    fn of(mut ids: Vec<u32>, vocab: &Vocabulary) -> Self {
         if ids.len() <= MANY {
+            ids.sort_unstable();
             return Within::Few(ids.into());
         }
         let mut words = vec![0u32; vocab.mask_words()];
@@ -366,12 +379,14 @@ impl Exits {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let remainders = Remainders::merge(vocab, &list);
-        Exits { list, remainders, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+        let mut list = list;
+        let groups = Remainders::group(vocab, &mut list);
+        Exits { list, remainders, groups, id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
     fn bytes(&self) -> usize {
-        let merged = self.remainders.as_ref().map_or(0, |r| r.trie.len() * 24);
-        merged + self.list.iter().map(|e| 64 + e.path.len()).sum::<usize>() + 64
+        let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
+        merged + self.list.iter().map(|e| 96 + e.path.len() + e.beyond.len() * 8).sum::<usize>() + 64
     }
 }
 
@@ -499,17 +514,17 @@ impl<'a> Walk<'a> {
             Some(at) => (self.known[at].string, self.known[at].whole),
             None => (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some()),
         };
-        let mut leaves = false;
+        let mut beyond: Vec<(u8, NodeId)> = Vec::new();
         for (&byte, &child) in bytes.iter().zip(nodes) {
             let step = match place {
                 Some(at) => self.known[at].table[byte as usize],
                 None => self.lexicon.step(lex, byte),
             };
             match step {
-                Step::Dead => leaves = true,
+                Step::Dead => beyond.push((byte, child)),
                 Step::Close => {
                     let outcome = self.lexicon.outcome(lex);
-                    self.exit(child, outcome, true);
+                    self.exit(child, outcome, true, Vec::new());
                 }
                 Step::Stay(next) => {
                     self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
@@ -521,17 +536,20 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        if leaves && !string {
+        if !beyond.is_empty() && !string {
             let outcome = self.lexicon.outcome(lex);
             if outcome != Lexicon::NONE {
-                self.exit(node, outcome, false);
+                self.exit(node, outcome, false, beyond);
             }
         }
     }
 
-    fn exit(&mut self, node: NodeId, outcome: crate::lexical::spell::OutcomeId, closed: bool) {
+    fn exit(&mut self, node: NodeId, outcome: OutcomeId, closed: bool, beyond: Vec<(u8, NodeId)>) {
         let outcome = self.lexicon.outcome_list(outcome).into();
-        self.exits.push(Exit { node, path: self.path.as_slice().into(), length: self.length, outcome, closed });
+        let path = self.path.as_slice().into();
+        let exit =
+            Exit { node, path, length: self.length, outcome, closed, beyond: beyond.into(), grouped: false };
+        self.exits.push(exit);
     }
 }
 
@@ -548,6 +566,32 @@ impl Remainders {
         }
         let trie = Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
         Some(Remainders { trie, outcome: first.outcome.clone() })
+    }
+
+    /// Merges the exits without a closing byte that share their outcome.
+    fn group(vocab: &Vocabulary, exits: &mut [Exit]) -> Vec<Self> {
+        let trie = vocab.trie();
+        let mut by_outcome: rustc_hash::FxHashMap<Box<[u32]>, (usize, usize)> = Default::default();
+        for exit in exits.iter_mut().filter(|e| !e.closed) {
+            exit.grouped = false;
+            let size: usize = exit.beyond.iter().map(|&(_, n)| trie.subtree_size(n)).sum();
+            let entry = by_outcome.entry(exit.outcome.clone()).or_default();
+            *entry = (entry.0 + 1, entry.1 + size);
+        }
+        by_outcome.retain(|_, &mut (count, size)| count >= GROUP && size <= GROUP_NODES);
+        let mut tails: rustc_hash::FxHashMap<Box<[u32]>, Vec<(Box<[u8]>, TokenId)>> = Default::default();
+        for exit in exits.iter_mut().filter(|e| !e.closed && by_outcome.contains_key(&e.outcome)) {
+            exit.grouped = true;
+            let out = tails.entry(exit.outcome.clone()).or_default();
+            for &(byte, node) in exit.beyond.iter() {
+                collect(trie, node, &mut vec![byte], out);
+            }
+        }
+        let merged = tails.into_iter().map(|(outcome, tails)| Remainders {
+            trie: Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes))),
+            outcome,
+        });
+        merged.collect()
     }
 }
 

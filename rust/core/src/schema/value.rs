@@ -240,7 +240,10 @@ impl Schema {
             .keyword("$ref"));
         }
         if self.late() {
-            return Err(self.error.clone().unwrap_or_else(|| Error::limit("the schema takes too long to read")));
+            return Err(self
+                .error
+                .clone()
+                .unwrap_or_else(|| Error::limit("the schema takes too long to read")));
         }
         self.compiling.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
