@@ -151,7 +151,7 @@ def check(
         )
         if only_order:
             typer.echo(
-                "the document is valid: only the order of its keys differs from the declared one (--order any)"
+                "the document is valid: only its keys stand in another order than declared (--order any)"
             )
     raise typer.Exit(1)
 

@@ -53,7 +53,7 @@ pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
             for &(_, waiting) in closure.waiting(Symbol::Rule(back.rule)) {
                 let next = Item { dot: waiting.dot + 1, ..waiting };
                 let total = cost + left_cost(chart, next);
-                if best.get(&next).map_or(true, |b| total < b.0) {
+                if best.get(&next).is_none_or(|b| total < b.0) {
                     best.insert(next, (total, Some(item)));
                     queue.push(Reverse((total, next)));
                 }

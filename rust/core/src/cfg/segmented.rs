@@ -265,7 +265,7 @@ impl Segmented {
                 let term = self.chart.grammar.terminals[terminal as usize].term?;
                 text.extend(self.word(term)?);
             }
-            if best.as_ref().map_or(true, |b| text.len() < b.len()) {
+            if best.as_ref().is_none_or(|b: &Vec<u8>| text.len() < b.len()) {
                 best = Some(text);
             }
         }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::lexmask::{Exits, Lengths, LexMask, Remainders, Within};
+use super::exits::{Exit, Exits, Remainders};
+use super::lexmask::LexMask;
 use super::row::Mask;
 use super::store::{Key, Store};
 use super::structure::{step, CtxId, Pos, Structure};
+use super::within::{Lengths, Within};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
@@ -339,7 +341,7 @@ impl<S: Structure> Core<S> {
         true
     }
 
-    fn collect_exit(&mut self, exit: &super::lexmask::Exit, ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
+    fn collect_exit(&mut self, exit: &Exit, ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
         let outcome = self.structure.lexicon().intern_outcome(&exit.outcome);
         if exit.closed {
@@ -369,7 +371,7 @@ impl<S: Structure> Core<S> {
             }
             if let Some(next) = self.structure.leave(ctx, outcome, &[], byte) {
                 out.extend(group.trie.tokens(child).iter().map(|t| t.0));
-                self.walk_trie(&group.trie, child, next, &mut Vec::new(), out);
+                self.walk_trie(&group.trie, child, next, &[], out);
             }
         }
     }

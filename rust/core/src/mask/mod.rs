@@ -1,17 +1,21 @@
 //! The token layer: whole tokens against an automaton over bytes.
 //!
 //! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone
-//! decides, shared by all grammars of the process; [`store`] where it is kept; [`core`] states, masks, edges;
+//! decides, shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`]
+//! where the others leave it, [`walk`] how both are found); [`store`] where it is kept; [`core`] states, masks, edges;
 //! [`automaton`] the face that threads share; [`oracle`] the slow, right version.
 
 pub mod automaton;
 pub mod core;
+pub mod exits;
 pub mod lexmask;
 pub mod oracle;
 pub mod pattern;
 pub mod row;
 pub mod store;
 pub mod structure;
+mod walk;
+pub mod within;
 
 pub use automaton::TokenAutomaton;
 pub use row::Mask;

@@ -21,13 +21,35 @@ pub struct Bound {
     pub open: bool,
 }
 
-/// The numbers of an interval that are multiples of `unit` and of none of `not_units`.
+/// Which spellings of a number count.  Only draft 4 looks at them: its integers have no fraction and no
+/// exponent, so `1.0` is a number and a multiple of 1, and no integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    Any,
+    /// Digits alone.
+    Plain,
+    /// With a fraction or an exponent.
+    Marked,
+}
+
+impl Spelling {
+    /// `None`: no spelling is both.
+    fn and(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Spelling::Any, s) | (s, Spelling::Any) => Some(s),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
+}
+
+/// The numbers of an interval that are multiples of `unit` and of none of `not_units`, in some spellings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     pub lo: Option<Bound>,
     pub hi: Option<Bound>,
     pub unit: Option<Decimal>,
     pub not_units: Vec<Decimal>,
+    pub spelling: Spelling,
 }
 
 /// A union of pieces.
@@ -41,12 +63,17 @@ pub const MAX_PIECES: usize = 50_000;
 
 impl Piece {
     pub fn all() -> Self {
-        Piece { lo: None, hi: None, unit: None, not_units: Vec::new() }
+        Piece { lo: None, hi: None, unit: None, not_units: Vec::new(), spelling: Spelling::Any }
     }
 
     pub fn point(at: Decimal) -> Self {
         let bound = Some(Bound { at, open: false });
-        Piece { lo: bound.clone(), hi: bound, unit: None, not_units: Vec::new() }
+        Piece { lo: bound.clone(), hi: bound, ..Piece::all() }
+    }
+
+    /// The integers of draft 4.  Whatever is spelled plainly is a multiple of 1: kept so by every operation.
+    pub fn integers_without_mark() -> Self {
+        Piece { unit: Some(Decimal::one()), spelling: Spelling::Plain, ..Piece::all() }
     }
 
     pub fn as_point(&self) -> Option<&Decimal> {
@@ -71,7 +98,9 @@ impl Piece {
         self.hi.as_ref().is_none_or(|b| if b.open { *x < b.at } else { *x <= b.at })
     }
 
-    fn intersect(&self, other: &Piece) -> Piece {
+    /// `None`: the spellings clash.
+    fn intersect(&self, other: &Piece) -> Option<Piece> {
+        let spelling = self.spelling.and(other.spelling)?;
         let unit = match (&self.unit, &other.unit) {
             (Some(a), Some(b)) => Some(a.lcm(b)),
             (a, b) => a.clone().or_else(|| b.clone()),
@@ -79,12 +108,8 @@ impl Piece {
         let mut not_units = self.not_units.clone();
         not_units.extend(other.not_units.iter().filter(|u| !self.not_units.contains(u)).cloned());
         not_units.sort();
-        Piece {
-            lo: tighter(&self.lo, &other.lo, true),
-            hi: tighter(&self.hi, &other.hi, false),
-            unit,
-            not_units,
-        }
+        let (lo, hi) = (tighter(&self.lo, &other.lo, true), tighter(&self.hi, &other.hi, false));
+        Some(Piece { lo, hi, unit, not_units, spelling })
     }
 
     /// Whether the piece holds no number.
@@ -162,6 +187,11 @@ impl Piece {
         for unit in &self.not_units {
             out.push(Piece { unit: Some(unit.clone()), ..inside.clone() });
         }
+        match self.spelling {
+            Spelling::Any => {}
+            Spelling::Plain => out.push(Piece { spelling: Spelling::Marked, ..Piece::all() }),
+            Spelling::Marked => out.push(Piece::integers_without_mark()),
+        }
         out
     }
 }
@@ -213,6 +243,11 @@ impl NumSet {
         self.pieces.is_empty()
     }
 
+    /// Whether only values count.
+    pub fn in_any_spelling(&self) -> bool {
+        self.pieces.iter().all(|p| p.spelling == Spelling::Any)
+    }
+
     pub fn is_all(&self) -> bool {
         self.pieces.iter().any(|p| *p == Piece::all())
     }
@@ -224,8 +259,8 @@ impl NumSet {
         let mut pieces = self.pieces.clone();
         for p in &other.pieces {
             let known = match p.as_point() {
-                Some(x) => self.contains(x),
-                None => self.pieces.contains(p),
+                Some(x) if self.in_any_spelling() => self.contains(x),
+                _ => self.pieces.contains(p),
             };
             if !known {
                 pieces.push(p.clone());
@@ -240,7 +275,7 @@ impl NumSet {
             if a.is_all() {
                 return Some(b.clone());
             }
-            if a.pieces.iter().all(|p| p.as_point().is_some()) {
+            if b.in_any_spelling() && a.pieces.iter().all(|p| p.as_point().is_some()) {
                 let keep = |p: &&Piece| p.as_point().is_some_and(|x| b.contains(x));
                 return Some(NumSet { pieces: a.pieces.iter().filter(keep).cloned().collect() });
             }
@@ -251,7 +286,7 @@ impl NumSet {
         let mut pieces = Vec::new();
         for a in &self.pieces {
             for b in &other.pieces {
-                let both = a.intersect(b);
+                let Some(both) = a.intersect(b) else { continue };
                 if !both.is_empty() && !pieces.contains(&both) {
                     pieces.push(both);
                 }
@@ -261,7 +296,10 @@ impl NumSet {
     }
 
     pub fn complement(&self) -> Option<Self> {
-        if self.pieces.len() > 16 && self.pieces.iter().all(|p| p.as_point().is_some()) {
+        if self.pieces.len() > 16
+            && self.in_any_spelling()
+            && self.pieces.iter().all(|p| p.as_point().is_some())
+        {
             return Some(self.gaps());
         }
         let mut out = NumSet::all();

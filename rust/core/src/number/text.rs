@@ -12,7 +12,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::decimal::Decimal;
-use super::set::{Bound, NumSet, NumSetId, NumSets, Piece};
+use super::set::{Bound, NumSet, NumSetId, NumSets, Piece, Spelling};
 use crate::lexical::delta::Run;
 use crate::lexical::term::{TermId, Terms, INF, MAX_CP};
 
@@ -27,8 +27,6 @@ pub struct NumberTerms {
     texts: IndexSet<Box<str>, FxBuildHasher>,
     /// Every spelling that JSON knows, or the canonical one.
     pub any_spelling: bool,
-    /// Draft 4: an integer is a number without fraction and exponent, whatever the spelling of others.
-    pub plain_integers: bool,
     syntax: FxHashMap<bool, TermId>,
 }
 
@@ -90,9 +88,12 @@ impl Terms {
         if set.is_empty() {
             return Self::EMPTY;
         }
+        if !is_plain(&set) && !set.in_any_spelling() {
+            return self.by_spelling(set);
+        }
         let integral = only_integers(&set);
-        if self.is_plain(&set) && set.pieces.iter().any(is_all_integers) {
-            return self.integer_digits();
+        if is_plain(&set) && set.pieces.iter().any(is_all_integers) {
+            return self.plain_syntax();
         }
         if set.is_all() || (integral && set.pieces.iter().any(is_all_integers)) {
             return self.number_syntax(integral);
@@ -105,6 +106,22 @@ impl Terms {
             return Self::EMPTY;
         }
         start
+    }
+
+    /// A set that tells spellings apart: the plain, the marked and the indifferent pieces each in their texts.
+    fn by_spelling(&mut self, set: NumSet) -> TermId {
+        let part = |kind: Spelling| NumSet {
+            pieces: set.pieces.iter().filter(|p| p.spelling == kind).cloned().collect(),
+        };
+        let mut marked = part(Spelling::Marked);
+        marked.pieces.iter_mut().for_each(|p| p.spelling = Spelling::Any);
+        let marked = self.numbers_in(marked);
+        let digits = self.plain_syntax();
+        let other = self.not(digits);
+        let marked = self.and(&[marked, other]);
+        let plain = self.numbers_in(part(Spelling::Plain));
+        let any = self.numbers_in(part(Spelling::Any));
+        self.or(&[plain, any, marked])
     }
 
     /// Every spelling of a number; `integral`: of an integer.
@@ -176,6 +193,16 @@ impl Terms {
         self.or(&[zero, long])
     }
 
+    /// Numbers without fraction and exponent; canonical ones are never written `-0`.
+    fn plain_syntax(&mut self) -> TermId {
+        if !self.numbers.any_spelling {
+            return self.integer_digits();
+        }
+        let minus = self.chars("-");
+        let (sign, whole) = (self.optional(minus), self.whole());
+        self.concat(sign, whole)
+    }
+
     /// What `json.dumps` and `JSON.stringify` write, exponents included.
     fn canonical_syntax(&mut self) -> TermId {
         let (minus, point) = (self.chars("-"), self.chars("."));
@@ -207,11 +234,11 @@ impl Terms {
     pub(crate) fn number_runs(&mut self, set: NumSetId, text: u32) -> Vec<Run> {
         let text = self.numbers.texts[text as usize].to_string();
         let values = self.numbers.sets.get(set).clone();
-        let plain = self.is_plain(&values);
+        let plain = is_plain(&values);
         let any = self.numbers.any_spelling && !plain;
         let integral = only_integers(&values) && !any;
         let mut syntax = match (plain, any) {
-            (true, _) => self.integer_digits(),
+            (true, _) => self.plain_syntax(),
             (_, true) => self.any_syntax_once(),
             _ => self.number_syntax(integral),
         };
@@ -227,7 +254,7 @@ impl Terms {
             }
             let longer = format!("{text}{c}");
             let part = Partial::of(&longer);
-            if !feasible(&values, &part, integral, any) {
+            if !feasible(&values, &part, integral, any, self.numbers.any_spelling) {
                 continue;
             }
             let to = if includes_all(&values, &part, integral, any) {
@@ -247,14 +274,13 @@ impl Terms {
         runs
     }
 
-    /// Integers of draft 4; single values (`enum`) keep every spelling.
-    fn is_plain(&self, set: &NumSet) -> bool {
-        self.numbers.plain_integers && only_integers(set) && set.pieces.iter().any(|p| p.as_point().is_none())
-    }
-
     fn any_syntax_once(&mut self) -> TermId {
         self.number_syntax(false)
     }
+}
+
+fn is_plain(set: &NumSet) -> bool {
+    set.pieces.iter().all(|p| p.spelling == Spelling::Plain)
 }
 
 fn is_all_integers(p: &Piece) -> bool {
@@ -296,15 +322,14 @@ fn half_line(part: &Partial) -> Piece {
     }
 }
 
-/// Whether some completion of the text is in the set.
-fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
+/// Whether some completion of the text is in the set; `signed_zero`: an integer may be written `-0`.
+fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool, signed_zero: bool) -> bool {
     if let Some(exp) = part.exponent {
         return exponents(exp, any).any(|e| set.contains(&part.mantissa().scale(e)));
     }
     if part.digits.is_empty() {
         let mut side = half_line(part);
-        if integral && part.negative {
-            // integers are never written -0
+        if integral && part.negative && !signed_zero {
             side.hi = Some(Bound { at: Decimal::zero(), open: true });
         }
         return meets(set, &side);

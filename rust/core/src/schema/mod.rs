@@ -84,7 +84,6 @@ impl Schema {
         let resolver = Resolver::new(&mut doc, root, &options)?;
         let mut lexicon = Lexicon::default();
         lexicon.terms.numbers.any_spelling = options.numbers_any;
-        lexicon.terms.numbers.plain_integers = resolver.draft(&doc, root) == resolve::Draft::D4;
         let mut this = Schema {
             doc,
             options,
@@ -136,7 +135,7 @@ impl Schema {
             return true;
         }
         self.asked += 1;
-        if self.asked % 512 == 0 {
+        if self.asked.is_multiple_of(512) {
             let now = Instant::now();
             let deadline = *self.deadline.get_or_insert(now + PATIENCE);
             if now > deadline {

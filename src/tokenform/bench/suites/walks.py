@@ -150,7 +150,11 @@ def random_cut(text: bytes, by_bytes: dict[bytes, int], longest: int, rng: rando
 
 
 def respeller(spellings: int) -> Callable[[Case], Report]:
-    """Build, in a worker, the function that re-spells the valid documents of one schema."""
+    """Build, in a worker, the function that re-spells the valid documents of one schema.
+
+    A spelling that the validators refuse (in draft 4, `1.0` is no integer) gives way to one with plain
+    numbers.
+    """
     import tokenform as tf
 
     shared = tekken()
@@ -166,12 +170,16 @@ def respeller(spellings: int) -> Callable[[Case], Report]:
         except TokenformError as error:
             report.refused = f"{type(error).__name__}: {error}"
             return report
+        judges = Judges(case.schema)
         for index, document in enumerate(case.documents):
             if not document.valid or has_lone_surrogate(document.data):
                 continue
             for seed in range(spellings):
                 rng = random.Random(f"{case.id}:{index}:{seed}")
-                text = respelled(document.data, rng).encode("utf-8")
+                spelled = respelled(document.data, rng)
+                if not judges.judge(spelled).valid:
+                    spelled = respelled(document.data, rng, numbers=False)
+                text = spelled.encode("utf-8")
                 tokens = random_cut(text, by_bytes, longest, rng)
                 at = accepted_upto(automaton, tokens)
                 report.tokens += len(tokens)

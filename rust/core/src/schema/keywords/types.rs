@@ -3,15 +3,16 @@
 use super::{Parts, Site};
 use crate::error::Result;
 use crate::lexical::Terms;
-use crate::number::set::NumSet;
+use crate::number::set::{NumSet, Piece};
 use crate::number::Decimal;
 use crate::schema::array::ArrId;
 use crate::schema::document::{JId, Json};
 use crate::schema::object::ObjId;
+use crate::schema::resolve::Draft;
 use crate::schema::value::{Sub, SubId, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
 
-pub(super) fn types(schema: &mut Schema, _site: &Site, parts: &mut Parts, at: JId) {
+pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JId) {
     let names: Vec<JId> = match schema.doc.get(at) {
         Json::Array(items) => items.to_vec(),
         _ => vec![at],
@@ -24,8 +25,13 @@ pub(super) fn types(schema: &mut Schema, _site: &Site, parts: &mut Parts, at: JI
             Some("null") => consts |= NULL,
             Some("boolean") => consts |= TRUE | FALSE,
             Some("number") => numbers = NumSet::all(),
-            // from draft 6 on 1.0 is an integer; draft 4 leaves it to the parser, and ours reads values
-            Some("integer") => numbers = numbers.union(&NumSet::multiples(Decimal::one())),
+            // from draft 6 on 1.0 is an integer; in draft 4 an integer has no fraction and no exponent
+            Some("integer") => {
+                numbers = numbers.union(&match site.draft {
+                    Draft::D4 => NumSet::of(Piece::integers_without_mark()),
+                    _ => NumSet::multiples(Decimal::one()),
+                });
+            }
             Some("string") => strings = true,
             Some("array") => arrays = true,
             _ => objects = true,

@@ -1,0 +1,113 @@
+//! Where the tokens below a node leave the lexeme: only from there on does the structure layer matter.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+
+/// A place where the lexeme may end.
+#[derive(Clone)]
+pub struct Exit {
+    pub node: NodeId,
+    /// Bytes of the lexeme between the start of the walk and its end (the closing quote not included).
+    pub path: Box<[u8]>,
+    /// Code points of the path.
+    pub length: u32,
+    /// The languages that accept there.
+    pub outcome: Box<[u32]>,
+    /// The closing byte was read: the structure goes on below `node`.
+    pub closed: bool,
+    /// Otherwise: the children of `node` that the lexeme can't read, which the structure reads.
+    pub beyond: Box<[(u8, NodeId)]>,
+    /// The exit is part of a [`Group`].
+    pub grouped: bool,
+}
+
+/// A set of exits; states that differ in few of them share it.
+pub struct Exits {
+    pub list: Vec<Exit>,
+    /// Exits with one outcome and a closing byte: the tokens' remainders, merged into one trie.
+    pub remainders: Option<Remainders>,
+    /// Exits without a closing byte, by their outcome: what follows the lexeme in the tokens, merged.
+    pub groups: Vec<Remainders>,
+    /// Tells exit sets apart in memo tables.
+    pub id: u64,
+}
+
+/// A trie of what follows the lexeme (its closing byte, where it has one) in the tokens that hold its end.
+pub struct Remainders {
+    pub trie: Trie,
+    pub outcome: Box<[u32]>,
+}
+
+/// Exits from which on a group is merged, and nodes of the trie that a merged group may have.
+const GROUP: usize = 4;
+const GROUP_NODES: usize = 30_000;
+
+/// What follows the lexeme in a token, and the token.
+type Tail = (Box<[u8]>, TokenId);
+
+impl Exits {
+    pub(super) fn new(list: Vec<Exit>, vocab: &Vocabulary) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let remainders = Remainders::merge(vocab, &list);
+        let mut list = list;
+        let groups = Remainders::group(vocab, &mut list);
+        Exits { list, remainders, groups, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
+        merged + self.list.iter().map(|e| 96 + e.path.len() + e.beyond.len() * 8).sum::<usize>() + 64
+    }
+}
+
+impl Remainders {
+    /// Worth it from a few exits on, where all close with the same outcome.
+    fn merge(vocab: &Vocabulary, exits: &[Exit]) -> Option<Self> {
+        let first = exits.first()?;
+        if exits.len() < 4 || exits.iter().any(|e| !e.closed || e.outcome != first.outcome) {
+            return None;
+        }
+        let mut tails: Vec<Tail> = Vec::new();
+        for exit in exits {
+            collect(vocab.trie(), exit.node, &mut Vec::new(), &mut tails);
+        }
+        let trie = Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
+        Some(Remainders { trie, outcome: first.outcome.clone() })
+    }
+
+    /// Merges the exits without a closing byte that share their outcome.
+    fn group(vocab: &Vocabulary, exits: &mut [Exit]) -> Vec<Self> {
+        let trie = vocab.trie();
+        let mut by_outcome: FxHashMap<Box<[u32]>, (usize, usize)> = Default::default();
+        for exit in exits.iter_mut().filter(|e| !e.closed) {
+            exit.grouped = false;
+            let size: usize = exit.beyond.iter().map(|&(_, n)| trie.subtree_size(n)).sum();
+            let entry = by_outcome.entry(exit.outcome.clone()).or_default();
+            *entry = (entry.0 + 1, entry.1 + size);
+        }
+        by_outcome.retain(|_, &mut (count, size)| count >= GROUP && size <= GROUP_NODES);
+        let mut tails: FxHashMap<Box<[u32]>, Vec<Tail>> = Default::default();
+        for exit in exits.iter_mut().filter(|e| !e.closed && by_outcome.contains_key(&e.outcome)) {
+            exit.grouped = true;
+            let out = tails.entry(exit.outcome.clone()).or_default();
+            for &(byte, node) in exit.beyond.iter() {
+                collect(trie, node, &mut vec![byte], out);
+            }
+        }
+        let trie_of = |tails: &[Tail]| Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
+        tails.into_iter().map(|(outcome, tails)| Remainders { trie: trie_of(&tails), outcome }).collect()
+    }
+}
+
+fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, out: &mut Vec<Tail>) {
+    out.extend(trie.tokens(node).iter().map(|&t| (path.as_slice().into(), t)));
+    let (bytes, nodes) = trie.children(node);
+    for (&byte, &child) in bytes.iter().zip(nodes) {
+        path.push(byte);
+        collect(trie, child, path, out);
+        path.pop();
+    }
+}

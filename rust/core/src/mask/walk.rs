@@ -1,0 +1,169 @@
+//! The walks of the trie that tell what a lexical state does with every token below a node.
+
+use super::exits::Exit;
+use crate::lexical::spell::OutcomeId;
+use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::{NodeId, Vocabulary};
+
+/// The walk of [`LexMask::differ`].
+pub(super) struct Difference<'a> {
+    lexicon: &'a mut Lexicon,
+    vocab: &'a Vocabulary,
+    reach: u32,
+    /// Nodes whose tokens the base allows and the state does not.
+    pub(super) dead: Vec<NodeId>,
+    /// Nodes of closing quotes at which the state may not end, in ascending order.
+    pub(super) closed: Vec<NodeId>,
+    /// A subtree was left out in which the two may end at different places.
+    pub(super) unsure: bool,
+}
+
+impl<'a> Difference<'a> {
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, reach: u32) -> Self {
+        Difference { lexicon, vocab, reach, dead: Vec::new(), closed: Vec::new(), unsure: false }
+    }
+
+    pub(super) fn visit(&mut self, node: NodeId, lex: LexId, base: LexId) {
+        let trie = self.vocab.trie();
+        let (bytes, nodes) = trie.children(node);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            let Step::Stay(under) = self.lexicon.step(base, byte) else {
+                if byte == b'"' && self.lexicon.step(lex, byte) == Step::Dead {
+                    self.closed.push(child);
+                }
+                continue;
+            };
+            match self.lexicon.step(lex, byte) {
+                Step::Dead => self.dead.push(child),
+                Step::Close => {}
+                Step::Stay(next) => {
+                    if next != under && !self.same_below(next, under, trie.height(child)) {
+                        self.visit(child, next, under);
+                    }
+                }
+            }
+        }
+    }
+
+    fn same_below(&mut self, lex: LexId, base: LexId, height: u32) -> bool {
+        let (Some((_, t)), Some((_, b))) = (self.lexicon.term(lex), self.lexicon.term(base)) else {
+            return height == 0;
+        };
+        let terms = &self.lexicon.terms;
+        if height == 0 || terms.fills(t, b, height) {
+            return true;
+        }
+        let alive = terms.keeps_alive(t, b, self.reach, height);
+        self.unsure |= alive;
+        alive
+    }
+}
+
+/// A state of a walk, taken apart for nodes that are visited often.
+struct Known {
+    lex: LexId,
+    string: bool,
+    /// At the border of a code point.
+    whole: bool,
+    table: Box<[Step; 256]>,
+}
+
+pub(super) struct Walk<'a> {
+    lexicon: &'a mut Lexicon,
+    vocab: &'a Vocabulary,
+    pub(super) ids: Vec<u32>,
+    pub(super) exits: Vec<Exit>,
+    path: Vec<u8>,
+    length: u32,
+    known: Vec<Known>,
+    /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
+    places: rustc_hash::FxHashMap<LexId, usize>,
+    last: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
+        Walk {
+            lexicon,
+            vocab,
+            ids: Vec::new(),
+            exits: Vec::new(),
+            path: Vec::new(),
+            length: 0,
+            known: Vec::new(),
+            places: Default::default(),
+            last: usize::MAX,
+        }
+    }
+
+    fn place(&mut self, lex: LexId, children: usize) -> Option<usize> {
+        if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
+            return Some(self.last);
+        }
+        if let Some(&at) = self.places.get(&lex) {
+            self.last = at;
+            return Some(at);
+        }
+        if children < 16 || self.known.len() > 256 {
+            return None;
+        }
+        let mut table = Box::new([Step::Dead; 256]);
+        for (byte, slot) in (0u8..=255).zip(table.iter_mut()) {
+            *slot = self.lexicon.step(lex, byte);
+        }
+        let (string, whole) = (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some());
+        self.known.push(Known { lex, string, whole, table });
+        self.last = self.known.len() - 1;
+        self.places.insert(lex, self.last);
+        Some(self.last)
+    }
+
+    pub(super) fn visit(&mut self, node: NodeId, lex: LexId) {
+        let trie = self.vocab.trie();
+        let (bytes, nodes) = trie.children(node);
+        if bytes.is_empty() {
+            return;
+        }
+        let place = self.place(lex, bytes.len());
+        let (string, whole) = match place {
+            Some(at) => (self.known[at].string, self.known[at].whole),
+            None => (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some()),
+        };
+        let mut beyond: Vec<(u8, NodeId)> = Vec::new();
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            let step = match place {
+                Some(at) => self.known[at].table[byte as usize],
+                None => self.lexicon.step(lex, byte),
+            };
+            match step {
+                Step::Dead => beyond.push((byte, child)),
+                Step::Close => {
+                    let outcome = self.lexicon.outcome(lex);
+                    self.exit(child, outcome, true, Vec::new());
+                }
+                Step::Stay(next) => {
+                    self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
+                    self.path.push(byte);
+                    self.length += whole as u32;
+                    self.visit(child, next);
+                    self.length -= whole as u32;
+                    self.path.pop();
+                }
+            }
+        }
+        if !beyond.is_empty() && !string {
+            let outcome = self.lexicon.outcome(lex);
+            if outcome != Lexicon::NONE {
+                self.exit(node, outcome, false, beyond);
+            }
+        }
+    }
+
+    fn exit(&mut self, node: NodeId, outcome: OutcomeId, closed: bool, beyond: Vec<(u8, NodeId)>) {
+        let outcome = self.lexicon.outcome_list(outcome).into();
+        let path = self.path.as_slice().into();
+        let exit =
+            Exit { node, path, length: self.length, outcome, closed, beyond: beyond.into(), grouped: false };
+        self.exits.push(exit);
+    }
+}

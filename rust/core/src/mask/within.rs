@@ -1,0 +1,162 @@
+//! The tokens that stay inside a lexeme, and their lengths in code points.
+//!
+//! A bounded repeat differs from the unbounded one by length alone: its tokens are those of at most so many code
+//! points, one `and` of two masks.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+
+/// The tokens that stay inside.
+#[derive(Clone)]
+pub enum Within {
+    /// Sorted ids.
+    Few(Arc<[u32]>),
+    /// As a mask, and how many there are.
+    Many(Arc<[u32]>, usize),
+}
+
+/// Code points of every token of the vocabulary, spelled in a JSON string; 0 for those that are not whole.
+pub struct Lengths {
+    of: Vec<u16>,
+    /// Masks of the tokens of at most n code points.
+    upto: Vec<OnceLock<Box<[u32]>>>,
+}
+
+/// Tokens from which on a list is kept as a mask.
+const MANY: usize = 4096;
+
+impl Lengths {
+    /// Walks the trie once from the state of the free string: a code point is whole when that state returns.
+    pub(super) fn measure(vocab: &Vocabulary, lexicon: &mut Lexicon, free: LexId) -> Self {
+        let mut of = vec![0u16; vocab.size()];
+        let mut stack = vec![(Trie::ROOT, free, 0u16)];
+        while let Some((node, lex, length)) = stack.pop() {
+            let (bytes, nodes) = vocab.trie().children(node);
+            for (&byte, &child) in bytes.iter().zip(nodes) {
+                if let Step::Stay(next) = lexicon.step(lex, byte) {
+                    // a code point that was begun counts: it will need its place
+                    let longer = length + (lex == free) as u16;
+                    for token in vocab.trie().tokens(child) {
+                        of[token.0 as usize] = longer;
+                    }
+                    stack.push((child, next, longer));
+                }
+            }
+        }
+        let longest = of.iter().copied().max().unwrap_or(0) as usize;
+        Lengths { of, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The tokens of at most `most` code points; `None`: all.
+    pub(super) fn upto(&self, most: u32) -> Option<&[u32]> {
+        if most as usize + 1 >= self.upto.len() {
+            return None;
+        }
+        let mask = self.upto[most as usize].get_or_init(|| {
+            let mut words = vec![0u32; self.of.len().div_ceil(32)];
+            for (id, &length) in self.of.iter().enumerate() {
+                words[id >> 5] |= ((length as u32 <= most) as u32) << (id & 31);
+            }
+            words.into()
+        });
+        Some(mask)
+    }
+
+    /// The tokens of these lengths.
+    pub(super) fn between(&self, above: u32, most: u32) -> Vec<u32> {
+        let fits = |&(_, &length): &(usize, &u16)| length as u32 > above && length as u32 <= most;
+        self.of.iter().enumerate().filter(fits).map(|(id, _)| id as u32).collect()
+    }
+}
+
+impl Within {
+    pub(super) fn of(mut ids: Vec<u32>, vocab: &Vocabulary) -> Self {
+        if ids.len() <= MANY {
+            ids.sort_unstable();
+            return Within::Few(ids.into());
+        }
+        let mut words = vec![0u32; vocab.mask_words()];
+        for &id in &ids {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+        Within::Many(words.into(), ids.len())
+    }
+
+    /// The tokens of at most `most` code points; those that come within `reach` of the bound are tried.
+    pub(super) fn bounded(
+        &self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        lex: LexId,
+        lengths: &Lengths,
+        most: u32,
+        reach: u32,
+    ) -> Self {
+        let sure = most.saturating_sub(reach);
+        let has = |id: u32| match self {
+            Within::Few(ids) => ids.binary_search(&id).is_ok(),
+            Within::Many(words, _) => words[id as usize >> 5] >> (id & 31) & 1 == 1,
+        };
+        let near: Vec<u32> = if reach == 0 || lengths.upto(sure).is_none() {
+            Vec::new()
+        } else {
+            let near = lengths.between(sure, most).into_iter();
+            near.filter(|&id| has(id) && stays(lexicon, lex, vocab.token(TokenId(id)))).collect()
+        };
+        let Some(upto) = lengths.upto(sure) else { return self.clone() };
+        let mut words = match self {
+            Within::Few(ids) => {
+                let short = |&id: &u32| upto[id as usize >> 5] >> (id & 31) & 1 == 1;
+                let mut ids: Vec<u32> = ids.iter().copied().filter(short).collect();
+                ids.extend(near);
+                ids.sort_unstable();
+                return Within::Few(ids.into());
+            }
+            Within::Many(words, _) => words.iter().zip(upto).map(|(a, b)| a & b).collect::<Vec<u32>>(),
+        };
+        for id in near {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+        Self::of_words(words, vocab)
+    }
+
+    pub(super) fn of_words(words: Vec<u32>, vocab: &Vocabulary) -> Self {
+        let count = words.iter().map(|w| w.count_ones() as usize).sum();
+        if count > MANY {
+            return Within::Many(words.into(), count);
+        }
+        Within::Few(super::row::Mask::Dense(words.into()).ids(vocab.mask_words()).into())
+    }
+
+    /// Without the tokens below some nodes.
+    pub(super) fn minus(&self, vocab: &Vocabulary, dead: &[NodeId]) -> Self {
+        let gone = dead.iter().flat_map(|&d| vocab.trie().subtree_tokens(d)).map(|t| t.0);
+        match self {
+            _ if dead.is_empty() => self.clone(),
+            Within::Few(ids) => {
+                let gone: rustc_hash::FxHashSet<u32> = gone.collect();
+                Within::Few(ids.iter().copied().filter(|id| !gone.contains(id)).collect())
+            }
+            Within::Many(words, _) => {
+                let mut words = words.to_vec();
+                for id in gone {
+                    words[id as usize >> 5] &= !(1 << (id & 31));
+                }
+                Self::of_words(words, vocab)
+            }
+        }
+    }
+}
+
+/// Whether all bytes stay inside the lexeme.
+fn stays(lexicon: &mut Lexicon, mut lex: LexId, bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| match lexicon.step(lex, byte) {
+        Step::Stay(next) => {
+            lex = next;
+            true
+        }
+        _ => false,
+    })
+}
