@@ -77,8 +77,32 @@ impl Terms {
         matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
+    /// A bound on the distance to an end from every state of a term, by its form; `None` where the form does
+    /// not tell.
+    fn farthest(&mut self, t: TermId) -> Option<u32> {
+        Some(match self.get(t).clone() {
+            Term::Empty | Term::Eps | Term::All => 0,
+            Term::Class(_) => 1,
+            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).max()?,
+            Term::Concat(x, y) => {
+                let head = self.farthest(x)?.saturating_add(self.least_length(y)?);
+                head.max(self.farthest(y)?)
+            }
+            Term::Or(xs) => xs.iter().try_fold(0, |most, &x| Some(most.max(self.farthest(x)?)))?,
+            // the copy that was begun, and those that must follow
+            Term::Repeat(x, lo, _) => {
+                let rest = self.least_length(x)?.saturating_mul(lo.saturating_sub(1));
+                self.farthest(x)?.saturating_add(rest)
+            }
+            _ => return None,
+        })
+    }
+
     /// The greatest distance to an end among the states of a term; `None` where they are many.
     fn reach(&mut self, t: TermId) -> Option<u32> {
+        if let Some(bound) = self.farthest(t) {
+            return Some(bound);
+        }
         let mut seen = FxHashSet::from_iter([t]);
         let mut stack = vec![t];
         let mut most = 0;

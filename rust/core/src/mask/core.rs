@@ -132,6 +132,11 @@ impl<S: Structure> Core<S> {
         if let Some(found) = self.lexmasks.get(&(node, lex)) {
             return found.clone();
         }
+        if let Some(same) = self.same_within_token(lex) {
+            let mask = self.lexmask(node, same);
+            self.lexmasks.insert((node, lex), mask.clone());
+            return mask;
+        }
         let longest = self.vocab.longest() as u32;
         let lexicon = self.structure.lexicon();
         let key = lexicon.content(lex, longest).map(|content| Key {
@@ -152,6 +157,18 @@ impl<S: Structure> Core<S> {
         };
         self.lexmasks.insert((node, lex), mask.clone());
         mask
+    }
+
+    /// A state that differs from this one by a bound on the length alone, which no token can reach.
+    fn same_within_token(&mut self, lex: LexId) -> Option<LexId> {
+        let longest = self.vocab.longest() as u32;
+        let lexicon = self.structure.lexicon();
+        let (spelling, term) =
+            lexicon.term(lex).filter(|_| lexicon.is_string(lex) && lexicon.is_single(lex))?;
+        let how = lexicon.terms.base(term)?;
+        let (least, most) = how.bounds?;
+        let same = lexicon.at(spelling, how.term);
+        (least == 0 && most >= longest.saturating_add(how.reach) && same != lex).then_some(same)
     }
 
     /// Lengths of the tokens in a string of this spelling.
@@ -175,6 +192,12 @@ impl<S: Structure> Core<S> {
                         let lexicon = self.structure.lexicon();
                         return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how, &lengths);
                     }
+                }
+                let free = lexicon.at(spelling, crate::lexical::Terms::ALL);
+                let free = (free != lex && node == Trie::ROOT).then(|| self.lexmask(node, free));
+                let lexicon = self.structure.lexicon();
+                if let Some(mask) = LexMask::by_chars(lexicon, &vocab, node, lex, free.as_deref()) {
+                    return mask;
                 }
             }
         }
@@ -205,12 +228,12 @@ impl<S: Structure> Core<S> {
         let mask = self.lexmask(node, pos.lex);
         if !self.structure.records(pos.ctx) {
             self.collect_exits(&mask, pos, out);
-        } else if !self.collect_generic(&mask, pos, text, out) {
+        } else if !self.collect_generic(node, &mask, pos, text, out) {
             let held = text.len();
             let shared = mask.exits.list.iter().filter(|e| mask.missing.binary_search(&e.node).is_err());
             for exit in shared.chain(mask.odd.iter()) {
                 text.truncate(held);
-                text.extend_from_slice(&exit.path);
+                text.extend(exit.path(vocab.trie(), node));
                 self.collect_exit(exit, pos.ctx, text, out);
             }
             text.truncate(held);
@@ -299,7 +322,14 @@ impl<S: Structure> Core<S> {
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
     /// names): one walk for those, and one for each of the few others. False where that can't be said.
-    fn collect_generic(&mut self, mask: &LexMask, pos: Pos, text: &mut Vec<u8>, out: &mut Vec<u32>) -> bool {
+    fn collect_generic(
+        &mut self,
+        node: NodeId,
+        mask: &LexMask,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> bool {
         if mask.exits.remainders.is_none() || !mask.odd.is_empty() || text.contains(&b'\\') {
             return false;
         }
@@ -320,7 +350,7 @@ impl<S: Structure> Core<S> {
             let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
             single.extend(node);
         }
-        let escaped = mask.exits.list.iter().filter(|e| e.path.contains(&b'\\')).map(|e| e.node);
+        let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
         single.extend(escaped);
         single.sort_unstable();
         single.dedup();
@@ -333,7 +363,7 @@ impl<S: Structure> Core<S> {
                 single.binary_search(&exit.node).is_ok() && mask.missing.binary_search(&exit.node).is_err();
             if own {
                 text.truncate(held);
-                text.extend_from_slice(&exit.path);
+                text.extend(exit.path(trie, node));
                 self.collect_exit(exit, pos.ctx, text, out);
             }
         }

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
@@ -33,10 +34,43 @@ const FEW_MISSING: usize = 24;
 impl LexMask {
     /// Walks the whole subtree: the slow part, done once for a (node, state).
     pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, node: NodeId, lex: LexId) -> Self {
-        let mut walk = Walk::new(lexicon, vocab);
+        let mut walk = Walk::new(lexicon, vocab, node);
         walk.visit(node, lex);
         let Walk { ids, exits, .. } = walk;
         Self::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab)))
+    }
+
+    /// The same by code points, for a state inside a string; `None` in the middle of a code point. `free` is
+    /// the mask of the free string below the node.
+    pub fn by_chars(
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        free: Option<&LexMask>,
+    ) -> Option<Self> {
+        let words = free.and_then(|f| match &f.within {
+            Within::Many(words, _) => Some(&words[..]),
+            Within::Few(_) => None,
+        });
+        let walk = CharWalk::run(lexicon, vocab, node, lex, words)?;
+        let CharWalk { words, exits, .. } = walk;
+        let within = Within::of_words(words, vocab);
+        if let (Some(free), Some(first)) = (free, exits.first()) {
+            if free.exits.remainders.is_some() && exits.iter().all(|e| e.outcome == first.outcome) {
+                let mut this = Self::new(within, free.exits.clone());
+                this.outcome = Some(first.outcome.clone());
+                let mut has = exits.iter().map(|e| e.node).peekable();
+                let missing = free.exits.list.iter().map(|e| e.node);
+                this.missing = missing.filter(|&n| has.next_if_eq(&n).is_none()).collect();
+                if this.missing.len() <= FEW_MISSING || this.missing.len() * 2 <= free.exits.list.len() {
+                    return Some(this);
+                }
+                let within = this.within;
+                return Some(Self::new(within, Arc::new(Exits::new(exits, vocab))));
+            }
+        }
+        Some(Self::new(within, Arc::new(Exits::new(exits, vocab))))
     }
 
     fn new(within: Within, exits: Arc<Exits>) -> Self {
@@ -90,7 +124,7 @@ impl LexMask {
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
-            _ => this.compare_exits(lexicon, at.0, base, how),
+            _ => this.compare_exits(lexicon, vocab, node, at.0, base, how),
         }
         this.missing = {
             let mut all: Vec<NodeId> = this.missing.iter().chain(base.missing.iter()).copied().collect();
@@ -106,7 +140,15 @@ impl LexMask {
     }
 
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
-    fn compare_exits(&mut self, lexicon: &mut Lexicon, lex: LexId, base: &LexMask, how: Base) {
+    fn compare_exits(
+        &mut self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        base: &LexMask,
+        how: Base,
+    ) {
         let plain = how.reach == 0 && lexicon.is_single(lex);
         if let (Some((least, most)), true) = (how.bounds, plain) {
             let out = |e: &&Exit| e.length < least || e.length > most;
@@ -116,7 +158,7 @@ impl LexMask {
         let mut found: Vec<(NodeId, Option<Box<[u32]>>)> = Vec::with_capacity(base.exits.list.len());
         let mut counts: rustc_hash::FxHashMap<Box<[u32]>, usize> = Default::default();
         for exit in &base.exits.list {
-            let outcome = outcome_after(lexicon, lex, &exit.path);
+            let outcome = outcome_after(lexicon, lex, &exit.path(vocab.trie(), node));
             if let Some(outcome) = &outcome {
                 *counts.entry(outcome.clone()).or_default() += 1;
             }

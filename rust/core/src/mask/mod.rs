@@ -2,10 +2,11 @@
 //!
 //! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone
 //! decides, shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`]
-//! where the others leave it, [`walk`] how both are found); [`store`] where it is kept; [`core`] states, masks, edges;
+//! where the others leave it, [`walk`] and [`charwalk`] how both are found); [`store`] where it is kept; [`core`] states, masks, edges;
 //! [`automaton`] the face that threads share; [`oracle`] the slow, right version.
 
 pub mod automaton;
+mod charwalk;
 pub mod core;
 pub mod exits;
 pub mod lexmask;

@@ -1,8 +1,12 @@
 //! The vocabulary: the bytes of every token, and their trie.
 
+pub mod chars;
 pub mod trie;
 
+use std::sync::OnceLock;
+
 use crate::error::{Error, Kind, Result};
+pub use chars::Chars;
 pub use trie::{NodeId, Trie};
 
 /// The number of a token.
@@ -15,6 +19,7 @@ pub struct Vocabulary {
     eos: Vec<TokenId>,
     special: Vec<bool>,
     trie: Trie,
+    chars: OnceLock<Chars>,
     longest: usize,
     key: u64,
 }
@@ -51,7 +56,7 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, longest, key })
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars: OnceLock::new(), longest, key })
     }
 
     pub fn size(&self) -> usize {
@@ -95,6 +100,11 @@ impl Vocabulary {
 
     pub fn trie(&self) -> &Trie {
         &self.trie
+    }
+
+    /// The trie by code points; made when first asked for.
+    pub fn chars(&self) -> &Chars {
+        self.chars.get_or_init(|| Chars::new(&self.trie))
     }
 
     /// Bytes of the longest token.
