@@ -7,16 +7,19 @@
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
 //! Reading order: this file (positions), [`object`] and [`array`] (frames), [`white`] (what stands between
-//! lexemes), [`step`] (bytes), [`finish`] (ways out), [`describe`] (words).
+//! lexemes), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways out), [`describe`] (words).
 
 mod array;
 mod describe;
 mod finish;
+mod generic;
 mod object;
 mod step;
 mod white;
 
 pub(crate) use object::Simple;
+
+use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -117,7 +120,11 @@ pub struct JsonMachine {
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
-    keys_closed: u64,
+    /// Texts inside the items that were remembered so far.
+    recalled: BTreeSet<Box<str>>,
+    roomy: FxHashMap<CtxId, bool>,
+    /// How often a text that matters was closed.
+    texts_closed: u64,
     pub(crate) error: Option<Error>,
 }
 
@@ -160,12 +167,16 @@ impl JsonMachine {
             white: FxHashMap::default(),
             generic: FxHashMap::default(),
             special: FxHashMap::default(),
-            keys_closed: 0,
+            recalled: BTreeSet::new(),
+            roomy: FxHashMap::default(),
+            texts_closed: 0,
             error: None,
         };
         this.orders.insert(Box::new([]));
         this.ranks.push(FxHashMap::default());
         this.records.insert(Box::new([]));
+        // the record of [`JsonMachine::OTHER`]: no text is like it
+        this.records.insert(Box::new([0]));
         Ok(this)
     }
 

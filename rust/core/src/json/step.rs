@@ -41,11 +41,10 @@ impl JsonMachine {
     }
 
     /// Adds to a record where one is kept.
-    fn add(&mut self, record: u32, more: &[u8]) -> u32 {
-        if record == 0 {
-            0
-        } else {
-            self.record(record, more)
+    pub(super) fn add(&mut self, record: u32, more: &[u8]) -> u32 {
+        match record {
+            0 | Self::OTHER => record,
+            _ => self.record(record, more),
         }
     }
 
@@ -63,12 +62,13 @@ impl JsonMachine {
             self.schema.lexicon.outcome_list(outcome).iter().map(|&i| map[i as usize]).collect()
         };
         let mut record = node.record;
-        if record != 0 {
+        if record > Self::OTHER {
             let mut more = text.to_vec();
             if quote {
                 more.push(b'"');
             }
             record = self.record(record, &more);
+            self.texts_closed += 1;
         }
         let next = self.resume(node.up, &held, record);
         if plain {
@@ -182,23 +182,23 @@ impl Structure for JsonMachine {
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
         match self.nodes[ctx.0 as usize].place {
             Place::Key => {
-                self.keys_closed += 1;
+                self.texts_closed += 1;
                 self.after_key(ctx, text)
             }
             _ => self.end_scalar(ctx, outcome, text, true),
         }
     }
 
-    fn close_generic(&mut self, ctx: CtxId) -> Option<Pos> {
-        self.after_generic_key(ctx)
+    fn close_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
+        self.after_generic(ctx, held)
     }
 
-    fn special(&mut self, ctx: CtxId, text: &[u8]) -> Vec<Vec<u8>> {
-        self.special_keys(ctx, text)
+    fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+        self.special_texts(ctx, text)
     }
 
     fn closings(&self) -> u64 {
-        self.keys_closed
+        self.texts_closed
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {

@@ -230,11 +230,10 @@ impl<S: Structure> Core<S> {
             self.collect_exits(&mask, pos, out);
         } else if !self.collect_generic(node, &mask, pos, text, out) {
             let held = text.len();
-            let shared = mask.exits.list.iter().filter(|e| mask.missing.binary_search(&e.node).is_err());
-            for exit in shared.chain(mask.odd.iter()) {
+            for (exit, outcome) in mask.all_exits() {
                 text.truncate(held);
                 text.extend(exit.path(vocab.trie(), node));
-                self.collect_exit(exit, pos.ctx, text, out);
+                self.collect_exit(exit, outcome, pos.ctx, text, out);
             }
             text.truncate(held);
         }
@@ -276,7 +275,7 @@ impl<S: Structure> Core<S> {
                 self.without(&ids, &mask.missing, out);
             }
             for exit in &mask.odd {
-                self.collect_exit(exit, pos.ctx, &[], out);
+                self.collect_exit(exit, &exit.outcome, pos.ctx, &[], out);
             }
             return;
         }
@@ -286,7 +285,7 @@ impl<S: Structure> Core<S> {
         }
         let mut ids = Vec::new();
         for exit in exits.list.iter().filter(|e| !e.grouped) {
-            self.collect_exit(exit, pos.ctx, &[], &mut ids);
+            self.collect_exit(exit, &exit.outcome, pos.ctx, &[], &mut ids);
         }
         for group in &exits.groups {
             self.collect_group(group, pos.ctx, &mut ids);
@@ -330,10 +329,13 @@ impl<S: Structure> Core<S> {
         text: &mut Vec<u8>,
         out: &mut Vec<u32>,
     ) -> bool {
-        if mask.exits.remainders.is_none() || !mask.odd.is_empty() || text.contains(&b'\\') {
+        let Some(remainders) = &mask.exits.remainders else { return false };
+        let held = mask.outcome.as_ref().unwrap_or(&remainders.outcome);
+        if !mask.odd.is_empty() {
             return false;
         }
-        let Some(next) = self.structure.close_generic(pos.ctx) else { return false };
+        let Some(plain) = without_escapes(text) else { return false };
+        let Some(next) = self.structure.close_generic(pos.ctx, held) else { return false };
         let before = self.structure.closings();
         let ids = self.tokens_after(&mask.exits, next);
         if self.structure.closings() != before {
@@ -344,9 +346,10 @@ impl<S: Structure> Core<S> {
         let trie = self.vocab.clone();
         let trie = trie.trie();
         let mut single: Vec<NodeId> = Vec::new();
-        for rest in self.structure.special(pos.ctx, text) {
-            let path = rest.iter().chain(b"\"");
-            let mut path = path;
+        // those that need an escape are among the escaped exits
+        let spelled_plainly = |rest: &String| rest.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
+        for rest in self.structure.special(pos.ctx, &plain).into_iter().filter(spelled_plainly) {
+            let mut path = rest.as_bytes().iter().chain(b"\"");
             let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
             single.extend(node);
         }
@@ -358,22 +361,19 @@ impl<S: Structure> Core<S> {
         gone.extend(mask.missing.iter());
         self.without(&ids, &gone, out);
         let held = text.len();
-        for exit in &mask.exits.list {
-            let own =
-                single.binary_search(&exit.node).is_ok() && mask.missing.binary_search(&exit.node).is_err();
-            if own {
-                text.truncate(held);
-                text.extend(exit.path(trie, node));
-                self.collect_exit(exit, pos.ctx, text, out);
-            }
+        for (exit, outcome) in mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok()) {
+            text.truncate(held);
+            text.extend(exit.path(trie, node));
+            self.collect_exit(exit, outcome, pos.ctx, text, out);
         }
         text.truncate(held);
         true
     }
 
-    fn collect_exit(&mut self, exit: &Exit, ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
+    /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.
+    fn collect_exit(&mut self, exit: &Exit, outcome: &[u32], ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
         let vocab = self.vocab.clone();
-        let outcome = self.structure.lexicon().intern_outcome(&exit.outcome);
+        let outcome = self.structure.lexicon().intern_outcome(outcome);
         if exit.closed {
             if let Some(next) = self.structure.close(ctx, outcome, text) {
                 out.extend(vocab.trie().tokens(exit.node).iter().map(|t| t.0));
@@ -560,9 +560,11 @@ impl<S: Structure> Engine for Core<S> {
             return (stand.pos, stand.text);
         }
         let text = self.text(stand);
-        let generic = !text.contains(&b'\\')
-            && self.structure.close_generic(stand.pos.ctx).is_some()
-            && self.structure.special(stand.pos.ctx, &text).is_empty();
+        let outcome = self.structure.lexicon().outcome(stand.pos.lex);
+        let held = self.structure.lexicon().outcome_list(outcome).to_vec();
+        let generic = self.structure.close_generic(stand.pos.ctx, &held).is_some()
+            && without_escapes(&text)
+                .is_some_and(|plain| self.structure.special(stand.pos.ctx, &plain).is_empty());
         (stand.pos, if generic { u32::MAX } else { stand.text })
     }
 
@@ -571,6 +573,15 @@ impl<S: Structure> Engine for Core<S> {
         let text = String::from_utf8_lossy(&self.texts[stand.text as usize]).into_owned();
         format!("context {}, lexical state {}, text {text:?}", stand.pos.ctx.0, stand.pos.lex.0)
     }
+}
+
+/// The text of a string's lexeme as it was meant; `None` in the middle of an escape or of a code point.
+fn without_escapes(text: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let text = std::str::from_utf8(text).ok()?;
+    if !text.contains('\\') {
+        return Some(text.into());
+    }
+    serde_json::from_str::<String>(&format!("\"{text}\"")).ok().map(Into::into)
 }
 
 /// Tokens of a text with the fewest pieces, by dynamic programming over the trie.

@@ -189,6 +189,16 @@ impl LexMask {
         self.missing = Box::new([]);
     }
 
+    /// The exits of the state, each with the languages that accept there.
+    pub fn all_exits(&self) -> impl Iterator<Item = (&Exit, &[u32])> {
+        let own = |e: &&Exit| self.missing.binary_search(&e.node).is_err();
+        let shared = self.exits.list.iter().filter(own);
+
+        shared
+            .map(|e| (e, self.outcome.as_deref().unwrap_or(&e.outcome)))
+            .chain(self.odd.iter().map(|e| (e, &*e.outcome)))
+    }
+
     /// Lengths of the vocabulary's tokens, from the mask of the free string.
     pub fn lengths(&self, vocab: &Vocabulary, lexicon: &mut Lexicon, lex: LexId) -> Arc<Lengths> {
         self.lengths.get_or_init(|| Arc::new(Lengths::measure(vocab, lexicon, lex))).clone()

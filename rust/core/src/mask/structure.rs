@@ -34,14 +34,16 @@ pub trait Structure: Send {
     /// The lexeme was closed by the byte that belongs to it; `text` is what the lexeme held before it.
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
 
-    /// Where a lexeme whose text matters leads when its text is none of `special` (see there): one position for
-    /// all such texts, good as long as [`Structure::closings`] does not change while it is walked from.
-    fn close_generic(&mut self, _ctx: CtxId) -> Option<Pos> {
+    /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
+    /// `special` (see there): one position for all such texts, good as long as [`Structure::closings`] does not
+    /// change while it is walked from.
+    fn close_generic(&mut self, _ctx: CtxId, _held: &[u32]) -> Option<Pos> {
         None
     }
 
-    /// The texts that begin with `text` and for which [`Structure::close_generic`] does not speak.
-    fn special(&mut self, _ctx: CtxId, _text: &[u8]) -> Vec<Vec<u8>> {
+    /// What follows `text` in the texts for which [`Structure::close_generic`] does not speak; both without
+    /// escapes.
+    fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
         Vec::new()
     }
 
