@@ -16,10 +16,11 @@ use rustc_hash::FxHashMap;
 
 use super::exits::Exit;
 use super::walk::Walk;
+use super::within::Within;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::{CharId, Tail};
-use crate::vocab::{Chars, NodeId, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
@@ -31,9 +32,10 @@ pub(super) struct CharWalk<'a> {
     vocab: &'a Vocabulary,
     top: NodeId,
     depth: u32,
-    /// The tokens that stay inside, as a mask.
-    pub(super) words: Vec<u32>,
-    pub(super) exits: Vec<Exit>,
+    /// The tokens that stay inside: a corrected mask, or their ids.
+    words: Option<Vec<u32>>,
+    ids: Vec<u32>,
+    exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<Known>>,
     loops: FxHashMap<LexId, Option<Rc<Loop>>>,
 }
@@ -96,60 +98,111 @@ impl<'a> CharWalk<'a> {
             vocab,
             top,
             depth: chars.depth(at),
-            words: Vec::new(),
+            words: None,
+            ids: Vec::new(),
             exits: Vec::new(),
             known: FxHashMap::default(),
             loops: FxHashMap::default(),
         };
-        let (from, to) = (at + 1, chars.end(at));
-        let free = free.filter(|_| this.is_wide(lex));
-        this.words = free.map_or_else(|| vec![0; vocab.mask_words()], <[u32]>::to_vec);
-        this.below(from, to, lex, free.is_some());
+        match free.filter(|_| this.is_wide(lex)) {
+            Some(free) => {
+                this.words = Some(free.to_vec());
+                this.below(at, lex, true);
+            }
+            None => this.below(at, lex, false),
+        }
         Some(this)
     }
 
-    /// The nodes from..to, below a state. `preset`: the mask holds what the free string allows there.
-    fn below(&mut self, from: u32, to: u32, lex: LexId, preset: bool) {
+    /// The tokens that stay inside.
+    pub(super) fn finish(self) -> (Within, Vec<Exit>) {
+        let within = match self.words {
+            Some(words) => Within::of_words(words, self.vocab),
+            None => Within::of(self.ids, self.vocab),
+        };
+        (within, self.exits)
+    }
+
+    /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
+    fn below(&mut self, at: u32, lex: LexId, preset: bool) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (from, to) = (at + 1, chars.end(at));
         if from == to {
             return;
         }
         let lone = self.lone(lex, to - from);
-        if let Some(lone) = lone.as_ref().filter(|l| preset && l.rare) {
-            return self.correct(from, to, lex, lone);
+        match chars.kids(at) {
+            _ if preset && lone.as_ref().is_some_and(|l| l.rare) => {
+                let lone = lone.expect("just looked at");
+                let known = self.known(lex);
+                let mut next = from;
+                for &at in lone.places(chars, from, to) {
+                    if at >= next {
+                        self.other(at, lex, &known, true);
+                        next = chars.end(at);
+                    }
+                }
+            }
+            Some(kids) if !preset => {
+                for at in self.live_kids(kids, lex) {
+                    self.sweep(at, chars.end(at), lex, lone.as_deref(), false);
+                }
+            }
+            _ => self.sweep(from, to, lex, lone.as_deref(), preset),
         }
+    }
+
+    /// The children that a state can read, in preorder.
+    fn live_kids(&mut self, kids: &[(CharId, u32)], lex: LexId) -> Vec<u32> {
         let chars: &'a Chars = self.vocab.chars();
+        let known = self.known(lex);
+        let upto = |c: CharId| kids.partition_point(|k| k.0 < c);
+        let mut places: Vec<u32> = Vec::new();
+        let mut from = upto(chars.upto(0x1F));
+        for &(end, to) in known.row.iter() {
+            let next = upto(chars.upto(end)).max(from);
+            if to != Lexicon::DEAD {
+                places.extend(kids[from..next].iter().map(|k| k.1));
+            }
+            from = next;
+        }
+        let special = [0x22, 0x5C].map(|point| chars.upto(point).wrapping_sub(1));
+        for c in special {
+            places.extend(kids[upto(c)..].first().filter(|k| k.0 == c).map(|k| k.1));
+        }
+        if known.row.iter().any(|r| r.0 >= 0x80 && r.1 != Lexicon::DEAD) {
+            let tails = &kids[upto(chars.points().len() as u32)..];
+            places.extend(tails.iter().map(|k| k.1));
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// The nodes from..to, all of which the state reads after its own loop.
+    fn sweep(&mut self, from: u32, to: u32, lex: LexId, lone: Option<&Loop>, preset: bool) {
+        let chars: &'a Chars = self.vocab.chars();
+        let known = self.known(lex);
         let mut at = from;
         while at < to {
             let c = chars.char_of(at);
-            if lone.as_ref().is_some_and(|l| l.has(c)) {
+            if lone.is_some_and(|l| l.has(c)) {
                 if !preset {
                     self.set(chars.node(at));
                 }
                 at += 1;
             } else {
-                self.other(at, lex, preset);
+                self.other(at, lex, &known, preset);
                 at = chars.end(at);
             }
         }
     }
 
-    /// The places at which the state differs from the free string.
-    fn correct(&mut self, from: u32, to: u32, lex: LexId, lone: &Loop) {
-        let chars: &'a Chars = self.vocab.chars();
-        let mut next = from;
-        for &at in lone.places(chars, from, to) {
-            if at >= next {
-                self.other(at, lex, true);
-                next = chars.end(at);
-            }
-        }
-    }
-
     /// A node whose character leads the state elsewhere, with all that is below.
-    fn other(&mut self, at: u32, lex: LexId, preset: bool) {
+    fn other(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (c, node) = (chars.char_of(at), chars.node(at));
-        match self.target(lex, c) {
+        match self.target(known, c) {
             Target::Dead if preset => self.clear_below(node),
             Target::Dead => {}
             Target::Tail(alive) if alive != preset => match alive {
@@ -161,10 +214,9 @@ impl<'a> CharWalk<'a> {
                 if !preset {
                     self.set(node);
                 }
-                let (from, to) = (at + 1, chars.end(at));
-                stacker::maybe_grow(64 << 10, 1 << 20, || self.below(from, to, next, preset));
+                stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, preset));
             }
-            Target::Quote => self.close(node, lex, chars.depth(at)),
+            Target::Quote => self.close(node, known, chars.depth(at)),
             Target::Backslash => {
                 if preset {
                     self.clear_below(node);
@@ -174,28 +226,24 @@ impl<'a> CharWalk<'a> {
         }
     }
 
-    fn target(&mut self, lex: LexId, c: CharId) -> Target {
+    fn target(&self, known: &Known, c: CharId) -> Target {
         let chars = self.vocab.chars();
         let Some(&point) = chars.points().get(c as usize) else {
             let tail = chars.tails()[c as usize - chars.points().len()];
-            return Target::Tail(begins(&self.known(lex).row, tail));
+            return Target::Tail(begins(&known.row, tail));
         };
         match point {
             0x22 => Target::Quote,
             0x5C => Target::Backslash,
             0..=0x1F => Target::Dead,
-            _ => {
-                let known = self.known(lex);
-                match known.row[known.row.partition_point(|r| r.0 < point)].1 {
-                    Lexicon::DEAD => Target::Dead,
-                    next => Target::Live(next),
-                }
-            }
+            _ => match known.row[known.row.partition_point(|r| r.0 < point)].1 {
+                Lexicon::DEAD => Target::Dead,
+                next => Target::Live(next),
+            },
         }
     }
 
-    fn close(&mut self, node: NodeId, lex: LexId, depth: u32) {
-        let known = self.known(lex);
+    fn close(&mut self, node: NodeId, known: &Known, depth: u32) {
         if known.outcome != Lexicon::NONE {
             let outcome = self.lexicon.outcome_list(known.outcome).into();
             let length = depth - 1 - self.depth;
@@ -220,8 +268,9 @@ impl<'a> CharWalk<'a> {
         walk.visit(node, next);
         let Walk { ids, exits, .. } = walk;
         self.exits.extend(exits);
-        for id in ids {
-            self.words[id as usize >> 5] |= 1 << (id & 31);
+        match &mut self.words {
+            Some(words) => ids.iter().for_each(|&id| words[id as usize >> 5] |= 1 << (id & 31)),
+            None => self.ids.extend(ids),
         }
     }
 
@@ -282,21 +331,24 @@ impl<'a> CharWalk<'a> {
     }
 
     fn set(&mut self, node: NodeId) {
-        for token in self.vocab.trie().tokens(node) {
-            self.words[token.0 as usize >> 5] |= 1 << (token.0 & 31);
+        let tokens = self.vocab.trie().tokens(node);
+        match &mut self.words {
+            Some(words) => tokens.iter().for_each(|t| words[t.0 as usize >> 5] |= 1 << (t.0 & 31)),
+            None => self.ids.extend(tokens.iter().map(|t| t.0)),
         }
     }
 
     fn clear(&mut self, node: NodeId) {
-        for token in self.vocab.trie().tokens(node) {
-            self.words[token.0 as usize >> 5] &= !(1 << (token.0 & 31));
-        }
+        self.take_out(self.vocab.trie().tokens(node));
     }
 
     fn clear_below(&mut self, node: NodeId) {
-        for token in self.vocab.trie().subtree_tokens(node) {
-            self.words[token.0 as usize >> 5] &= !(1 << (token.0 & 31));
-        }
+        self.take_out(self.vocab.trie().subtree_tokens(node));
+    }
+
+    fn take_out(&mut self, tokens: &[TokenId]) {
+        let words = self.words.as_mut().expect("only a mask that was preset is corrected");
+        tokens.iter().for_each(|t| words[t.0 as usize >> 5] &= !(1 << (t.0 & 31)));
     }
 }
 

@@ -53,9 +53,7 @@ impl LexMask {
             Within::Many(words, _) => Some(&words[..]),
             Within::Few(_) => None,
         });
-        let walk = CharWalk::run(lexicon, vocab, node, lex, words)?;
-        let CharWalk { words, exits, .. } = walk;
-        let within = Within::of_words(words, vocab);
+        let (within, exits) = CharWalk::run(lexicon, vocab, node, lex, words)?.finish();
         if let (Some(free), Some(first)) = (free, exits.first()) {
             if free.exits.remainders.is_some() && exits.iter().all(|e| e.outcome == first.outcome) {
                 let mut this = Self::new(within, free.exits.clone());

@@ -51,6 +51,8 @@ pub struct Chars {
     end: Vec<u32>,
     /// Code points from the root.
     depth: Vec<u16>,
+    /// The children of nodes that have many, by character.
+    kids: FxHashMap<u32, Box<[(CharId, u32)]>>,
     /// Nodes by their character.
     places_start: Vec<u32>,
     places: Vec<u32>,
@@ -66,6 +68,9 @@ struct Builder<'a> {
     end: Vec<u32>,
     depth: Vec<u16>,
 }
+
+/// Children from which on they are listed.
+const MANY: usize = 24;
 
 const TAILS: u32 = 1 << 24;
 
@@ -125,6 +130,11 @@ impl Chars {
     /// The place of a node of the byte trie that stands at the border of a code point.
     pub fn place(&self, node: NodeId) -> Option<u32> {
         self.node.binary_search(&node).ok().map(|i| i as u32)
+    }
+
+    /// The children of a node in the order of their characters, where they are many.
+    pub fn kids(&self, at: u32) -> Option<&[(CharId, u32)]> {
+        self.kids.get(&at).map(|kids| &**kids)
     }
 
     /// The characters with code points up to the bound.
@@ -216,6 +226,22 @@ impl Builder<'_> {
             next[c as usize] += 1;
         }
         let Builder { tails, node, end, depth, .. } = self;
-        Chars { points, tails, char_of, node, end, depth, places_start, places }
+        let mut kids = FxHashMap::default();
+        for at in 0..node.len() as u32 {
+            // fewer nodes than this have no room for many children
+            if (end[at as usize] - at) as usize > MANY {
+                let mut list: Vec<(CharId, u32)> = Vec::new();
+                let mut child = at + 1;
+                while child < end[at as usize] {
+                    list.push((char_of[child as usize], child));
+                    child = end[child as usize];
+                }
+                if list.len() >= MANY {
+                    list.sort_unstable();
+                    kids.insert(at, list.into());
+                }
+            }
+        }
+        Chars { points, tails, char_of, node, end, depth, kids, places_start, places }
     }
 }
