@@ -27,6 +27,7 @@ pub use value::{Sub, SubId, ValId, Value};
 
 use crate::error::{Error, Result};
 use crate::lexical::{Lexicon, TermId};
+use crate::regex::Lang;
 use resolve::Resolver;
 
 /// Time for one step of an automaton.
@@ -60,6 +61,7 @@ pub struct Schema {
     pub(crate) compiled: FxHashMap<SubId, ValId>,
     pub(crate) compiling: Vec<SubId>,
     pub(crate) origin: FxHashMap<ValId, JId>,
+    pub(crate) parsed: FxHashMap<Box<str>, Lang>,
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
     pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
     pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
@@ -104,6 +106,7 @@ impl Schema {
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
             origin: FxHashMap::default(),
+            parsed: FxHashMap::default(),
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
             matches: FxHashMap::default(),

@@ -3,8 +3,6 @@
 pub mod chars;
 pub mod trie;
 
-use std::sync::OnceLock;
-
 use crate::error::{Error, Kind, Result};
 pub use chars::Chars;
 pub use trie::{NodeId, Trie};
@@ -19,7 +17,7 @@ pub struct Vocabulary {
     eos: Vec<TokenId>,
     special: Vec<bool>,
     trie: Trie,
-    chars: OnceLock<Chars>,
+    chars: Chars,
     longest: usize,
     key: u64,
 }
@@ -49,6 +47,7 @@ impl Vocabulary {
         }
         let trie =
             Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
+        let chars = Chars::new(&trie);
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
@@ -56,7 +55,7 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars: OnceLock::new(), longest, key })
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key })
     }
 
     pub fn size(&self) -> usize {
@@ -102,9 +101,9 @@ impl Vocabulary {
         &self.trie
     }
 
-    /// The trie by code points; made when first asked for.
+    /// The trie by code points.
     pub fn chars(&self) -> &Chars {
-        self.chars.get_or_init(|| Chars::new(&self.trie))
+        &self.chars
     }
 
     /// Bytes of the longest token.

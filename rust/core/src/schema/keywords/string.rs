@@ -46,11 +46,23 @@ impl Schema {
         if let Some(&term) = self.patterns.get(pattern) {
             return Ok(Some(term));
         }
+        if !self.check_pattern(pattern)? {
+            return Ok(None);
+        }
+        let term = self.lexicon.terms.lower(&self.parsed[pattern]);
+        self.patterns.insert(pattern.into(), term);
+        Ok(Some(term))
+    }
+
+    /// Whether a pattern is read and enforced; what it means to the lexicon is found when a value is compiled.
+    pub(crate) fn check_pattern(&mut self, pattern: &str) -> Result<bool> {
+        if self.parsed.contains_key(pattern) {
+            return Ok(true);
+        }
         match regex::parse(pattern, Dialect::Ecma) {
             Ok(lang) => {
-                let term = self.lexicon.terms.lower(&lang);
-                self.patterns.insert(pattern.into(), term);
-                Ok(Some(term))
+                self.parsed.insert(pattern.into(), lang);
+                Ok(true)
             }
             Err(e) => {
                 let kind = match e.kind {
@@ -61,7 +73,7 @@ impl Schema {
                 let message = format!("the pattern {} {}", quoted(pattern), e.message);
                 if kind == Kind::UnsupportedSchema && self.options.report_unsupported {
                     self.note(format!("ignored: {message}"));
-                    return Ok(None);
+                    return Ok(false);
                 }
                 Err(Error::new(kind, message).column(e.column))
             }
@@ -78,7 +90,7 @@ impl Schema {
         if let Some(&known) = self.formats.get(name) {
             return known;
         }
-        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(&lang));
+        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(lang));
         self.formats.insert(name.into(), term);
         term
     }
@@ -86,7 +98,7 @@ impl Schema {
     /// An unknown format is ignored and reported, or refused, as the caller chose.
     pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
-        if !self.options.formats || self.format_term(&name).is_some() {
+        if !self.options.formats || regex::format::NAMES.contains(&&*name) {
             return Ok(());
         }
         if self.options.refuse_unknown_formats {
