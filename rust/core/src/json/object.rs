@@ -204,9 +204,9 @@ impl JsonMachine {
         }
         refused.extend(used.iter().filter(|n| names.binary_search(n).is_err() && !names.contains(n)));
         let mut cells = Vec::new();
-        for (cell, term) in self.schema.cells_of(&patterns) {
-            if self.key_possible(a, used, &Key::Cell(&cell), None, simple.as_ref()) {
-                cells.push(term);
+        for (cell, term) in self.schema.cells_of(&patterns).iter() {
+            if self.key_possible(a, used, &Key::Cell(cell), None, simple.as_ref()) {
+                cells.push(*term);
             }
         }
         let text = |this: &Self, list: &[NameId]| -> Vec<Box<str>> {

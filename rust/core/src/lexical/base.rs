@@ -69,6 +69,19 @@ impl Terms {
         Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL })
     }
 
+    /// The words that a term lacks, where it is every string but those.
+    pub fn lacks(&self, t: TermId) -> Option<Vec<Box<str>>> {
+        match self.get(t) {
+            Term::All => Some(Vec::new()),
+            Term::Not(x) => self.finite_words(*x),
+            Term::And(xs) => {
+                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.lacks(x)).collect();
+                lists.map(|lists| lists.concat())
+            }
+            _ => None,
+        }
+    }
+
     fn is_class(&self, c: TermId) -> bool {
         matches!(self.get(c), Term::Class(_))
     }

@@ -122,7 +122,10 @@ impl LexMask {
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
-            _ => this.compare_exits(lexicon, vocab, node, at.0, base, how),
+            _ => match lexicon.term(at.0).and_then(|(_, t)| lexicon.terms.lacks(t)) {
+                Some(words) if how.alive => this.miss_words(lexicon, vocab, node, at.0, &words),
+                _ => this.compare_exits(lexicon, vocab, node, at.0, base, how),
+            },
         }
         this.missing = {
             let mut all: Vec<NodeId> = this.missing.iter().chain(base.missing.iter()).copied().collect();
@@ -135,6 +138,31 @@ impl LexMask {
             this.own_exits(vocab);
         }
         this
+    }
+
+    /// Every string but some words: only their ends are missing. Exits with an escape are run.
+    fn miss_words(
+        &mut self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        words: &[Box<str>],
+    ) {
+        let trie = vocab.trie();
+        let end = |word: &str| {
+            let mut path = word.bytes().chain([b'"']);
+            path.try_fold(node, |at, byte| trie.child(at, byte))
+        };
+        let plain = |word: &str| word.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
+        let plain = words.iter().map(|w| &**w).filter(|w| plain(w));
+        let mut missing: Vec<NodeId> = plain.filter_map(end).collect();
+        let mut escaped = self.exits.list.iter().filter(|e| e.escaped);
+        missing.extend(escaped.by_ref().filter_map(|exit| {
+            outcome_after(lexicon, lex, &exit.path(trie, node)).is_none().then_some(exit.node)
+        }));
+        missing.retain(|n| self.exits.list.binary_search_by_key(n, |e| e.node).is_ok());
+        self.missing = missing.into();
     }
 
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.

@@ -65,6 +65,8 @@ pub struct Schema {
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
     pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
     pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
+    /// Combinations of key patterns, by the patterns.
+    pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) lowest: usize,
@@ -110,6 +112,7 @@ impl Schema {
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
             matches: FxHashMap::default(),
+            cells: FxHashMap::default(),
             lives: FxHashMap::default(),
             asking: FxHashMap::default(),
             lowest: usize::MAX,

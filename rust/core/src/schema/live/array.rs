@@ -88,16 +88,15 @@ impl Schema {
         let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
             let sub = self.layout_item(layouts, i);
-            if !known.contains_key(&sub) {
-                let values = self.finite_values(sub, FEW + seen.len());
+            let domain = known.entry(sub).or_insert_with(|| {
+                let values = self.finite_values(sub, FEW + seen.len())?;
                 let mut number = |value: String| {
                     let next = numbers.len();
                     *numbers.entry(value).or_insert(next)
                 };
-                let fresh = values.map(|list| list.into_iter().filter(|v| !seen.contains(v)));
-                known.insert(sub, fresh.map(|list| list.map(&mut number).collect()));
-            }
-            domains.extend(known[&sub].clone().filter(|d| d.len() < places as usize));
+                Some(values.into_iter().filter(|v| !seen.contains(v)).map(&mut number).collect())
+            });
+            domains.extend(domain.clone().filter(|d| d.len() < places as usize));
         }
         let mut taken: FxHashMap<usize, usize> = FxHashMap::default();
         (0..domains.len()).all(|i| {
