@@ -117,9 +117,14 @@ pub struct JsonMachine {
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
+    /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
+    tails: FxHashMap<Pos, Tail>,
     keys_closed: u64,
     pub(crate) error: Option<Error>,
 }
+
+/// Bytes on a way to the end, and the position after them.
+type Tail = (Box<[u8]>, Option<Pos>);
 
 /// The kinds of lexemes that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -160,6 +165,7 @@ impl JsonMachine {
             white: FxHashMap::default(),
             generic: FxHashMap::default(),
             special: FxHashMap::default(),
+            tails: FxHashMap::default(),
             keys_closed: 0,
             error: None,
         };

@@ -275,6 +275,22 @@ impl Terms {
         runs
     }
 
+    /// An exponent that brings the number of this state to its end; `None` where it has one, has no digit yet, or
+    /// canonical spelling decides.
+    pub fn number_tail(&self, term: TermId) -> Option<String> {
+        let crate::lexical::term::Term::Num(set, text) = *self.get(term) else { return None };
+        let text = &self.numbers.texts[text as usize];
+        let part = Partial::of(text);
+        if !self.numbers.any_spelling || part.exponent.is_some() || !text.ends_with(|c: char| c.is_ascii_digit())
+        {
+            return None;
+        }
+        let mantissa = part.mantissa();
+        let ways = self.numbers.sets.get(set).pieces.iter().filter(|p| p.spelling != Spelling::Plain);
+        let best = ways.filter_map(|p| p.exponents(&mantissa, MAX_EXP)).map(|(low, high)| 0.clamp(low, high));
+        best.min_by_key(|e| e.abs()).map(|e| format!("e{e}"))
+    }
+
     fn any_syntax_once(&mut self) -> TermId {
         self.number_syntax(false)
     }
@@ -405,6 +421,11 @@ fn feasible_any(set: &NumSet, part: &Partial) -> bool {
         let up = if part.has_point { MAX_EXP - part.fraction as i64 } else { 0 };
         // a fraction may still get digits; a bare 0 may become one
         return meets(set, &interval(part, up, false));
+    }
+    // zeros and an exponent may follow at once
+    let mantissa = part.mantissa();
+    if set.pieces.iter().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
+        return true;
     }
     let own = part.digits.trim_start_matches('0').len() as i64 - 1;
     set.pieces.iter().any(|p| {

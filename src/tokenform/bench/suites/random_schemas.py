@@ -1,11 +1,11 @@
 """Random schemas over all keywords, and documents that are likely to tell right from wrong.
 
 Purpose: inputs for the differential judge and for the tests of the algebra's laws.
-Invariant: everything is drawn from one `random.Random`, so a seed names a pair, and Hypothesis (which hands
-out such objects, `st.randoms()`) can shrink it.
+Invariant: everything is drawn from one `random.Random`, so a seed names a pair.
 Complexity: a schema has at most a few dozen keywords; keys, numbers and strings come from small pools, so
 that keywords meet: uniform ones would almost never clash.
-Rejected: mutating real schemas (`hostile` and the fuzz target do that; their keywords rarely overlap).
+Rejected: mutating real schemas (the fuzz target does that; their keywords rarely overlap).  A strategy of
+Hypothesis: it shrinks, but draws a tenth as many, and schemas this small are read as they are.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class SchemaMaker:
         self.draft = draft
         self._definitions = "$defs" if draft >= 2019 else "definitions"
 
-    def schema(self) -> dict[str, Any]:
-        """A schema with its `$schema`, and two definitions that its references lead to."""
+    def schema(self, references: bool = True) -> dict[str, Any]:
+        """A schema with its `$schema`; perhaps with references, and two definitions to which they lead."""
         root = self._object(2)
-        if self._chance(0.4):
+        if references and self._chance(0.4):
             root[self._definitions] = {"one": self._object(1), "two": self._object(1)}
             root.update(self._keyword("allOf", 2) if "$ref" in root else {})
         else:
