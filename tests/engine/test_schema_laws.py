@@ -38,9 +38,7 @@ class Judge:
             self._automaton = None
 
     def __call__(self, document: Any) -> bool:
-        return self._automaton is not None and bool(
-            self._automaton.matches(write(document).encode("utf-8"))
-        )
+        return self._automaton is not None and bool(self._automaton.matches(write(document).encode("utf-8")))
 
 
 def _schema(maker: SchemaMaker) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, select
-from tokenform.bench.suites import differential, hostile, official, walks
+from tokenform.bench.suites import differential, fuzz_corpus, hostile, official, walks
 from tokenform.bench.tables import text_table
 from tokenform.bench.workers import run_tasks
 
@@ -101,6 +101,11 @@ def run_differential(arguments: argparse.Namespace) -> int:
     return 1 if violations else 0
 
 
+def run_corpus(arguments: argparse.Namespace) -> int:
+    print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m tokenform.bench.suites")
     commands = top.add_subparsers(required=True)
@@ -138,6 +143,8 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--seconds", type=float, default=60.0)
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--drafts", help="comma-separated: 4, 6, 7, 2019, 2020; default: all")
+    sub = command("corpus", run_corpus, "seeds for the fuzz target")
+    sub.add_argument("folder", type=Path)
     return top
 
 

@@ -97,7 +97,9 @@ class Differ:
         self._compile = tf.json_schema
         self._vocabulary = byte_vocabulary()
 
-    def compare(self, schema: Any, rng: random.Random, draft: int, count: int = 24, walks: int = 4) -> Findings:
+    def compare(
+        self, schema: Any, rng: random.Random, draft: int, count: int = 24, walks: int = 4
+    ) -> Findings:
         """Judge random documents and the ends of random walks."""
         found = Findings(schema)
         maker = SchemaMaker(rng, draft)
@@ -131,7 +133,9 @@ class Differ:
                 continue
             found.compared += 1
             judgement = judges.judge(text.decode("utf-8"))
-            if not judgement.parses or (judgement.verdicts and not judgement.valid and not judgement.disputed):
+            if not judgement.parses or (
+                judgement.verdicts and not judgement.valid and not judgement.disputed
+            ):
                 found.wrong.append(("accepts invalid", f"{text!r}: {judgement.describe()}"))
             elif judgement.parses:
                 self._document(found, judges, automaton, changed(maker, json.loads(text)))

@@ -23,13 +23,10 @@ def seeds(schemas: int, seed: int = 0) -> list[bytes]:
     """Inputs from the official suite and from `schemas` MaskBench schemas, the small ones."""
     rng = random.Random(seed)
     out = []
-    for draft in DRAFTS:
-        for group in read_suite(draft):
-            for document in group.documents[:1]:
-                out.append(_input(group.schema, document.data, rng))
+    for group in read_suite(DRAFTS):
+        out += [_input(group.case.schema, document.data, rng) for document in group.case.documents[:1]]
     for case in sample(read_maskbench(None), schemas, seed):
-        for document in case.documents[:1]:
-            out.append(_input(case.schema, document.data, rng))
+        out += [_input(case.schema, document.data, rng) for document in case.documents[:1]]
     return [data for data in out if len(data) <= LARGEST]
 
 

@@ -192,9 +192,7 @@ _NESTED = [name for name in _MAKERS if name not in _LEAVES]
 _SINCE = {
     **dict.fromkeys(("const", "contains", "propertyNames"), 6),
     "if": 7,
-    **dict.fromkeys(
-        ("dependentRequired", "dependentSchemas", "minContains", "maxContains"), 2019
-    ),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "minContains", "maxContains"), 2019),
     "unevaluatedProperties": 2019,
     # in 2019-09 `contains` evaluates no items; both validators say that it does
     "unevaluatedItems": 2020,
