@@ -9,7 +9,7 @@ RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow check bench clean
+.PHONY: demo test slow check bench fuzz clean
 
 demo: $(VENV)/.ready
 	$(BIN)/tokenform demo
@@ -30,6 +30,19 @@ check: $(VENV)/.tools
 bench: $(VENV)/.tools
 	$(BIN)/pip install -q ".[peers,plots]"
 	$(BIN)/python benchmarks/maskbench.py
+
+# an hour of fuzzing (FUZZ_SECONDS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
+FUZZ_SECONDS ?= 3600
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
+
+fuzz: $(VENV)/.ready
+	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target-dir target
+	$(BIN)/python -m tokenform.bench.suites corpus rust/fuzz/corpus/seeds
+	mkdir -p rust/fuzz/corpus/schema rust/fuzz/artifacts
+	cd rust/fuzz && target/release/schema corpus/schema corpus/seeds -dict=schema.dict -max_len=4096 -timeout=10 \
+		-rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/
 
 clean:
 	rm -rf $(VENV) rust/target src/tokenform/*.so

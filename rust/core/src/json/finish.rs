@@ -29,14 +29,38 @@ struct Way {
 impl JsonMachine {
     pub(super) fn complete(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
         let mut way = Way { pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };
+        let mut marks: Vec<(Pos, usize)> = Vec::new();
         while !self.accepting(way.pos, &way.text) {
+            if way.text.is_empty() {
+                if self.tails.contains_key(&way.pos) {
+                    break;
+                }
+                marks.push((way.pos, way.out.len()));
+            }
             let before = way.out.len();
             self.advance_way(&mut way)?;
             if way.out.len() == before || way.out.len() > LONGEST || self.error.is_some() {
                 return None;
             }
         }
+        self.remember_tails(&marks, &way);
+        let mut next = way.text.is_empty().then_some(way.pos);
+        while let Some((piece, then)) = next.and_then(|pos| self.tails.get(&pos)) {
+            way.out.extend_from_slice(piece);
+            next = *then;
+        }
         Some(way.out)
+    }
+
+    /// Positions on a way and what follows each until the next: other ways that come there end the same.
+    fn remember_tails(&mut self, marks: &[(Pos, usize)], way: &Way) {
+        for (i, &(pos, from)) in marks.iter().enumerate() {
+            let (to, next) = match marks.get(i + 1) {
+                Some(&(next, to)) => (to, Some(next)),
+                None => (way.out.len(), way.text.is_empty().then_some(way.pos)),
+            };
+            self.tails.insert(pos, (way.out[from..to].into(), next.filter(|&n| n != pos)));
+        }
     }
 
     fn advance_way(&mut self, way: &mut Way) -> Option<()> {

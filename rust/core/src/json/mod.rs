@@ -125,8 +125,13 @@ pub struct JsonMachine {
     roomy: FxHashMap<CtxId, bool>,
     /// How often a text that matters was closed.
     texts_closed: u64,
+    /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
+    tails: FxHashMap<Pos, Tail>,
     pub(crate) error: Option<Error>,
 }
+
+/// Bytes on a way to the end, and the position after them.
+type Tail = (Box<[u8]>, Option<Pos>);
 
 /// The kinds of lexemes that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,6 +175,7 @@ impl JsonMachine {
             recalled: BTreeSet::new(),
             roomy: FxHashMap::default(),
             texts_closed: 0,
+            tails: FxHashMap::default(),
             error: None,
         };
         this.orders.insert(Box::new([]));

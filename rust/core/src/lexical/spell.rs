@@ -268,14 +268,18 @@ impl Lexicon {
         let mut out: Vec<(char, LexId)> = Vec::new();
         let mut from = 0u32;
         for &(end, to) in row.iter() {
-            if to != Self::DEAD && !out.iter().any(|o| o.1 == to) {
+            let known = out.iter().position(|o| o.1 == to);
+            // control characters only where no other leads there: they are spelled by six
+            if to != Self::DEAD && known.is_none_or(|i| out[i].0 < ' ') {
                 // a letter where there is one: completions are read by people
                 let letter = ('a' as u32).max(from);
                 let cp = if letter <= end.min('z' as u32) { letter } else { from.max(0x20).min(end) };
-                if let Some(c) = (cp..=end).chain(from..=end).take(0x900).find_map(plain_char) {
-                    out.push((c, to));
-                } else if let Some(c) = char::from_u32(from) {
-                    out.push((c, to));
+                let plain = (cp..=end).chain(from..=end).take(0x900).find_map(plain_char);
+                if let Some(c) = plain.or_else(|| char::from_u32(from)) {
+                    match known {
+                        Some(i) => out[i].0 = c,
+                        None => out.push((c, to)),
+                    }
                 }
             }
             from = end.saturating_add(1);

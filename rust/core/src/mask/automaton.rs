@@ -22,6 +22,9 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 /// Bytes of masks that one automaton keeps.
 const MASK_BYTES: usize = 256 << 20;
 
+/// Bytes up to which the whole way is cut into the fewest tokens.
+const SHORT_WAY: usize = 64;
+
 /// Distance of a state for which no end is known.
 pub const FAR: u32 = u32::MAX;
 
@@ -218,13 +221,14 @@ impl TokenAutomaton {
             self.distances.lock().insert(class, FAR);
             return Ok((FAR, None));
         };
-        let Some(tokens) = fewest_tokens(&self.vocab, &text) else {
+        let (read, beyond) = self.until_known(&mut core, s, &text)?;
+        let Some(tokens) = fewest_tokens(&self.vocab, &text[..read]) else {
             return Err(Error::new(
                 Kind::VocabularyError,
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
             ));
         };
-        let total = tokens.len() as u32;
+        let total = tokens.len() as u32 + beyond;
         let mut at = s;
         let mut known = self.distances.lock();
         for (i, &token) in tokens.iter().enumerate() {
@@ -236,6 +240,25 @@ impl TokenAutomaton {
             }
         }
         Ok((known[&class], tokens.first().copied()))
+    }
+
+    /// How many bytes of a way lead to a position whose distance is known already, and that distance: in a long
+    /// document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
+    fn until_known(&self, core: &mut Box<dyn Engine>, s: StateId, text: &[u8]) -> Result<(usize, u32)> {
+        if text.len() <= SHORT_WAY {
+            return Ok((text.len(), 0));
+        }
+        let mut at = s;
+        for (read, byte) in text.chunks(1).enumerate() {
+            let Some(next) = core.advance_bytes(at, byte)? else { break };
+            at = next;
+            if let Some(&left) = self.distances.lock().get(&core.class(at)) {
+                if left != FAR {
+                    return Ok((read + 1, left));
+                }
+            }
+        }
+        Ok((text.len(), 0))
     }
 
     /// The tokens after which an accepted end is known within `budget` tokens in all.

@@ -14,6 +14,8 @@ pub struct Pattern {
 
 /// States that the search for a short completion may visit.
 const SEARCH: usize = 200_000;
+/// The same where the end of a number is known without a search.
+const SEARCH_NUMBERS: usize = 64;
 
 impl Pattern {
     pub fn new(lexicon: Lexicon, term: TermId, name: String) -> Self {
@@ -86,6 +88,9 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
         prefix.push(byte);
         at = next;
     }
+    // a number may be far from the next shorter one that fits, and always near an exponent that does
+    let tail = lexicon.term(at).and_then(|(_, term)| lexicon.terms.number_tail(term));
+    let search = if tail.is_some() { SEARCH_NUMBERS } else { SEARCH };
     let mut parent: rustc_hash::FxHashMap<LexId, (LexId, char)> = Default::default();
     let mut queue = VecDeque::from([at]);
     let mut seen = rustc_hash::FxHashSet::from_iter([at]);
@@ -103,8 +108,17 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
             }
             return Some((prefix, lex));
         }
-        if seen.len() > SEARCH || lexicon.terms.overflow {
+        if lexicon.terms.overflow {
             return None;
+        }
+        if seen.len() > search {
+            let tail = tail?;
+            for byte in tail.bytes() {
+                let crate::lexical::Step::Stay(next) = lexicon.step(at, byte) else { return None };
+                at = next;
+            }
+            prefix.extend_from_slice(tail.as_bytes());
+            return Some((prefix, at));
         }
         for (c, next) in lexicon.representatives(lex) {
             if seen.insert(next) {

@@ -116,6 +116,19 @@ impl Decimal {
         (self.units(e) % unit.units(e)).is_zero()
     }
 
+    /// The least k for which `self * 10^k` is a multiple of the unit; `None` when none is. Greater k then do as well.
+    ///
+    /// `M*10^t / U` is whole exactly if the part of U without 2 and 5 divides M, and t makes up for the twos and the
+    /// fives that M lacks.
+    pub fn least_shift_to_multiple(&self, unit: &Self) -> Option<i64> {
+        let (own_twos, own) = strip(&self.mantissa, 2);
+        let (own_fives, own) = strip(&own, 5);
+        let (twos, rest) = strip(&unit.mantissa, 2);
+        let (fives, rest) = strip(&rest, 5);
+        let whole = (own % rest).is_zero();
+        whole.then(|| (twos - own_twos).max(fives - own_fives) - self.exponent + unit.exponent)
+    }
+
     /// Least common multiple of two positive decimals.
     pub fn lcm(&self, other: &Self) -> Self {
         let e = self.exponent.min(other.exponent);
@@ -152,6 +165,18 @@ impl Decimal {
         let padded = format!("{digits:0>width$}", width = places + 1);
         let (whole, frac) = padded.split_at(padded.len() - places);
         format!("{sign}{whole}.{frac}")
+    }
+}
+
+/// How often a prime divides a number that is not zero, and what is left then.
+fn strip(number: &BigInt, prime: u32) -> (i64, BigInt) {
+    let (mut count, mut left) = (0, number.clone());
+    loop {
+        let (q, r) = left.div_rem(&BigInt::from(prime));
+        if !r.is_zero() {
+            return (count, left);
+        }
+        (count, left) = (count + 1, q);
     }
 }
 

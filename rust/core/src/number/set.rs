@@ -90,6 +90,37 @@ impl Piece {
             && !self.not_units.iter().any(|u| x.is_multiple_of(u))
     }
 
+    /// The exponents e between `-most` and `most` for which `x * 10^e` is in the piece, as an interval: the bounds
+    /// and the units each give one, since larger exponents only move away from zero and add twos and fives.
+    pub fn exponents(&self, x: &Decimal, most: i64) -> Option<(i64, i64)> {
+        if x.is_zero() {
+            return self.contains(x).then_some((-most, most));
+        }
+        let far = |e: i64| if x.is_positive() { self.below(&x.scale(e)) } else { self.above(&x.scale(e)) };
+        let near = |e: i64| if x.is_positive() { self.above(&x.scale(e)) } else { self.below(&x.scale(e)) };
+        let first = |holds: &dyn Fn(i64) -> bool| {
+            let (mut from, mut to) = (-most, most + 1);
+            while from < to {
+                let middle = from + (to - from) / 2;
+                if holds(middle) {
+                    to = middle;
+                } else {
+                    from = middle + 1;
+                }
+            }
+            from
+        };
+        let mut low = first(&near);
+        let mut high = first(&|e| !far(e)) - 1;
+        if let Some(unit) = &self.unit {
+            low = low.max(x.least_shift_to_multiple(unit)?);
+        }
+        for unit in &self.not_units {
+            high = x.least_shift_to_multiple(unit).map_or(high, |e| high.min(e - 1));
+        }
+        (low <= high).then_some((low, high))
+    }
+
     fn above(&self, x: &Decimal) -> bool {
         self.lo.as_ref().is_none_or(|b| if b.open { *x > b.at } else { *x >= b.at })
     }

@@ -252,7 +252,8 @@ impl Terms {
             if rest == Self::EMPTY {
                 continue;
             }
-            let longer = format!("{text}{c}");
+            // `E` means `e`: one text for both keeps the states half as many
+            let longer = format!("{text}{}", c.to_ascii_lowercase());
             let part = Partial::of(&longer);
             if !feasible(&values, &part, integral, any, self.numbers.any_spelling) {
                 continue;
@@ -272,6 +273,22 @@ impl Terms {
         }
         runs.push(Run { end: MAX_CP, to: Self::EMPTY });
         runs
+    }
+
+    /// An exponent that brings the number of this state to its end; `None` where it has one, has no digit yet, or
+    /// canonical spelling decides.
+    pub fn number_tail(&self, term: TermId) -> Option<String> {
+        let crate::lexical::term::Term::Num(set, text) = *self.get(term) else { return None };
+        let text = &self.numbers.texts[text as usize];
+        let part = Partial::of(text);
+        if !self.numbers.any_spelling || part.exponent.is_some() || !text.ends_with(|c: char| c.is_ascii_digit())
+        {
+            return None;
+        }
+        let mantissa = part.mantissa();
+        let ways = self.numbers.sets.get(set).pieces.iter().filter(|p| p.spelling != Spelling::Plain);
+        let best = ways.filter_map(|p| p.exponents(&mantissa, MAX_EXP)).map(|(low, high)| 0.clamp(low, high));
+        best.min_by_key(|e| e.abs()).map(|e| format!("e{e}"))
     }
 
     fn any_syntax_once(&mut self) -> TermId {
@@ -325,7 +342,9 @@ fn half_line(part: &Partial) -> Piece {
 /// Whether some completion of the text is in the set; `signed_zero`: an integer may be written `-0`.
 fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool, signed_zero: bool) -> bool {
     if let Some(exp) = part.exponent {
-        return exponents(exp, any).any(|e| set.contains(&part.mantissa().scale(e)));
+        let mantissa = part.mantissa();
+        let mut ways = set.pieces.iter().filter_map(|p| p.exponents(&mantissa, MAX_EXP));
+        return ways.any(|(low, high)| some_exponent(exp, any, low, high));
     }
     if part.digits.is_empty() {
         let mut side = half_line(part);
@@ -370,7 +389,7 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
             None => i64::MAX,
         };
         let one = NumSet { pieces: vec![p.clone()] };
-        exponents("", false)
+        canonical_exponents("")
             .filter(|e| (least..=most).contains(e))
             .any(|e| meets(&one, &interval(part, e - part.fraction as i64, open)))
     })
@@ -403,6 +422,11 @@ fn feasible_any(set: &NumSet, part: &Partial) -> bool {
         // a fraction may still get digits; a bare 0 may become one
         return meets(set, &interval(part, up, false));
     }
+    // zeros and an exponent may follow at once
+    let mantissa = part.mantissa();
+    if set.pieces.iter().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
+        return true;
+    }
     let own = part.digits.trim_start_matches('0').len() as i64 - 1;
     set.pieces.iter().any(|p| {
         let one = NumSet { pieces: vec![p.clone()] };
@@ -429,34 +453,39 @@ fn feasible_any(set: &NumSet, part: &Partial) -> bool {
     })
 }
 
-/// The exponents that begin with the text (sign and digits so far).
-fn exponents(text: &str, any: bool) -> Box<dyn Iterator<Item = i64> + '_> {
-    if any {
-        let (sign, digits) = match text.as_bytes().first() {
-            Some(b'-') => (-1, &text[1..]),
-            Some(b'+') => (1, &text[1..]),
-            _ => (1, text),
-        };
-        let free_sign = text.is_empty();
-        let rest = EXP_DIGITS as usize - digits.len();
-        let start: i64 = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(0) };
-        let range = (0..=rest as u32).filter(move |&k| k > 0 || !digits.is_empty()).flat_map(move |k| {
-            let scale = 10i64.pow(k);
-            start * scale..(start + 1) * scale
-        });
-        return Box::new(range.flat_map(move |e| {
-            let minus = free_sign.then_some(-e);
-            std::iter::once(sign * e).chain(minus)
-        }));
+/// Whether an exponent in `low..=high` begins with the text (sign and digits so far).
+fn some_exponent(text: &str, any: bool, low: i64, high: i64) -> bool {
+    if !any {
+        return canonical_exponents(text).any(|e| low <= e && e <= high);
     }
-    Box::new(
-        (5..10)
-            .map(|k| (format!("-0{k}"), -k))
-            .chain((7..325).map(|k| (format!("-{k}"), -k)))
-            .chain((16..309).map(|k| (format!("+{k}"), k)))
-            .filter(move |(form, _)| form.starts_with(text))
-            .map(|(_, e)| e),
-    )
+    let (signs, digits): (&[i64], &str) = match text.as_bytes().first() {
+        Some(b'-') => (&[-1], &text[1..]),
+        Some(b'+') => (&[1], &text[1..]),
+        None => (&[1, -1], text),
+        _ => (&[1], text),
+    };
+    let start: i64 = digits.parse().unwrap_or(0);
+    let shortest = digits.is_empty() as u32;
+    (shortest..=EXP_DIGITS - digits.len() as u32).any(|k| {
+        let scale = 10i64.pow(k);
+        let (from, to) = (start * scale, (start + 1) * scale - 1);
+        signs.iter().any(|&sign| {
+            let (from, to) = if sign < 0 { (-to, -from) } else { (from, to) };
+            from.max(low) <= to.min(high)
+        })
+    })
+}
+
+/// The exponents that canonical texts have and that begin with this text.
+fn canonical_exponents(text: &str) -> impl Iterator<Item = i64> + '_ {
+    static FORMS: std::sync::OnceLock<Vec<(String, i64)>> = std::sync::OnceLock::new();
+    let forms = FORMS.get_or_init(|| {
+        let small = (5..10).map(|k| (format!("-0{k}"), -k));
+        let down = (7..325).map(|k| (format!("-{k}"), -k));
+        let up = (16..309).map(|k| (format!("+{k}"), k));
+        small.chain(down).chain(up).collect()
+    });
+    forms.iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
 }
 
 /// Whether every completion is in the set, so that only the syntax is left to watch.

@@ -69,6 +69,7 @@ pub struct Schema {
     pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
     pub(crate) asking: FxHashMap<ValId, usize>,
+    pub(crate) rests: FxHashMap<ObjId, bool>,
     pub(crate) lowest: usize,
     pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
     /// When the call that is under way is given up, and how often that was asked.
@@ -115,6 +116,7 @@ impl Schema {
             cells: FxHashMap::default(),
             lives: FxHashMap::default(),
             asking: FxHashMap::default(),
+            rests: FxHashMap::default(),
             lowest: usize::MAX,
             texts: FxHashMap::default(),
             deadline: None,

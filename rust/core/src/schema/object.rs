@@ -6,7 +6,7 @@
 
 use super::document::JId;
 use super::value::{dedup, SubId};
-use super::{NameId, Schema};
+use super::{ArrId, NameId, Schema};
 use crate::lexical::TermId;
 
 /// The number of a formula over objects.
@@ -299,10 +299,18 @@ impl Schema {
             },
             Obj::NotShape(s) => {
                 let sub = self.shape_key(s, key);
+                let later = match key {
+                    Key::Name(name) => self.violated_later(s, *name),
+                    Key::Cell(_) => o,
+                };
                 match self.not_sub(sub) {
-                    SubId::FALSE => vec![(SubId::TRUE, o)],
+                    SubId::FALSE => vec![(SubId::TRUE, later)],
                     SubId::TRUE => vec![(SubId::TRUE, ObjId::TRUE)],
-                    not => vec![(not, ObjId::TRUE), (SubId::TRUE, o)],
+                    not if later == ObjId::FALSE => vec![(not, ObjId::TRUE)],
+                    // branches that exclude each other where that is cheap to say: a discriminator then leaves
+                    // one branch for each of its values instead of one for each set of them
+                    not if self.is_flat(sub) => vec![(not, ObjId::TRUE), (sub, later)],
+                    not => vec![(not, ObjId::TRUE), (SubId::TRUE, later)],
                 }
             }
             Obj::Required(names) => {
@@ -333,6 +341,31 @@ impl Schema {
                 self.merge_branches(out)
             }
         }
+    }
+
+    /// Whether an expression says nothing of what is inside arrays and objects.
+    fn is_flat(&mut self, sub: SubId) -> bool {
+        let v = self.compile_or_none(sub);
+        let value = self.value(v);
+        let (arr, obj) = (value.arr, value.obj);
+        (arr == ArrId::TRUE || arr == ArrId::FALSE) && (obj == ObjId::TRUE || obj == ObjId::FALSE)
+    }
+
+    /// "Some property does not" once a named key was read: it can't come again, so it violates nothing more.
+    fn violated_later(&mut self, s: ShapeId, name: NameId) -> ObjId {
+        let shape = self.shape(s);
+        let found = shape.sorted.binary_search_by_key(&name, |p| p.0).is_ok();
+        if !found || shape.props.len() > FEW_PROPS {
+            return self.obj(Obj::NotShape(s));
+        }
+        let shape = shape.clone();
+        let left = |list: &[(NameId, SubId)]| -> Vec<(NameId, SubId)> {
+            list.iter().map(|&(n, sub)| (n, if n == name { SubId::TRUE } else { sub })).collect()
+        };
+        let props = left(&shape.props);
+        // the key stays named, so that it does not fall to `rest`
+        let rest = self.shape_atom(props, shape.patterns.to_vec(), shape.rest, None, shape.node);
+        self.not_object(rest)
     }
 
     fn read_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
@@ -380,17 +413,31 @@ impl Schema {
         out
     }
 
-    /// Branches whose values nothing can be are dropped, and those with equal values joined: "is a, and not b"
-    /// equals "is a" once it is looked into, so discriminated branches collapse before they multiply.
+    /// Branches whose values or rests nothing can be are dropped, and those with equal values joined: "is a, and
+    /// not b" equals "is a" once it is looked into, so discriminated branches collapse before they multiply.
     fn condense(&mut self, list: Vec<(SubId, ObjId)>) -> Vec<(SubId, ObjId)> {
         let mut by_value: indexmap::IndexMap<super::ValId, (SubId, Vec<ObjId>)> = Default::default();
         for (sub, rest) in list {
             let v = self.compile_or_none(sub);
-            if self.is_live(v) {
+            if self.is_live(v) && self.rest_is_live(rest) {
                 by_value.entry(v).or_insert((sub, Vec::new())).1.push(rest);
             }
         }
         by_value.into_values().map(|(sub, rests)| (sub, self.or_objects(&rests))).collect()
+    }
+
+    /// Whether an object of its own could satisfy the formula; memoised.
+    fn rest_is_live(&mut self, o: ObjId) -> bool {
+        if let Some(&known) = self.rests.get(&o) {
+            return known;
+        }
+        self.refill();
+        let answer = self.object_is_live(o, &super::live::Keys::all());
+        // a "no" inside another question may rest on what that question assumes
+        if self.budget > 0 && (answer || self.asking.is_empty()) {
+            self.rests.insert(o, answer);
+        }
+        answer
     }
 
     pub(crate) fn too_many_branches(&mut self) {
@@ -432,6 +479,9 @@ impl Schema {
 
 /// Branches from which on those that no value can take are sought before more are multiplied in.
 pub const PRUNE_FROM: usize = 24;
+
+/// Named keys up to which a violated shape is written anew when one of them was read.
+const FEW_PROPS: usize = 32;
 
 /// Ways that one value may combine with the rest of its object or array.
 pub const MAX_BRANCHES: usize = 4096;

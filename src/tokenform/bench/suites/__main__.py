@@ -11,7 +11,7 @@ from typing import Any
 
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, select
-from tokenform.bench.suites import hostile, official, walks
+from tokenform.bench.suites import differential, fuzz_corpus, hostile, official, walks
 from tokenform.bench.tables import text_table
 from tokenform.bench.workers import run_tasks
 
@@ -93,6 +93,19 @@ def run_hostile(arguments: argparse.Namespace) -> int:
     return 0 if all(v.harmless for v in verdicts) else 1
 
 
+def run_differential(arguments: argparse.Namespace) -> int:
+    drafts = [int(draft) for draft in arguments.drafts.split(",")] if arguments.drafts else None
+    findings = differential.run(arguments.seconds, arguments.seed, drafts)
+    text, violations = differential.report(findings, arguments.width)
+    print(text)
+    return 1 if violations else 0
+
+
+def run_corpus(arguments: argparse.Namespace) -> int:
+    print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
+    return 0
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m tokenform.bench.suites")
     commands = top.add_subparsers(required=True)
@@ -126,6 +139,12 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--only", help="schemas whose name holds this text")
     sub.add_argument("--all", action="store_true", help="list the harmless ones too")
     sub.add_argument("--timeout", type=float, default=10.0)
+    sub = command("differential", run_differential, "random schemas and documents, against two validators")
+    sub.add_argument("--seconds", type=float, default=60.0)
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--drafts", help="comma-separated: 4, 6, 7, 2019, 2020; default: all")
+    sub = command("corpus", run_corpus, "seeds for the fuzz target")
+    sub.add_argument("folder", type=Path)
     return top
 
 

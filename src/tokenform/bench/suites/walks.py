@@ -84,15 +84,15 @@ def _step(
     for _ in range(min(_TRIES, allowed.size * 2)):
         token = int(allowed[rng.randrange(allowed.size)])
         after = automaton.advance(state, token)
-        if automaton.distance(after) < remaining:
+        left = automaton.distance(after)
+        if left is not None and left < remaining:
             return token, after
-    order = [int(t) for t in allowed]
-    rng.shuffle(order)
-    for token in order:
-        after = automaton.advance(state, token)
-        if automaton.distance(after) < remaining:
-            return token, after
-    return None
+    within = bits(automaton.mask_within(state, remaining))
+    within = within[np.isin(within, allowed)]
+    if within.size == 0:
+        return None
+    token = int(within[rng.randrange(within.size)])
+    return token, automaton.advance(state, token)
 
 
 def walker(walks: int, longest: int, options: dict[str, Any]) -> Callable[[Case], Report]:
@@ -112,7 +112,11 @@ def walker(walks: int, longest: int, options: dict[str, Any]) -> Callable[[Case]
         judges = Judges(case.schema)
         for seed in range(walks):
             rng = random.Random(f"{case.id}:{seed}")
-            least = automaton.distance(automaton.start)
+            try:
+                least = automaton.distance(automaton.start)
+            except TokenformError as error:
+                report.refused = f"{type(error).__name__}: {error}"
+                return report
             if least is None:
                 report.refused = "no end is known within the search's bounds"
                 return report

@@ -1,0 +1,183 @@
+"""Every option of `json_schema`: what it changes, what it reports, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import tokenform as tf
+from tokenform.bench.maskcheck import byte_vocabulary
+from tokenform.errors import OptionError, UnsupportedSchema
+
+VOCABULARY = byte_vocabulary()
+OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["b"]}
+
+
+def accepts(schema: Any, text: str | bytes, **options: Any) -> bool:
+    raw = text.encode("utf-8") if isinstance(text, str) else text
+    return bool(tf.json_schema(schema, **options).compile(VOCABULARY).matches(raw))
+
+
+def test_keys_come_in_the_order_of_the_text_or_in_any() -> None:
+    assert accepts(OBJECT, '{"a": 1, "b": 2, "z": 3}')
+    assert not accepts(OBJECT, '{"b": 2, "a": 1}')
+    assert not accepts(OBJECT, '{"z": 3, "b": 2}')
+    assert accepts(OBJECT, '{"z": 3, "b": 2, "a": 1}', order="any")
+    assert not accepts(OBJECT, '{"a": 1, "z": 3}', order="any")
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_a_key_never_comes_twice(order: str) -> None:
+    assert not accepts(True, '{"a": 1, "a": 2}', order=order)
+    assert not accepts(True, '{"a": 1, "\\u0061": 2}', order=order, strings="any")
+    assert not accepts(OBJECT, '{"b": 1, "b": 2}', order=order)
+
+
+@pytest.mark.parametrize(
+    ("style", "written"),
+    [
+        ("compact", '{"a":1,"b":[1,{}]}'),
+        ("spaced", '{"a": 1, "b": [1, {}]}'),
+        ("indent", '{\n  "a": 1,\n  "b": [\n    1,\n    {}\n  ]\n}'),
+        ("any", ' {"a" :1 ,\r\n\t"b":[ 1,{ } ]}\n'),
+    ],
+)
+def test_whitespace_is_what_was_asked_for(style: str, written: str) -> None:
+    for other in ("compact", "spaced", "indent", "any"):
+        assert accepts(OBJECT, written, whitespace=other) is (other in (style, "any"))
+
+
+@pytest.mark.parametrize("indent", range(9))
+def test_any_whitespace_holds_what_json_dumps_indents(indent: int) -> None:
+    document: Any = {"b": 1}
+    for _ in range(25):
+        document = {"b": [document]}
+    assert accepts(OBJECT, json.dumps(document, indent=indent), whitespace="any")
+
+
+def test_whitespace_never_goes_on_for_ever() -> None:
+    automaton = tf.json_schema(OBJECT, whitespace="any").compile(VOCABULARY)
+    state = automaton.advance(automaton.start, ord("{"))
+    for _ in range(200):
+        if not automaton.allows(state, ord(" ")):
+            return
+        state = automaton.advance(state, ord(" "))
+    pytest.fail("200 blanks in a row")
+
+
+def test_numbers_are_canonical_or_in_any_spelling() -> None:
+    schema = {"type": "integer", "maximum": 10}
+    for text in ("10", "-3", "0"):
+        assert accepts(schema, text)
+        assert accepts(schema, text, numbers="any")
+    for text in ("1e1", "0.1e2", "100E-1", "10.00", "-0"):
+        assert not accepts(schema, text), text
+        assert accepts(schema, text, numbers="any"), text
+    for text in ("11", "1.5", "1e2", "01", "1.", "+1"):
+        assert not accepts(schema, text, numbers="any"), text
+
+
+def test_strings_are_canonical_or_in_any_spelling() -> None:
+    schema = {"enum": ["a/b", "\n", "😀"]}
+    for text in ('"a/b"', '"\\n"', '"😀"'):
+        assert accepts(schema, text)
+    for text in ('"a\\/b"', '"\\u000a"', '"\\u000A"', '"\\ud83d\\uDE00"', '"\\u0061/b"'):
+        assert not accepts(schema, text), text
+        assert accepts(schema, text, strings="any"), text
+
+
+@pytest.mark.parametrize(
+    "text", [b'"\\ud800"', b'"\\ude00\\ud83d"', b'"\\ud800a"', b'"\xed\xa0\x80"', b'"\\ud83d\\ud83d"']
+)
+def test_lone_surrogates_are_no_text(text: bytes) -> None:
+    assert not accepts({"type": "string"}, text, strings="any")
+    assert not accepts({"type": "object"}, b"{" + text + b": 1}", strings="any")
+
+
+def test_formats_are_asserted_or_annotate() -> None:
+    assert not accepts({"format": "date"}, '"2019-02-29"')
+    assert accepts({"format": "date"}, '"2019-02-29"', formats="annotate")
+    assert accepts({"format": "date"}, "17")
+
+
+def test_an_unknown_format_is_ignored_and_reported() -> None:
+    grammar = tf.json_schema({"properties": {"a": {"format": "shoe-size"}}})
+    assert list(grammar.report) == ['ignored: format "shoe-size" at /properties/a/format']
+    assert list(tf.json_schema({"format": "shoe-size"}, formats="annotate").report) == []
+    assert list(tf.json_schema(OBJECT).report) == []
+
+
+def test_additional_keys_may_be_forbidden_where_the_schema_is_silent() -> None:
+    text = '{"a": 1, "b": 2, "z": 3}'
+    assert accepts(OBJECT, text)
+    assert not accepts(OBJECT, text, additional="forbid")
+    assert accepts(OBJECT, '{"a": 1, "b": 2}', additional="forbid")
+    assert accepts({**OBJECT, "additionalProperties": True}, text, additional="forbid")
+    assert accepts({"type": "object"}, text, additional="forbid")
+
+
+def test_what_cannot_be_enforced_is_refused_or_reported() -> None:
+    schema = {"type": "string", "pattern": r"^(a|b)\1$"}
+    with pytest.raises(UnsupportedSchema) as caught:
+        tf.json_schema(schema)
+    assert caught.value.pointer == "/pattern"
+    grammar = tf.json_schema(schema, unsupported="report")
+    assert len(grammar.report) == 1 and "backreference" in grammar.report[0]
+    assert accepts(schema, '"ab"', unsupported="report")
+
+
+def test_other_documents_come_from_the_registry_alone() -> None:
+    schema = {"items": {"$ref": "https://example.com/size#/$defs/n"}, "type": "array"}
+    with pytest.raises(UnsupportedSchema) as caught:
+        tf.json_schema(schema)
+    assert caught.value.pointer == "/items/$ref"
+    registry = {
+        "https://example.com/size": {"$defs": {"n": {"$ref": "other#top"}}},
+        "https://example.com/other": {"$anchor": "top", "type": "integer"},
+    }
+    assert accepts(schema, "[1]", registry=registry)
+    assert not accepts(schema, '["a"]', registry=registry)
+
+
+def test_options_have_known_values() -> None:
+    with pytest.raises(OptionError, match="whitespace='pretty' is not known"):
+        tf.json_schema(OBJECT, whitespace="pretty")  # type: ignore[arg-type]
+
+
+FORMATS = {
+    "date": (
+        ["2020-02-29", "2000-02-29", "0001-12-31"],
+        ["2019-02-29", "1900-02-29", "2020-2-09", "2020-13-01"],
+    ),
+    "time": (["23:59:60Z", "12:00:00.5+01:00", "22:59:60-01:00"], ["12:00:60Z", "24:00:00Z", "12:00:00"]),
+    "date-time": (
+        ["1998-12-31T23:59:60Z", "2020-01-01t00:00:00z"],
+        ["1998-12-31T23:58:60Z", "2020-01-01 00:00:00Z"],
+    ),
+    "duration": (["P1Y2M3DT4H5M6S", "P4W", "PT36H"], ["P1W2D", "P", "PT", "P1D2H", "P1Y2D"]),
+    "uuid": (["2EB8AA08-aa98-11ea-b4aa-73b441d16380"], ["2eb8aa08aa9811eab4aa73b441d16380"]),
+    "ipv4": (["1.2.3.4", "255.255.255.255"], ["256.1.1.1", "01.1.1.1", "1.2.3"]),
+    "ipv6": (["::1", "1::d6:192.168.0.1", "::ffff:1.2.3.4"], ["1:2", "::1%eth0", "12345::", "1::2::3"]),
+    "hostname": (["a", "a-b.c", "x" * 63], ["a_", "-a", "a-", "a..b", "", "x" * 64]),
+    "idn-hostname": (["例え.jp", "a.b"], ["-a", "\u302e\ud55c"]),
+    "email": (["a@b", '"a b"@c.d', "a@[127.0.0.1]"], ["a", "a@@b", ".a@b", "a..b@c"]),
+    "uri": (["http://a/b?c#d", "urn:x", "mailto:a@b"], ["//a/b", "a b", "http://[::1", "http://a/\u00e9"]),
+    "uri-reference": (["/a", "#x", ""], ["\\\\x", "#\\x"]),
+    "iri": (["http://f\u00f8.r/?\u03c0#\u00fc"], ["bar, baz", "/abc"]),
+    "json-pointer": (["", "/a~1b", "/", "/a//b"], ["a", "/~2", "/~", "#/a"]),
+    "relative-json-pointer": (["0", "1/a", "0#"], ["-1/a", "01/a", "#", "/a"]),
+    "uri-template": (["http://a/{b}", "{+x,y*}", "{?q:3}"], ["http://a/{b", "{}", "{a,}"]),
+    "regex": (["^a$", "(a|b)[c]", "\\p{L}{2,3}"], ["a(", "[a", "a{3,2}", "*"]),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_are_those_of_their_rfcs(name: str) -> None:
+    automaton = tf.json_schema({"type": "string", "format": name}).compile(VOCABULARY)
+    valid, invalid = FORMATS[name]
+    for text in valid:
+        assert automaton.matches(json.dumps(text, ensure_ascii=False).encode()), text
+    for text in invalid:
+        assert not automaton.matches(json.dumps(text, ensure_ascii=False).encode()), text
