@@ -6,8 +6,8 @@ chains, grammars.
 Purpose: the table "no hard case slower than the best of the peers, and none crashes, hangs or eats the
 memory".
 Invariant: each engine meets each case in a process of its own, with limits on time and memory, and walks
-valid texts.  Of several repetitions the fastest first mask and the fastest mean are kept; `--clock cpu` counts
-the time of the process's threads instead of the wall's, for a machine that others use too.
+valid texts.  Of several repetitions the fastest first mask and the fastest mean are kept; `--clock cpu`
+counts the time of the process's threads instead of the wall's, for a machine that others use too.
 """
 
 from __future__ import annotations

@@ -31,7 +31,6 @@ from tokenform.bench.documents import write
 from tokenform.bench.engines import Compiled, EngineOptions, EngineRefused, Session, load
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
 
-
 Clock = Callable[[], int]
 """Nanoseconds since some moment."""
 

@@ -120,6 +120,15 @@ class MaskTable:
             self._side.used()
         return masked
 
+    def masks(self, rows: torch.Tensor) -> torch.Tensor:
+        """The packed masks of rows, int32 [B, W], in the current stream."""
+        if self._side is not None:
+            self._side.ready(rows, self._table)
+        found = self._table[rows.long()]
+        if self._side is not None:
+            self._side.used()
+        return found
+
     def _key(self, one: Wanted) -> Hashable:
         if isinstance(one, np.ndarray):
             return ("mask", one.tobytes())
