@@ -9,6 +9,7 @@ Rejected: async twins of the methods (a caller can run them in a thread; the sta
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as Yields
 from functools import cached_property
@@ -17,7 +18,7 @@ from typing import Any
 from tokenform.decoding.aligned.causal_lm import CausalLM
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.decode import Decoder, Row, Transform
-from tokenform.decoding.loop import PlainLoop
+from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
@@ -32,6 +33,7 @@ from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError
 from tokenform.frontends import to_grammar
+from tokenform.masking import CAPACITY, MaskTable
 
 DEFAULT_MAX_TOKENS = 512
 
@@ -91,6 +93,7 @@ class Generator:
         self.transforms = tuple(transforms)
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
+        self._of_thread = threading.local()
         self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
 
     def sample(
@@ -232,7 +235,16 @@ class Generator:
                     verifier=self.verifier,
                     policy=None if self.policy is None else self.policy(),
                 )
-        return Decoder(PlainLoop(self.model), chosen, vocabulary.size, vocabulary.eos, self.transforms)
+        loop, table = PlainLoop(self.model), self._table(rows)
+        return Decoder(loop, chosen, vocabulary.size, vocabulary.eos, self.transforms, table)
+
+    def _table(self, rows: int) -> MaskTable:
+        """The masks that this thread's calls left on the model's device."""
+        table: MaskTable | None = getattr(self._of_thread, "table", None)
+        if table is None or table.capacity < rows:
+            table = MaskTable(self.vocabulary.size, device_of(self.model), capacity=max(CAPACITY, rows))
+            self._of_thread.table = table
+        return table
 
     @cached_property
     def _default_drafter(self) -> Any:

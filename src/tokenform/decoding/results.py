@@ -16,8 +16,10 @@ class Stats:
         drafted: tokens that were guessed and scored.
         accepted: guessed tokens that were kept.
         evaluations: masks that were asked for.
-        seconds_model: wall time in the model; the time of a batch is shared equally by its sequences.
-        seconds_mask: wall time in masks and their application, shared likewise.
+        seconds_model: wall time of launching the model and waiting for it; the time of a batch is shared
+            equally by its sequences.
+        seconds_mask: wall time in masks and their application, shared likewise; on a GPU the model runs
+            meanwhile.
         seconds_draft: wall time in drafters.
     """
 

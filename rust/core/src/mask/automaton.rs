@@ -94,17 +94,27 @@ impl TokenAutomaton {
         }
     }
 
+    /// The mask of a state, if it is there already: a lookup that waits for no builder.
+    pub fn finished_mask(&self, s: StateId) -> Option<Arc<Mask>> {
+        self.tables.read().masks.get(s.0 as usize)?.clone()
+    }
+
+    /// The state after a token, if the edge is there already: a lookup that waits for no builder.
+    pub fn finished_edge(&self, s: StateId, token: TokenId) -> Option<StateId> {
+        self.edges.read().get(&(s.0, token.0)).copied()
+    }
+
     /// The mask of a state.
     pub fn mask(&self, s: StateId) -> Result<Arc<Mask>> {
-        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
-            return Ok(mask.clone());
+        if let Some(mask) = self.finished_mask(s) {
+            return Ok(mask);
         }
         if s == FINISHED {
             return Ok(Arc::new(Mask::Sparse(Box::new([]))));
         }
         let mut core = self.core.lock();
-        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
-            return Ok(mask.clone());
+        if let Some(mask) = self.finished_mask(s) {
+            return Ok(mask);
         }
         let mask = Arc::new(core.mask(s)?);
         let states = core.state_count();
@@ -146,7 +156,7 @@ impl TokenAutomaton {
 
     /// The state after a token.
     pub fn advance(&self, s: StateId, token: TokenId) -> Result<StateId> {
-        if let Some(&to) = self.edges.read().get(&(s.0, token.0)) {
+        if let Some(to) = self.finished_edge(s, token) {
             return Ok(to);
         }
         match self.step(s, token)? {
