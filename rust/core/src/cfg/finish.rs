@@ -14,9 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::chart::{Chart, Item, SetId};
 use super::grammar::Symbol;
 use super::scanned::Scanned;
-use crate::lexical::{LexId, Lexicon, Spelling, TermId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::{step, CtxId, Pos, Structure};
+use crate::mask::structure::{step, CtxId, Piece, Pos, Structure};
 
 /// Items that a search may settle, terminals that a way may have, words that are tried for a terminal.
 const SEARCH: usize = 400_000;
@@ -24,7 +24,7 @@ const TERMINALS: usize = 100_000;
 const WORDS: usize = 40;
 
 /// The terminals of a shortest way from a set to the end of the start rule.
-pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
+pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
     let mut best: FxHashMap<Item, (u64, Option<Item>)> = FxHashMap::default();
     let mut queue: BinaryHeap<Reverse<(u64, Item)>> = BinaryHeap::new();
     if chart.accepts(set) {
@@ -90,15 +90,15 @@ fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: I
     Some(out)
 }
 
-/// Bytes from a position to an accepted end.
-pub(super) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+/// Pieces from a position to an accepted end.
+pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    if !machine.is_start(pos) {
+    if !fresh(machine, pos) {
         let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex)?;
-        out.extend(bytes);
+        push(&mut out, bytes);
         pos.lex = lex;
     }
     if let Some(rest) = follow_plan(machine, pos) {
@@ -107,33 +107,97 @@ pub(super) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
     }
     // the lexeme ends only with a line break, which is a lexeme of its own
     pos = walk(machine, pos, b"\n")?;
-    out.push(b'\n');
+    push(&mut out, b"\n".to_vec());
     out.extend(follow_plan(machine, pos)?);
     Some(out)
 }
 
-/// The plan from the end of a lexeme, spelled.
-fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+/// Pieces from a context, before the next lexeme, to an accepted end.
+pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId) -> Option<Vec<Piece>> {
+    let lex = machine.begin(ctx);
+    follow_plan(machine, Pos { ctx, lex })
+}
+
+/// Whether no lexeme has begun.
+fn fresh(machine: &mut Scanned, pos: Pos) -> bool {
+    machine.is_start(pos) || machine.begin(pos.ctx) == pos.lex
+}
+
+fn push(out: &mut Vec<Piece>, bytes: Vec<u8>) {
+    match out.last_mut() {
+        Some(Piece::Bytes(text)) => text.extend(bytes),
+        _ => out.push(Piece::Bytes(bytes)),
+    }
+}
+
+/// The plan from the end of a lexeme (or from before one), spelled.
+fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    let mut expected = if machine.is_start(pos) { pos.ctx } else { machine.after_lexeme(pos)? };
-    let set = machine.context(expected).set;
-    let terminals = plan(&mut machine.chart, set)?;
+    let mut expected = if fresh(machine, pos) { pos.ctx } else { machine.after_lexeme(pos)? };
+    let context = machine.context(expected);
+    if machine.ends(context) {
+        return Some(out);
+    }
+    let terminals = plan(&mut machine.chart, context.set)?;
     let mut at = 0;
     while at < terminals.len() {
-        let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
-        let (word, next) = spell_place(machine, pos, expected, place, term)?;
-        out.extend(word);
-        pos = next;
-        at += read;
-        if machine.accepting(pos, &[]) {
+        if machine.chart.grammar.terminals[terminals[at] as usize].part.is_some() {
+            spell_part(machine, pos, terminals[at], &mut out)?;
+            expected = machine.after(expected, terminals[at])?;
+            pos = Pos { ctx: expected, lex: machine.begin(expected) };
+            at += 1;
+        } else {
+            let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
+            let (word, next) = spell_place(machine, pos, expected, place, term)?;
+            push(&mut out, word);
+            pos = next;
+            at += read;
+            expected = machine.after_lexeme(pos)?;
+        }
+        let context = machine.context(expected);
+        if machine.ends(context) {
             return Some(out);
         }
-        expected = machine.after_lexeme(pos)?;
     }
     None
+}
+
+/// A short text of a constraint that stands for a terminal, apart from the lexeme before it.
+fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piece>) -> Option<()> {
+    let word = machine.parts.get(&terminal)?.word.clone();
+    let first = match word.first() {
+        Some(Piece::Bytes(text)) => text.first().copied(),
+        _ => None,
+    };
+    if !fresh(machine, pos) {
+        let gap = gaps(machine).into_iter().find(|gap| {
+            let Some(end) = walk(machine, pos, gap) else { return false };
+            let ended = machine.after_lexeme(end).is_some();
+            ended && first.is_none_or(|b| machine.lexicon.step(end.lex, b) == Step::Dead)
+        })?;
+        push(out, gap);
+    }
+    for piece in word {
+        match piece {
+            Piece::Bytes(text) => push(out, text),
+            token => out.push(token),
+        }
+    }
+    Some(())
+}
+
+/// Texts that may stand between two lexemes.
+fn gaps(machine: &mut Scanned) -> Vec<Vec<u8>> {
+    // a line break ends comments that a blank does not
+    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
+    for term in machine.ignored_terms() {
+        let lex = machine.lexicon.at(Spelling::Raw, term);
+        gaps.extend(words(&mut machine.lexicon, lex, 3));
+    }
+    gaps
 }
 
 /// A word of a terminal that the lexer reads as that terminal, and the position at its end.
@@ -145,12 +209,7 @@ fn spell_place(
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
     let begin = machine.lexicon.at(Spelling::Raw, term);
-    // a line break ends comments that a blank does not
-    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
-    for term in machine.ignored_terms() {
-        let lex = machine.lexicon.at(Spelling::Raw, term);
-        gaps.extend(words(&mut machine.lexicon, lex, 3));
-    }
+    let gaps = gaps(machine);
     let words = words(&mut machine.lexicon, begin, WORDS);
     for gap in &gaps {
         let Some(from) = walk(machine, pos, gap) else { continue };

@@ -22,15 +22,31 @@ pub enum Symbol {
 
 pub struct Terminal {
     pub name: String,
-    /// Its words; `None` for INDENT and DEDENT, which have no text.
+    /// Its words; `None` for INDENT and DEDENT, which have no text, and for parts.
     pub term: Option<TermId>,
     /// Among matches of one length the least rank wins.
     pub rank: u32,
     pub ignored: bool,
+    /// The constraint that stands for it, where that is one of its own.
+    pub part: Option<u32>,
     /// Its one word, where it is a literal without flags.
     pub literal: Option<String>,
     /// Code points of the shortest word.
     pub cost: u64,
+}
+
+impl Terminal {
+    /// Whether it stands for some text.
+    pub fn has_text(&self) -> bool {
+        self.term.is_some() || self.part.is_some()
+    }
+}
+
+/// Constraints that stand for declared terminals.
+#[derive(Default)]
+pub struct Parts {
+    /// By name: the number of the constraint, and the bytes of a short text of it.
+    pub known: FxHashMap<String, (u32, u64)>,
 }
 
 pub struct Expansion {
@@ -77,10 +93,16 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// Reads a grammar and the languages of its terminals.
-pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
+pub fn read(text: &str) -> Result<(Grammar, Box<Lexicon>)> {
     let value: Value =
         serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
-    let mut lexicon = Lexicon::default();
+    let mut lexicon = Box::default();
+    let grammar = read_value(&value, &mut lexicon, &Parts::default())?;
+    Ok((grammar, lexicon))
+}
+
+/// The same, with some of the declared terminals bound to constraints.
+pub fn read_value(value: &Value, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
     let ignore = texts(&value["ignore"]);
     let segmented = value["lexer"] == "dynamic";
     let mut terminals = Vec::new();
@@ -93,19 +115,21 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
         let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
         let plain = entry["flags"].as_str().unwrap_or_default().is_empty();
         let literal = entry["literal"].as_str().filter(|_| plain).map(String::from);
-        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, literal, cost });
+        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, part: None, literal, cost });
     }
     order.sort_unstable();
     for (rank, &(_, _, at)) in order.iter().enumerate() {
         terminals[at].rank = rank as u32;
     }
     for name in texts(&value["declare"]) {
-        terminals.push(Terminal { name, term: None, rank: u32::MAX, ignored: false, literal: None, cost: 0 });
+        let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
+        let rank = u32::MAX;
+        terminals.push(Terminal { name, term: None, rank, ignored: false, part, literal: None, cost });
     }
     let layout = Layout::read(&value["indenter"], &terminals, &mut lexicon.terms)?;
     for terminal in &terminals {
         let shown = layout.as_ref().is_some_and(|l| l.has(&terminal.name));
-        if terminal.term.is_none() && !shown {
+        if !terminal.has_text() && !shown {
             return Err(invalid(format!(
                 "The terminal {} is declared and has no pattern; give it one, or name it in an indenter line",
                 terminal.name
@@ -124,8 +148,8 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
         segmented,
         layout,
     };
-    grammar.read_rules(&value)?;
-    Ok((grammar, lexicon))
+    grammar.read_rules(value)?;
+    Ok(grammar)
 }
 
 /// The words of a terminal.

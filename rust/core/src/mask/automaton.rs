@@ -10,9 +10,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
-use super::core::{fewest_tokens, Core, Engine, StateId};
+use super::core::{tokens_of, Core, Engine, StateId};
 use super::row::Mask;
-use super::structure::{Pos, Structure};
+use super::structure::{Piece, Pos, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -156,19 +156,34 @@ impl TokenAutomaton {
         if token.0 as usize >= self.vocab.size() || s == FINISHED {
             return Ok(None);
         }
-        if self.vocab.is_eos(token) {
-            return Ok(self.accepting(s)?.then_some(FINISHED));
+        if self.vocab.is_eos(token) && self.accepting(s)? {
+            return Ok(Some(FINISHED));
         }
-        let bytes = self.vocab.token(token);
-        if bytes.is_empty() || self.vocab.is_special(token) {
-            return Ok(None);
-        }
-        let next = self.core.lock().advance_bytes(s, bytes)?;
+        let next = self.follow(s, token)?;
         if let Some(to) = next {
             self.states.fetch_max(to.0 + 1, Ordering::AcqRel);
             self.edges.write().insert((s.0, token.0), to);
         }
         Ok(next)
+    }
+
+    /// The state after a token of the text, a special one included.
+    fn follow(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if self.vocab.is_special(token) {
+            return self.core.lock().take_special(s, token);
+        }
+        match self.vocab.token(token) {
+            [] => Ok(None),
+            bytes => self.core.lock().advance_bytes(s, bytes),
+        }
+    }
+
+    /// The state after a special token that is part of the text.
+    pub fn step_special(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if s == FINISHED {
+            return Ok(None);
+        }
+        self.core.lock().take_special(s, token)
     }
 
     fn rejection(&self, s: StateId, token: TokenId) -> Error {
@@ -214,11 +229,13 @@ impl TokenAutomaton {
         if let Some(&known) = self.distances.lock().get(&class) {
             return Ok((known, None));
         }
-        let Some(text) = core.completion(s) else {
+        let Some(way) = core.way_out(s) else {
             self.distances.lock().insert(class, FAR);
             return Ok((FAR, None));
         };
-        let Some(tokens) = fewest_tokens(&self.vocab, &text) else {
+        let Some(tokens) = tokens_of(&self.vocab, &way) else {
+            let texts = way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
+            let text = texts.collect::<Vec<_>>().concat();
             return Err(Error::new(
                 Kind::VocabularyError,
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
@@ -230,7 +247,12 @@ impl TokenAutomaton {
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
             known.entry(core.class(at)).and_modify(|d| *d = left.min(*d)).or_insert(left);
-            match core.advance_bytes(at, self.vocab.token(token))? {
+            let next = if self.vocab.is_special(token) {
+                core.take_special(at, token)?
+            } else {
+                core.advance_bytes(at, self.vocab.token(token))?
+            };
+            match next {
                 Some(next) => at = next,
                 None => break,
             }

@@ -29,6 +29,9 @@ use crate::error::{Error, Result};
 use crate::lexical::{Lexicon, TermId};
 use resolve::Resolver;
 
+/// Formats that stand for languages from outside the schema.
+pub(crate) const MARK: &str = "tokenform-mark-";
+
 /// Time for one step of an automaton.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -40,7 +43,7 @@ pub struct NameId(pub u32);
 pub struct Schema {
     pub doc: Document,
     pub options: Options,
-    pub lexicon: Lexicon,
+    pub lexicon: Box<Lexicon>,
     pub resolver: Resolver,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
@@ -79,10 +82,20 @@ pub struct Schema {
 impl Schema {
     /// Reads a schema; keywords that can't be enforced are refused here, before anything is generated.
     pub fn new(text: &str, options: Options) -> Result<Self> {
+        Self::with_lexicon(text, options, Box::default(), &[])
+    }
+
+    /// The same, with its languages in an arena that holds those of other constraints already, and where the format
+    /// `tokenform-mark-i` stands for the i-th of some languages.
+    pub fn with_lexicon(
+        text: &str,
+        options: Options,
+        mut lexicon: Box<Lexicon>,
+        marks: &[TermId],
+    ) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
         let resolver = Resolver::new(&mut doc, root, &options)?;
-        let mut lexicon = Lexicon::default();
         lexicon.terms.numbers.any_spelling = options.numbers_any;
         let mut this = Schema {
             doc,
@@ -117,6 +130,9 @@ impl Schema {
             unproven: 0,
             error: None,
         };
+        for (i, &mark) in marks.iter().enumerate() {
+            this.formats.insert(format!("{MARK}{i}").into(), Some(mark));
+        }
         this.reserve();
         table::check(&mut this, root)?;
         Ok(this)
