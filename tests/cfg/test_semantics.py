@@ -127,8 +127,3 @@ def test_mistakes_are_named(source: str, named: str) -> None:
     with pytest.raises(Exception, match=rf"\b{named}\b") as caught:
         lark(source)
     assert type(caught.value).__module__ == "tokenform.errors"
-
-
-def test_schemas_inside_are_refused() -> None:
-    with pytest.raises(InvalidGrammar, match="%json"):
-        lark('start: "x" %json {"type": "integer"}')

@@ -1,10 +1,11 @@
 """Forms: constraints as plain data, so that they can be put together before the engine sees them.
 
-Purpose: what `|`, `&`, `+`, `~`, a name in a Lark text and a field of a schema have in common.  A form is one of
+Purpose: what `|`, `&`, `+`, `~`, a name in a Lark text and a field of a schema have in common.  A form is one
+of
   {"language": L}                          a regular language
   {"schema": text, "options": {...}}       the documents of a JSON Schema; "holes": forms of marked strings
   {"grammar": structure}                   a grammar; its "parts" bind declared terminals to forms
-  {"special": text, "spelled": bool}       one special token; without it in the vocabulary its text, or nothing
+  {"special": text, "spelled": bool}       one special token; without it in a vocabulary its text, or nothing
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},

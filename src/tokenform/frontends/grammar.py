@@ -32,8 +32,8 @@ class Grammar:
     """A set of accepted texts, and how to read one back.
 
     Grammars combine with ``|`` (either), ``+`` (one after the other), and, where they are regular languages,
-    with ``&`` (both) and ``~`` (anything else).  A str stands for itself on either side of ``|`` and ``+``.  The
-    value of a combined grammar is its text.
+    with ``&`` (both) and ``~`` (anything else).  A str stands for itself on either side of ``|`` and ``+``.
+    The value of a combined grammar is its text.
 
     Attributes:
         core: the core's grammar.
@@ -95,7 +95,9 @@ class Grammar:
     def __and__(self, other: Grammar) -> Grammar:
         if not isinstance(other, Grammar):
             return NotImplemented
-        return _combined({"language": {"and": [_language(self, "&"), _language(other, "&")]}}, "&", self, other)
+        return _combined(
+            {"language": {"and": [_language(self, "&"), _language(other, "&")]}}, "&", self, other
+        )
 
     def __invert__(self) -> Grammar:
         return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")

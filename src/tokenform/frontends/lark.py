@@ -45,8 +45,8 @@ def lark(
         lexer: "contextual" (longest match among the terminals that may come) or "dynamic" (every segmentation
             counts); without it that of the text's `// tokenform:` line, or "contextual".
         import_paths: folders in which `%import` looks, before Lark's own grammars.
-        definitions: grammars by the names of terminals that the text uses and does not define.  The lexer does
-            not cut them: every text of such a grammar counts, and what is ignored may stand before and behind it.
+        definitions: grammars by the names of terminals that the text uses and does not define.  The lexer
+            does not cut them: every text of such a grammar counts, and what is ignored may stand around it.
         json_options: options of `json_schema` for each `%json`.
 
     Raises:
@@ -74,8 +74,8 @@ def lark(
 
 
 def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str, Form]) -> Grammar:
-    """The grammar of a neutral structure, whose declared terminals stand for the parts; `source` is what people
-    are shown."""
+    """The grammar of a neutral structure, whose declared terminals stand for the parts; `source` is for
+    people."""
     form: Form = {"grammar": {**structure, "parts": dict(parts)}}
     if parts:
         return Grammar(forms.compiled(form, "the grammar"), form=form, source=source)

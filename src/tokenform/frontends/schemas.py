@@ -93,7 +93,17 @@ def json_schema(
 
 
 # What a schema of strings may say beside its grammar.
-_BESIDE = {"type", "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
+_BESIDE = {
+    "type",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$comment",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+}
 
 
 def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[Form]]:

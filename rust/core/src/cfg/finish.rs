@@ -102,14 +102,12 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>
         pos.lex = lex;
     }
     if let Some(rest) = follow_plan(machine, pos) {
-        out.extend(rest);
-        return Some(out);
+        return Some(joined(out, rest));
     }
     // the lexeme ends only with a line break, which is a lexeme of its own
     pos = walk(machine, pos, b"\n")?;
     push(&mut out, b"\n".to_vec());
-    out.extend(follow_plan(machine, pos)?);
-    Some(out)
+    Some(joined(out, follow_plan(machine, pos)?))
 }
 
 /// Pieces from a context, before the next lexeme, to an accepted end.
@@ -125,9 +123,21 @@ fn fresh(machine: &mut Scanned, pos: Pos) -> bool {
 
 fn push(out: &mut Vec<Piece>, bytes: Vec<u8>) {
     match out.last_mut() {
+        _ if bytes.is_empty() => {}
         Some(Piece::Bytes(text)) => text.extend(bytes),
         _ => out.push(Piece::Bytes(bytes)),
     }
+}
+
+/// Two ways, one after the other; neighbouring texts become one.
+pub(crate) fn joined(mut first: Vec<Piece>, second: Vec<Piece>) -> Vec<Piece> {
+    for piece in second {
+        match piece {
+            Piece::Bytes(text) => push(&mut first, text),
+            token => first.push(token),
+        }
+    }
+    first
 }
 
 /// The plan from the end of a lexeme (or from before one), spelled.
@@ -180,12 +190,7 @@ fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piec
         })?;
         push(out, gap);
     }
-    for piece in word {
-        match piece {
-            Piece::Bytes(text) => push(out, text),
-            token => out.push(token),
-        }
-    }
+    *out = joined(std::mem::take(out), word);
     Some(())
 }
 

@@ -380,11 +380,12 @@ impl Scanned {
         if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
             return true;
         }
-        begin != Lexicon::DEAD && (0..=255u8).any(|b| {
-            bytes.has(b)
-                && self.lexicon.step(pos.lex, b) == Step::Dead
-                && self.lexicon.step(begin, b) != Step::Dead
-        })
+        begin != Lexicon::DEAD
+            && (0..=255u8).any(|b| {
+                bytes.has(b)
+                    && self.lexicon.step(pos.lex, b) == Step::Dead
+                    && self.lexicon.step(begin, b) != Step::Dead
+            })
     }
 
     /// The terminals that may come at a context and are constraints of their own.

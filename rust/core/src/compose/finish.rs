@@ -21,16 +21,6 @@ pub(super) fn length(way: &[Piece]) -> usize {
     way.iter().map(|p| if let Piece::Bytes(text) = p { text.len() } else { TOKEN }).sum()
 }
 
-fn join(out: &mut Vec<Piece>, more: Vec<Piece>) {
-    for piece in more {
-        match (out.last_mut(), piece) {
-            (_, Piece::Bytes(text)) if text.is_empty() => {}
-            (Some(Piece::Bytes(last)), Piece::Bytes(text)) => last.extend(text),
-            (_, piece) => out.push(piece),
-        }
-    }
-}
-
 impl Joint {
     /// The shortest of the ways of the threads.
     pub(super) fn shortest_way(&mut self, threads: &[Thread]) -> Option<Vec<Piece>> {
@@ -52,11 +42,12 @@ impl Joint {
         match thread.run {
             Run::Done => {}
             Run::Special(token) => out.push(Piece::Token(token)),
-            Run::Language(lex) => out.push(Piece::Bytes(self.shortest_word(lex)?)),
+            Run::Language(lex) => out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex)?)]),
             Run::Lexeme { host, pos } => out = self.with_lexer(host, |s| finish::complete(s, pos))?,
             Run::Json { machine, pos, text } => {
                 let text = self.texts[text as usize].clone();
-                out.push(Piece::Bytes(self.with_json(machine, |m| m.completion(pos, &text))?));
+                let rest = self.with_json(machine, |m| m.completion(pos, &text))?;
+                out = finish::joined(out, vec![Piece::Bytes(rest)]);
             }
             Run::Quoted(quote) => {
                 let (mut text, machine, pos) = self.finish_quote(quote)?;
@@ -74,7 +65,7 @@ impl Joint {
             let back = self.back(at);
             let frame = *self.frames_after(back.host, &[(back.frame, back.terminal)]).first()?;
             let way = self.way_from(back.host, frame)?;
-            join(out, way);
+            *out = finish::joined(std::mem::take(out), way);
             at = back.up;
         }
         Some(())
@@ -99,7 +90,7 @@ impl Joint {
                     vec![Piece::Bytes(self.shortest_word(lex)?)]
                 }
             };
-            join(&mut out, word);
+            out = finish::joined(out, word);
         }
         Some(out)
     }

@@ -126,7 +126,13 @@ impl Joint {
         }
         let mut holes = Vec::new();
         for hole in form["holes"].as_array().into_iter().flatten() {
+            let before = self.parts.len();
             holes.push(self.part(hole, "the grammar of a string")?);
+            if self.parts[before..].iter().any(|p| matches!(p, Part::Special { .. })) {
+                return Err(invalid(
+                    "a JSON string can't hold special tokens; use a grammar without them there",
+                ));
+            }
         }
         let mut marks = Vec::new();
         for (i, &part) in (0u32..).zip(&holes) {
@@ -135,9 +141,7 @@ impl Joint {
                 [Piece::Bytes(text)] => String::from_utf8(text.clone()).ok(),
                 _ => None,
             });
-            let word = word.ok_or_else(|| {
-                invalid("a grammar inside a JSON string must have texts, and can't have special tokens")
-            })?;
+            let word = word.ok_or_else(|| invalid("no short text of the grammar of a string was found"))?;
             let mark = super::quoted::FIRST_MARK + i;
             let terms = &mut self.lexicon.terms;
             let (mark, word) = (terms.class(&[(mark, mark)]), terms.literal(&word));
@@ -159,7 +163,9 @@ impl Joint {
         let mut known = Parts::default();
         let mut empty: Vec<&str> = Vec::new();
         for (name, form) in structure["parts"].as_object().into_iter().flatten() {
-            let part = self.part(form, name).map_err(|e| Error { message: format!("{name}: {}", e.message), ..e })?;
+            let part = self
+                .part(form, name)
+                .map_err(|e| Error { message: format!("{name}: {}", e.message), ..e })?;
             if self.may_be_empty(part) {
                 empty.push(name);
                 self.without_empty(part);
@@ -239,4 +245,3 @@ fn options(value: &Value) -> Result<Options> {
         registry: registry.filter_map(pair).collect(),
     })
 }
-

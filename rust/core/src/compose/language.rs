@@ -29,8 +29,9 @@ fn read_here(lexicon: &mut Box<Lexicon>, value: &Value) -> Result<Language> {
         ("string", Some(schema)) => (strings_of(lexicon, schema)?, false),
         ("any", _) => (Terms::ALL, false),
         ("words", _) => {
-            let words: Option<Vec<Box<str>>> =
-                operand.as_array().map(|list| list.iter().filter_map(|w| w.as_str().map(Into::into)).collect());
+            let words: Option<Vec<Box<str>>> = operand
+                .as_array()
+                .map(|list| list.iter().filter_map(|w| w.as_str().map(Into::into)).collect());
             (lexicon.terms.words(words.ok_or_else(|| wrong(value))?), false)
         }
         ("spans", _) => {

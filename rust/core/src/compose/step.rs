@@ -118,7 +118,13 @@ impl Joint {
     }
 
     /// The thread of a context has left its lexeme before a byte.
-    pub(super) fn leave_one(&mut self, thread: Thread, outcome: OutcomeId, text: &[u8], byte: u8) -> Vec<Thread> {
+    pub(super) fn leave_one(
+        &mut self,
+        thread: Thread,
+        outcome: OutcomeId,
+        text: &[u8],
+        byte: u8,
+    ) -> Vec<Thread> {
         let mut out = Vec::new();
         let back = thread.back;
         let ends = match thread.run {
@@ -288,12 +294,21 @@ impl Joint {
     }
 
     /// Bytes that may follow a lexeme in its host.
-    pub(super) fn bytes_after_lexeme(&mut self, up: BackId, host: u32, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+    pub(super) fn bytes_after_lexeme(
+        &mut self,
+        up: BackId,
+        host: u32,
+        ctx: CtxId,
+        outcome: OutcomeId,
+    ) -> ByteSet {
         let (next, mut set) = self.with_lexer(host, |s| s.left(ctx, outcome));
         if let Some(next) = next {
             let parts = self.arrive(host, next.0, up);
-            let parts: Vec<Thread> =
-                parts.iter().copied().filter(|t| !matches!(t.run, Run::Lexeme { host: h, .. } if h == host)).collect();
+            let parts: Vec<Thread> = parts
+                .iter()
+                .copied()
+                .filter(|t| !matches!(t.run, Run::Lexeme { host: h, .. } if h == host))
+                .collect();
             set.add(&self.first_bytes(&parts));
         }
         set

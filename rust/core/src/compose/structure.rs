@@ -158,7 +158,9 @@ impl Structure for Joint {
             Ctx::One(Thread { back, run }) => {
                 let mut set = match run {
                     Run::Lexeme { host, pos } => self.bytes_after_lexeme(back, host, pos.ctx, outcome),
-                    Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome)),
+                    Run::Json { machine, pos, .. } => {
+                        self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome))
+                    }
                     _ => ByteSet::default(),
                 };
                 if back != END {

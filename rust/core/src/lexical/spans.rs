@@ -33,11 +33,8 @@ pub(super) struct Spans {
 impl Spans {
     fn new(chunks: &[&str]) -> Self {
         let mut names: IndexSet<&str, FxBuildHasher> = IndexSet::default();
-        let sequence: Vec<u32> = chunks
-            .iter()
-            .filter(|c| !c.is_empty())
-            .map(|&c| names.insert_full(c).0 as u32)
-            .collect();
+        let sequence: Vec<u32> =
+            chunks.iter().filter(|c| !c.is_empty()).map(|&c| names.insert_full(c).0 as u32).collect();
         let mut next: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new()];
         let mut link: Vec<Option<u32>> = vec![None];
         let mut length = vec![0u32];
@@ -89,7 +86,11 @@ impl Spans {
             let mut read = |state: u32, chunk: u32, offset: u32| {
                 let text = &self.chunks[chunk as usize];
                 let whole = offset as usize + 1 == text.len();
-                let to = Place { state, chunk: if whole { 0 } else { chunk }, offset: if whole { 0 } else { offset + 1 } };
+                let to = Place {
+                    state,
+                    chunk: if whole { 0 } else { chunk },
+                    offset: if whole { 0 } else { offset + 1 },
+                };
                 ways.entry(text[offset as usize]).or_default().push(to);
             };
             if place.offset > 0 {

@@ -234,7 +234,8 @@ impl TokenAutomaton {
             return Ok((FAR, None));
         };
         let Some(tokens) = tokens_of(&self.vocab, &way) else {
-            let texts = way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
+            let texts =
+                way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
             let text = texts.collect::<Vec<_>>().concat();
             return Err(Error::new(
                 Kind::VocabularyError,

@@ -459,7 +459,8 @@ impl<S: Structure> Engine for Core<S> {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
-        let parts = self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
+        let parts =
+            self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
         let mut bases: Vec<Arc<[u32]>> = Vec::new();
         for (pos, mut text) in parts {
             let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
