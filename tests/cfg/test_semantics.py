@@ -12,7 +12,6 @@ from tests.grammars.judge import accepts, text_of
 from tests.grammars.test_real_texts import _python_text, _standard_library
 
 from tokenform import Grammar, TokenAutomaton, Vocabulary
-from tokenform.errors import InvalidGrammar
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
 

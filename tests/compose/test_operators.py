@@ -109,11 +109,11 @@ def test_values_and_errors() -> None:
     assert MIXED["json between texts"].parse('x={"a": 1};') == 'x={"a": 1};'
     assert json.loads(walk(OBJECT | OBJECT, 1)) is not None
     with pytest.raises(InvalidGrammar, match="regular"):
-        INTEGER & tf.regex("1*")
+        _ = INTEGER & tf.regex("1*")
     with pytest.raises(InvalidGrammar, match="regular"):
-        ~LETTERS
+        _ = ~LETTERS
     with pytest.raises(TypeError):
-        INTEGER + 1  # type: ignore[operator]
+        _ = INTEGER + 1  # type: ignore[operator]
     with pytest.raises(TokenformError, match="agree"):
-        INTEGER + tf.json_schema({"type": "number"}, numbers="any")
+        _ = INTEGER + tf.json_schema({"type": "number"}, numbers="any")
     assert accepts("a" | INTEGER, "a") and accepts("a" + INTEGER, "a12")
