@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
+    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
     from tokenform.integrations.generation import Generator, generate
 
 _ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
-_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
+_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
@@ -82,6 +82,7 @@ __all__ = [
     "regex",
     "special_token",
     "substring",
+    "tools",
     "until",
 ]
 

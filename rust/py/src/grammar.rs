@@ -193,6 +193,7 @@ pub fn json_schema(
         forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
         report_unsupported: report,
         registry,
+        without: Vec::new(),
     };
     Source::Schema { text, options }.grammar(py)
 }

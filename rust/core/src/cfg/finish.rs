@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chart::{Chart, Item, SetId};
-use super::grammar::Symbol;
+use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::mask::pattern::shortest_lexeme;
@@ -34,6 +34,9 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
     let closure = chart.closure(set);
     for &(_, item) in closure.all() {
         let cost = left_cost(chart, item);
+        if cost >= NEVER {
+            continue;
+        }
         best.insert(item, (cost, None));
         queue.push(Reverse((cost, item)));
     }
@@ -53,7 +56,7 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
             for &(_, waiting) in closure.waiting(Symbol::Rule(back.rule)) {
                 let next = Item { dot: waiting.dot + 1, ..waiting };
                 let total = cost + left_cost(chart, next);
-                if best.get(&next).is_none_or(|b| total < b.0) {
+                if total < NEVER && best.get(&next).is_none_or(|b| total < b.0) {
                     best.insert(next, (total, Some(item)));
                     queue.push(Reverse((total, next)));
                 }
@@ -65,7 +68,7 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
 
 fn left_cost(chart: &Chart, item: Item) -> u64 {
     let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
-    symbols[item.dot as usize..].iter().map(|&s| chart.grammar.cost(s)).sum()
+    symbols[item.dot as usize..].iter().fold(0, |sum, &s| (sum + chart.grammar.cost(s)).min(NEVER))
 }
 
 /// The terminals that complete a chain of items, rules replaced by their shortest texts.

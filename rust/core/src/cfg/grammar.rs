@@ -76,6 +76,22 @@ pub struct Grammar {
 pub const NEVER: u64 = u64::MAX / 4;
 
 impl Grammar {
+    /// The grammar without rules.
+    pub fn nothing() -> Self {
+        Grammar {
+            terminals: Vec::new(),
+            names: Vec::new(),
+            expansions: Vec::new(),
+            by_rule: Vec::new(),
+            nullable: Vec::new(),
+            costs: Vec::new(),
+            shortest: Vec::new(),
+            start: 0,
+            segmented: true,
+            layout: None,
+        }
+    }
+
     pub fn cost(&self, symbol: Symbol) -> u64 {
         match symbol {
             Symbol::Terminal(t) => self.terminals[t as usize].cost,
@@ -136,18 +152,7 @@ pub fn read_value(value: &Value, lexicon: &mut Lexicon, parts: &Parts) -> Result
             )));
         }
     }
-    let mut grammar = Grammar {
-        terminals,
-        names: Vec::new(),
-        expansions: Vec::new(),
-        by_rule: Vec::new(),
-        nullable: Vec::new(),
-        costs: Vec::new(),
-        shortest: Vec::new(),
-        start: 0,
-        segmented,
-        layout,
-    };
+    let mut grammar = Grammar { terminals, segmented, layout, ..Grammar::nothing() };
     grammar.read_rules(value)?;
     Ok(grammar)
 }
@@ -253,6 +258,31 @@ impl Grammar {
             self.expansions.push(Expansion { origin, symbols: body.into(), optional_from });
         }
         Ok(())
+    }
+
+    /// The same grammar when the lengths of its parts have changed; what needs a part of the length [`NEVER`] is
+    /// left out.
+    pub fn with_lengths(mut self, mut length: impl FnMut(u32) -> u64) -> Self {
+        for terminal in &mut self.terminals {
+            if let Some(part) = terminal.part {
+                terminal.cost = length(part);
+            }
+        }
+        let all: Vec<(u32, Vec<Symbol>)> =
+            self.expansions.iter().map(|e| (e.origin, e.symbols.to_vec())).collect();
+        for (rule, cost) in self.costs.iter_mut().enumerate() {
+            *cost = if self.nullable[rule] { 0 } else { NEVER };
+            self.shortest[rule] = Box::new([]);
+        }
+        self.settle_costs(&all);
+        for list in &mut self.by_rule {
+            let live = |&e: &u32| all[e as usize].1.iter().all(|&s| match s {
+                Symbol::Terminal(t) => self.terminals[t as usize].cost < NEVER,
+                Symbol::Rule(r) => self.costs[r as usize] < NEVER,
+            });
+            list.retain(live);
+        }
+        self
     }
 
     fn settle_costs(&mut self, expansions: &[(u32, Vec<Symbol>)]) {

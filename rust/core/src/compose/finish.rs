@@ -4,8 +4,9 @@
 //! Complexity: one plan a host.
 
 use super::{BackId, Host, Joint, Part, Run, Thread, END};
-use crate::cfg::chart::SetId;
+use crate::cfg::chart::{Chart, SetId};
 use crate::cfg::finish;
+use crate::cfg::grammar::{Grammar, NEVER};
 use crate::cfg::scanned::Opening;
 use crate::lexical::{LexId, Spelling};
 use crate::mask::pattern::shortest_lexeme;
@@ -115,6 +116,11 @@ impl Joint {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
                 Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
             }
+            Part::Instead { absent: true, .. } => None,
+            Part::Instead { term, .. } => {
+                let lex = self.lexicon.at(Spelling::Raw, *term);
+                Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
+            }
             Part::Special { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
             Part::Special { text, spelled, .. } => {
                 spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
@@ -127,6 +133,20 @@ impl Joint {
                 let frame = self.first_frame(host);
                 self.way_from(host, frame)
             }
+        }
+    }
+
+    /// Settles the lengths of shortest texts when special tokens are known, inner hosts first.
+    pub(super) fn measure_again(&mut self) {
+        for host in 0..self.hosts.len() {
+            let Host::Plain(chart) = &mut self.hosts[host] else { continue };
+            let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
+            let mut lengths: Vec<(u32, u64)> = Vec::new();
+            for part in grammar.terminals.iter().filter_map(|t| t.part) {
+                lengths.push((part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64)));
+            }
+            let of = |part: u32| lengths.iter().find(|l| l.0 == part).map_or(NEVER, |l| l.1);
+            self.hosts[host] = Host::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
         }
     }
 

@@ -98,6 +98,9 @@ impl Joint {
         if let Some(value) = form.get("language") {
             let (term, closed) = language::read(&mut self.lexicon, value)?;
             check(&mut self.lexicon, term, name)?;
+            if let (Some(token), true) = (form["unless"].as_str(), closed) {
+                return Ok(self.add(Part::Instead { token: token.into(), term, absent: false }));
+            }
             return Ok(self.add(Part::Language(term, closed)));
         }
         if let Some(text) = form["special"].as_str() {
@@ -243,5 +246,6 @@ fn options(value: &Value) -> Result<Options> {
         forbid_additional: is("additional", "forbid"),
         report_unsupported: is("unsupported", "report"),
         registry: registry.filter_map(pair).collect(),
+        without: value["without"].as_array().into_iter().flatten().filter_map(|w| Some(w.as_str()?.into())).collect(),
     })
 }

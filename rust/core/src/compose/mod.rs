@@ -92,6 +92,12 @@ struct Thread {
 enum Part {
     /// The flag says that no word of it begins another.
     Language(TermId, bool),
+    /// A language that stands for a special token in vocabularies without it.
+    Instead {
+        token: Box<str>,
+        term: TermId,
+        absent: bool,
+    },
     Json(u32),
     Host(u32),
     /// The text of a special token, and what a vocabulary without it does: spell it, or never write it.
@@ -198,6 +204,6 @@ impl Joint {
             Host::Lexed(scanned) => &scanned.chart,
         };
         let part = chart.grammar.terminals[back.terminal as usize].part;
-        part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true)))
+        part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true) | Part::Instead { .. }))
     }
 }

@@ -101,8 +101,12 @@ impl Structure for Joint {
 
     fn bind(&mut self, vocab: &Vocabulary) {
         for part in &mut self.parts {
-            if let Part::Special { text, tokens, .. } = part {
-                *tokens = vocab.special_tokens(text.as_bytes());
+            match part {
+                Part::Special { text, tokens, .. } => *tokens = vocab.special_tokens(text.as_bytes()),
+                Part::Instead { token, absent, .. } => {
+                    *absent = !vocab.special_tokens(token.as_bytes()).is_empty();
+                }
+                _ => {}
             }
         }
         // what was met before the vocabulary was known may spell a token that is special in it
@@ -110,6 +114,7 @@ impl Structure for Joint {
         self.arrived.clear();
         self.alone.clear();
         self.words.clear();
+        self.measure_again();
         self.open_lexers();
     }
 

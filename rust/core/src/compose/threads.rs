@@ -136,6 +136,11 @@ impl Joint {
     pub(super) fn begin_part(&mut self, part: u32, back: BackId, out: &mut Vec<Thread>) {
         match &self.parts[part as usize] {
             Part::Language(term, _) => self.begin_language(*term, back, out),
+            Part::Instead { term, absent, .. } => {
+                if !absent {
+                    self.begin_language(*term, back, out);
+                }
+            }
             Part::Special { text, spelled, tokens } => {
                 if tokens.is_empty() && *spelled {
                     let text = text.clone();
