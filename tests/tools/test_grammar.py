@@ -187,7 +187,9 @@ def test_python_booleans_where_the_template_writes_them() -> None:
     assert parse_tool_calls(TAGGED["qwen3_coder"] % "True", definitions, format="qwen3_coder")[
         0
     ].arguments == {"v": True}
-    assert not accepts(tool_shape(definitions, format="glm45", tool_choice="required"), TAGGED["glm45"] % "True")
+    assert not accepts(
+        tool_shape(definitions, format="glm45", tool_choice="required"), TAGGED["glm45"] % "True"
+    )
 
 
 PYTHON: list[tuple[Any, str, Any]] = [

@@ -10,7 +10,14 @@ import jsonschema
 import pytest
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import FORMATS, ToolCalls, ToolCallStream, parse_tool_calls, read_tools, tool_shape
+from tokenform.frontends.tools import (
+    FORMATS,
+    ToolCalls,
+    ToolCallStream,
+    parse_tool_calls,
+    read_tools,
+    tool_shape,
+)
 
 from .data import cases
 from .reference_readers import read

@@ -1,8 +1,8 @@
 """The tree of a turn as a grammar of the engine.
 
 Purpose: `tools(…)`: what a model may write when it may call tools, exact and token by token.
-Invariant: the texts are those of the tree; special tokens stand for themselves where the vocabulary has them, and
-are spelled out where it has not.
+Invariant: the texts are those of the tree; special tokens stand for themselves where the vocabulary has them,
+and are spelled out where it has not.
 Free text is joined with the text that ends it into one regular language ("the first place where the trigger
 ends"), so that reading it is one state of a lexical automaton and not a guess at every character.
 Complexity: linear in the tree; a node behind free text is built once more for each such place.
@@ -13,9 +13,10 @@ walked through both).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tokenform.errors import OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
@@ -54,10 +55,13 @@ def tools(
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
+    json_options: Mapping[str, str] | None = None,
 ) -> Grammar:
     """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
 
-    Args and Raises: those of `tool_shape`.
+    Args:
+        json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
+    The others, and the errors, are those of `tool_shape`.
     """
     known = read_tools(tools)
     form = find_format(format)
@@ -70,7 +74,7 @@ def tools(
         reasoning=reasoning,
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-    made = shape_form(shape)
+    made = shape_form(shape, json_options)
     return Grammar(
         forms.compiled(made, source),
         form=made,
@@ -79,9 +83,12 @@ def tools(
     )
 
 
-def shape_form(shape: Shape) -> Form:
+def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
     """The form of a tree."""
-    return _Compiler(shape).form()
+    unknown = set(json_options or ()) - {"order", "whitespace", "numbers", "strings"}
+    if unknown:
+        raise OptionError(f"json_options: {', '.join(sorted(unknown))} can't be chosen for tools.")
+    return _Compiler(shape, dict(json_options or {})).form()
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,9 @@ class _Open:
 
 
 class _Compiler:
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, options: dict[str, str]) -> None:
         self.shape = shape
+        self.options = options
         self.rules = forms.Rules()
         self.specials = {node.text for node in shape.nodes() if isinstance(node, Special)}
         self._nodes: dict[int, str] = {}
@@ -113,7 +121,9 @@ class _Compiler:
         return self.rules.finished("start")
 
     def expand(self, name: str, alternatives: Sequence[Items]) -> str:
-        return self.rules.rule(name, [[self.symbol(item) for item in _folded(items)] for items in alternatives])
+        return self.rules.rule(
+            name, [[self.symbol(item) for item in _folded(items)] for items in alternatives]
+        )
 
     def symbol(self, item: Form | str) -> str:
         return item if isinstance(item, str) else self.rules.symbol(item)
@@ -227,7 +237,7 @@ class _Compiler:
             return [{"special": node.text, "spelled": True}]
         if isinstance(node, Json):
             schema = json.dumps(node.schema)
-            return [{"schema": schema, "options": {"without": list(node.without)}}]
+            return [{"schema": schema, "options": {**self.options, "without": list(node.without)}}]
         if isinstance(node, Rule):
             name = f"rule of {node.name}"
             if node.name not in self._named:
@@ -237,7 +247,7 @@ class _Compiler:
         return [self.rule(node)]
 
     def free(self, node: Free, *, last: bool) -> list[Items]:
-        """Free text as pieces between the special tokens that may stand in it; the last item is the last piece."""
+        """Free text as pieces between the special tokens that may stand in it; the last piece comes last."""
         first = self.piece(node, begins=True)
         final: Form = {"language": self.piece(node, begins=False, ends=last and node.word_end)}
         alone: Form = {"language": self.piece(node, begins=True, ends=last and node.word_end)}
@@ -290,14 +300,17 @@ def _before(alternatives: list[Items], items: Items) -> list[Items]:
     return [[*first, *items] for first in alternatives]
 
 
+def _joins(form: Form) -> bool:
+    return "language" in form and "unless" not in form
+
+
 def _folded(items: Items) -> Items:
     """Neighbouring languages as one."""
     out: Items = []
     for item in items:
         last = out[-1] if out else None
-        if isinstance(item, dict) and isinstance(last, dict) and "language" in item and "language" in last:
-            if "unless" not in item and "unless" not in last:
-                out[-1] = forms.sequence([last, item])
-                continue
-        out.append(item)
+        if isinstance(last, dict) and _joins(last) and isinstance(item, dict) and _joins(item):
+            out[-1] = forms.sequence([last, item])
+        else:
+            out.append(item)
     return out
