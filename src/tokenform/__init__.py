@@ -20,15 +20,18 @@ if TYPE_CHECKING:
     from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
     from tokenform.decoding.speculative import drafters
     from tokenform.frontends import grammars
+    from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
+    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
     from tokenform.integrations.generation import Generator, generate
 
 _ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
-_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
+_COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
+_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
+    **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
@@ -64,6 +67,7 @@ __all__ = [
     "Vocabulary",
     "any_text",
     "choice",
+    "contains",
     "detect_format",
     "drafters",
     "errors",
@@ -73,8 +77,13 @@ __all__ = [
     "grammars",
     "json_schema",
     "lark",
+    "literal",
     "parse_tool_calls",
     "regex",
+    "special_token",
+    "substring",
+    "tools",
+    "until",
 ]
 
 

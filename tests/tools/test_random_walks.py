@@ -10,7 +10,14 @@ import jsonschema
 import pytest
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import FORMATS, ToolCalls, ToolCallStream, parse_tool_calls, read_tools, tools
+from tokenform.frontends.tools import (
+    FORMATS,
+    ToolCalls,
+    ToolCallStream,
+    parse_tool_calls,
+    read_tools,
+    tool_shape,
+)
 
 from .data import cases
 from .reference_readers import read
@@ -23,7 +30,7 @@ def walk(name: str, seed: int, choice: str | None = None) -> tuple[list[dict[str
     rng = Random(f"{name} {seed}")
     definitions = random_tools(rng)
     tool_choice = choice or rng.choice(["auto", "required", "none", definitions[0]["function"]["name"]])
-    shape = tools(definitions, format=name, tool_choice=tool_choice, parallel=rng.choice([True, 1, 3]))
+    shape = tool_shape(definitions, format=name, tool_choice=tool_choice, parallel=rng.choice([True, 1, 3]))
     text = Writer(shape, rng).text()
     assert seed % 20 or accepts(shape, text)
     return definitions, text, tool_choice

@@ -275,7 +275,8 @@ impl JsonMachine {
     fn language(&mut self, v: ValId, kind: Kind) -> TermId {
         let value = self.schema.value(v).clone();
         if kind == Kind::String {
-            return value.str;
+            let guard = self.schema.guard;
+            return self.terms().and(&[value.str, guard]);
         }
         use crate::schema::value::{FALSE, NULL, TRUE};
         let words: Vec<Box<str>> = [(NULL, "null"), (TRUE, "true"), (FALSE, "false")]

@@ -176,7 +176,9 @@ impl JsonMachine {
             let term = self.alternative_keys(a, &object.used);
             parts.push(term);
         }
+        let guard = self.schema.guard;
         let term = self.terms().or(&parts);
+        let term = self.terms().and(&[term, guard]);
         let term = self.terms().prune(term);
         self.keys.insert(frame, term);
         term

@@ -77,6 +77,33 @@ impl JsonMachine {
         next
     }
 
+    /// Whether the document is complete when the lexeme ends with this outcome.
+    pub(crate) fn ends_at(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> bool {
+        match self.node(ctx).place {
+            Place::Done => true,
+            Place::Scalar => self
+                .end_scalar(ctx, outcome, text, false)
+                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
+            _ => false,
+        }
+    }
+
+    /// Bytes that may make a complete document longer; a superset.
+    pub(crate) fn tail_bytes(&mut self, pos: Pos) -> ByteSet {
+        let node = self.node(pos.ctx);
+        match node.place {
+            Place::Done => self.lexicon().first_bytes(pos.lex),
+            Place::Scalar if self.lexicon().is_string(pos.lex) => ByteSet::default(),
+            Place::Scalar if self.node(node.up).place == Place::ReturnRoot => ByteSet::of(b"0123456789.eE+-"),
+            _ => ByteSet::default(),
+        }
+    }
+
+    /// Whether a string value is being read.
+    pub(crate) fn in_string_value(&self, pos: Pos) -> bool {
+        self.node(pos.ctx).place == Place::Scalar && self.schema.lexicon.is_string(pos.lex)
+    }
+
     fn close_object(&mut self, node: Node) -> Option<Pos> {
         let goals = self.object_goals(node.frame);
         let record = self.add(node.record, b"}");
@@ -257,13 +284,7 @@ impl Structure for JsonMachine {
         if outcome == Lexicon::NONE || self.lexicon().is_string(pos.lex) {
             return false;
         }
-        match self.node(pos.ctx).place {
-            Place::Done => true,
-            Place::Scalar => self
-                .end_scalar(pos.ctx, outcome, text, false)
-                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
-            _ => false,
-        }
+        self.ends_at(pos.ctx, outcome, text)
     }
 
     fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {

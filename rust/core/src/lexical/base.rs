@@ -166,7 +166,7 @@ impl Terms {
                     }
                 }
                 Term::Empty | Term::Eps => {}
-                Term::Num(..) => return None,
+                Term::Num(..) | Term::Spans(..) => return None,
             }
         }
         (!ranges.is_empty()).then(|| self.class(&ranges))

@@ -118,7 +118,7 @@ impl Terms {
                 return self.encode(*x, clamp, out);
             }
             Term::Tuple(xs) => return list(10, xs, clamp, out),
-            Term::Num(..) => return false,
+            Term::Num(..) | Term::Spans(..) => return false,
         }
         out.len() <= LONGEST
     }

@@ -107,6 +107,15 @@ impl<S: Structure> Core<S> {
         out: &mut Vec<u32>,
     ) -> Option<Arc<LexMask>> {
         let vocab = self.vocab.clone();
+        if node != Trie::ROOT {
+            if let Some(parts) = self.structure.split(pos) {
+                for (pos, mut text) in parts {
+                    let mask = self.collect(node, pos, &mut text, out);
+                    debug_assert!(mask.is_none(), "whole masks are returned at the root alone");
+                }
+                return None;
+            }
+        }
         if vocab.trie().subtree_size(node) <= DIRECT {
             self.walk_trie(vocab.trie(), node, pos, text, out);
             return None;

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::collect::without_escapes;
 use super::lexmask::LexMask;
 use super::row::Mask;
-use super::structure::{step, CtxId, Pos, Structure};
+use super::structure::{step, CtxId, Piece, Pos, Structure};
 use super::within::Within;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::LexId;
@@ -37,7 +37,9 @@ pub trait Engine: Send {
     fn mask(&mut self, s: StateId) -> Result<Mask>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
-    fn completion(&mut self, s: StateId) -> Option<Vec<u8>>;
+    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>>;
+    /// The state after a special token.
+    fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
@@ -62,7 +64,8 @@ pub struct Core<S> {
 }
 
 impl<S: Structure> Core<S> {
-    pub fn new(structure: S, vocab: Arc<Vocabulary>) -> Self {
+    pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
+        structure.bind(&vocab);
         let mut texts: IndexSet<Box<[u8]>, FxBuildHasher> = IndexSet::default();
         texts.insert(Box::new([]));
         Core {
@@ -151,11 +154,23 @@ impl<S: Structure> Engine for Core<S> {
         if self.structure.accepting(stand.pos, &text) {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
-        let base = self.collect(Trie::ROOT, stand.pos, &mut text, &mut ids);
+        ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        let parts =
+            self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
+        let mut bases: Vec<Arc<[u32]>> = Vec::new();
+        for (pos, mut text) in parts {
+            let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
+            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+                if !bases.iter().any(|b| Arc::ptr_eq(b, words)) {
+                    bases.push(words.clone());
+                }
+            }
+        }
         self.check(())?;
-        Ok(match base.as_deref() {
-            Some(LexMask { within: Within::Many(words, _), .. }) => Mask::based(words.clone(), ids),
-            _ => Mask::from_ids(ids, self.vocab.size()),
+        Ok(match &bases[..] {
+            [] => Mask::from_ids(ids, self.vocab.size()),
+            [one] => Mask::based(one.clone(), ids),
+            _ => Mask::joined(&bases, &ids),
         })
     }
 
@@ -177,18 +192,32 @@ impl<S: Structure> Engine for Core<S> {
         self.check(accepts)
     }
 
-    fn completion(&mut self, s: StateId) -> Option<Vec<u8>> {
+    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>> {
         self.begin().ok()?;
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.structure.completion(stand.pos, &text)
+        self.structure.way_out(stand.pos, &text)
+    }
+
+    fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        self.begin()?;
+        let stand = self.stand(s);
+        let text = self.text(stand);
+        let next = self.structure.take_special(stand.pos, &text, token);
+        match self.check(next)? {
+            Some(pos) => self.intern(pos, &[]).map(Some),
+            None => Ok(None),
+        }
     }
 
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         let mut out = Vec::new();
-        while out.len() < limit && !self.structure.accepting(pos, &text) {
+        while out.len() < limit
+            && !self.structure.accepting(pos, &text)
+            && self.structure.specials(pos, &text).is_empty()
+        {
             let likely = self.next_bytes(pos);
             let mut only = None;
             let mut several = false;
@@ -248,6 +277,18 @@ impl<S: Structure> Engine for Core<S> {
         let text = String::from_utf8_lossy(&self.texts[stand.text as usize]).into_owned();
         format!("context {}, lexical state {}, text {text:?}", stand.pos.ctx.0, stand.pos.lex.0)
     }
+}
+
+/// Tokens of a way out: each text with the fewest pieces.
+pub fn tokens_of(vocab: &Vocabulary, way: &[Piece]) -> Option<Vec<TokenId>> {
+    let mut out = Vec::new();
+    for piece in way {
+        match piece {
+            Piece::Bytes(text) => out.extend(fewest_tokens(vocab, text)?),
+            Piece::Token(token) => out.push(*token),
+        }
+    }
+    Some(out)
 }
 
 /// Tokens of a text with the fewest pieces, by dynamic programming over the trie.

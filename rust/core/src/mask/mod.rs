@@ -22,4 +22,4 @@ pub mod within;
 
 pub use automaton::TokenAutomaton;
 pub use row::Mask;
-pub use structure::{CtxId, Pos, Structure};
+pub use structure::{CtxId, Piece, Pos, Structure};

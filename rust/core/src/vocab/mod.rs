@@ -88,6 +88,12 @@ impl Vocabulary {
         self.special[id.0 as usize]
     }
 
+    /// The special tokens whose text this is.
+    pub fn special_tokens(&self, text: &[u8]) -> Vec<TokenId> {
+        let ids = (0..self.size() as u32).map(TokenId);
+        ids.filter(|&id| self.is_special(id) && self.token(id) == text).collect()
+    }
+
     /// Whether each byte is a token, so that every text can be spelled.
     pub fn spells_every_byte(&self) -> bool {
         (0..=255u8).all(|b| {

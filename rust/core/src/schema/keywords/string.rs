@@ -7,7 +7,7 @@ use crate::lexical::TermId;
 use crate::number::Decimal;
 use crate::regex::{self, Dialect, RegexErrorKind};
 use crate::schema::document::{JId, Json};
-use crate::schema::Schema;
+use crate::schema::{Schema, MARK};
 
 pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: JId) -> Result<()> {
     let terms = &mut schema.lexicon.terms;
@@ -22,7 +22,7 @@ pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: J
         ("format", Json::String(name)) => {
             let name = name.clone();
             match schema.format_term(&name) {
-                Some(term) if schema.options.formats => term,
+                Some(term) if schema.options.formats || name.starts_with(MARK) => term,
                 _ => return Ok(()),
             }
         }
@@ -98,7 +98,9 @@ impl Schema {
     /// An unknown format is ignored and reported, or refused, as the caller chose.
     pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
-        if !self.options.formats || regex::format::NAMES.contains(&&*name) {
+        let known =
+            regex::format::NAMES.contains(&&*name) || self.formats.get(&name).is_some_and(Option::is_some);
+        if known || !self.options.formats {
             return Ok(());
         }
         if self.options.refuse_unknown_formats {
