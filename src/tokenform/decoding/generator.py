@@ -231,12 +231,17 @@ class Generator:
                     drafter=self._default_drafter if auto else self.drafter,
                     verifier=self.verifier,
                     policy=None if self.policy is None else self.policy(),
+                    encode=self._encode,
                 )
         return Decoder(PlainLoop(self.model), chosen, vocabulary.size, vocabulary.eos, self.transforms)
 
     @cached_property
     def _default_drafter(self) -> Any:
-        return auto_drafter(self._tokens, speller(self.tokenizer, self.vocabulary))
+        return auto_drafter()
+
+    @cached_property
+    def _encode(self) -> Callable[[bytes], list[int]] | None:
+        return speller(self.tokenizer, self.vocabulary)
 
     def _rows(self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int) -> list[Row]:
         automaton = grammar.compile(self.vocabulary)

@@ -56,6 +56,7 @@ class SpeculativeDecoder:
         drafter: guesses.
         verifier: the rule of acceptance; None is sample-and-match, with which seeds keep their texts.
         policy: size and shape of drafts; None scores what pays by the measured costs.
+        encode: bytes -> token ids as the model's tokenizer writes them, for drafters; None is longest match.
     """
 
     def __init__(
@@ -68,8 +69,9 @@ class SpeculativeDecoder:
         drafter: Any,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
+        encode: Callable[[bytes], list[int]] | None = None,
     ) -> None:
-        self._sampler = sampler
+        self._sampler, self._encode = sampler, encode
         self._size, self._eos = vocabulary.size, frozenset(vocabulary.eos)
         self._transforms = tuple(transforms)
         self._speculator = Speculator(backbone, drafter, verifier, policy or Controller())
@@ -118,6 +120,7 @@ class SpeculativeDecoder:
             seed=row.seed,
             number=row.number,
             hints=row.hints,
+            encode=self._encode,
         )
 
 

@@ -55,7 +55,7 @@ class MaskedSampler:
                 f"the model gives {len(row)} logits, but the vocabulary has {self.size} ids;"
                 " build it with size= the model's own"
             )
-        free = row[: self.size]
+        free = row[: self.size].clone()  # transforms may write into it; the node's logits stay
         for transform in self.transforms:
             free = transform(node.text, free)
         return free

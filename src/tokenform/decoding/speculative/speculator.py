@@ -63,6 +63,7 @@ class _Live:
             eos=request.eos,
             companions=len(request.companions),
             hints=request.hints,
+            encode=request.encode,
         )
         merge: Merge = drafter if isinstance(drafter, Merge) else Merge(drafter)
         self.session = merge.session(self.context)
