@@ -30,6 +30,8 @@ from .spelling import Spelling, spelling_of
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
 _LAST = 0.85  # and of the last one of a span
+_OUT = 0.2  # and of a delimiter that may end an open place
+_DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
 _FEW = 96  # allowed tokens above which a place is no small choice
 
 
@@ -129,6 +131,8 @@ class _ForcedSession(Silent):
         """The texts that may follow a state, likeliest first."""
         found: list[tuple[bytes, list[tuple[int, float]]]] = []
         self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found)
+        if not found:
+            self._ways_out(auto, state, found)
         texts = []
         for text, shares in found:
             tokens = self.spelling.encode(text)
@@ -177,6 +181,21 @@ class _ForcedSession(Silent):
             self._expand(
                 auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
             )
+
+    def _ways_out(
+        self, auto: Any, state: int, found: list[tuple[bytes, list[tuple[int, float]]]]
+    ) -> None:
+        """Delimiters that may end what stands open here, where the grammar knows what follows them."""
+        ids, most = self.spelling.ids, self.drafter.rounds - 1
+        if auto.is_finished(state):
+            return
+        for byte in _DELIMITERS:
+            if byte not in ids or not auto.allows(state, ids[byte]):
+                continue
+            after: list[tuple[bytes, list[tuple[int, float]]]] = []
+            below = auto.advance(state, ids[byte])
+            self._expand(auto, below, byte, [(0, _OUT)], _OUT, most, after)
+            found.extend(text for text in after if len(text[0]) > 1)
 
     def _choices(self, auto: Any, state: int) -> list[bytes]:
         """The bytes that may follow, if they are few and each has a token; the end of the text is none."""
