@@ -5,8 +5,8 @@
 Purpose: what each drafter would save a model that writes exactly these documents: the 131,072-token
 vocabulary, `json.dumps` whitespace, no prompt.
 Invariant: a drafter sees the schema's automaton, the tokens written so far and, where it remembers, the
-earlier documents of the same subset, each after it was written; never the document itself.  The sample and its
-order depend on the schemas' ids alone.
+earlier documents of the same group, each after it was written; never the document itself.  The sample and
+its order depend on the schemas' ids alone.
 Figures: tokens of all documents divided by target passes; the prompt's pass is counted as the first.
 Rejected: a mean of the documents' own ratios (a short document would weigh as much as a long one).
 """

@@ -18,7 +18,7 @@ from tokenform.frontends import any_text, choice, from_type, json_schema, regex
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
     from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-    from tokenform.decoding.speculative import drafters
+    from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
@@ -43,6 +43,7 @@ _LATER = {
 _MODULES = {
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
+    "targets": "tokenform.decoding.speculative.targets",
 }
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "lark",
     "parse_tool_calls",
     "regex",
+    "targets",
 ]
 
 

@@ -46,6 +46,7 @@ class Row:
         state: state of the automaton after `tokens`.
         tokens: what was written so far, end-of-text excluded.
         hints: texts that the constraint suggests to drafters.
+        companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         logprob: log-probability of `tokens` under the model's own law.
     """
 
@@ -55,6 +56,7 @@ class Row:
     seed: int
     number: int = 0
     hints: Sequence[bytes] = ()
+    companion: Sequence[int] = ()
     state: int = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0

@@ -182,9 +182,7 @@ class _ForcedSession(Silent):
                 auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
             )
 
-    def _ways_out(
-        self, auto: Any, state: int, found: list[tuple[bytes, list[tuple[int, float]]]]
-    ) -> None:
+    def _ways_out(self, auto: Any, state: int, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
         """Delimiters that may end what stands open here, where the grammar knows what follows them."""
         ids, most = self.spelling.ids, self.drafter.rounds - 1
         if auto.is_finished(state):
