@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tests.generation.conftest import small_llama
 
 import tokenform as tf
 from tokenform import errors
-
-from tests.generation.conftest import small_llama
 
 GRAMMAR = tf.regex(r"[a-z]{2,6}( [a-z]{2,6}){0,3}")
 MIXTURES = {

@@ -27,7 +27,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.policies import Policy
+from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
@@ -250,7 +250,7 @@ class Generator:
                     self.transforms,
                     drafter=self._default_drafter if auto else self.drafter,
                     verifier=self.verifier,
-                    policy=None if self.policy is None else self.policy(),
+                    policy=self._controller if self.policy is None else self.policy(),
                     encode=self._encode,
                     mixing=self.mixing,
                 )
@@ -259,6 +259,10 @@ class Generator:
     @cached_property
     def _default_drafter(self) -> Any:
         return auto_drafter()
+
+    @cached_property
+    def _controller(self) -> Controller:
+        return Controller()  # what passes cost is learnt over all calls
 
     @cached_property
     def _encode(self) -> Callable[[bytes], list[int]] | None:
@@ -291,7 +295,7 @@ class Generator:
 
     def _result(self, row: Row, grammar: Grammar) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats)
+        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:

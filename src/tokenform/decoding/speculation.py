@@ -156,6 +156,7 @@ def _fill(row: Row, output: Output) -> None:
     stats.drafted, stats.accepted = report.drafted, report.accepted
     stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
     stats.seconds_draft = report.seconds_draft
+    row.report = report
 
 
 def name_hints(grammar: Grammar) -> tuple[bytes, ...]:

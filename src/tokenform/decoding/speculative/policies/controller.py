@@ -7,6 +7,8 @@ so free text is not slowed down.
 Complexity: O(n log n) a tree, O(1) a pass.
 Source: the throughput criterion of Sequoia (Chen et al. 2024, section 4.3), with the time of a
 pass fitted online as a + b x tokens (least squares, forgetting 2 % a pass).
+The time of drafting is spent before a tree
+is shaped, so it counts as a fixed part.
 Rejected: a table of times by size (too few passes to fill it).
 """
 
@@ -23,19 +25,20 @@ _START = 8  # tokens that cost as much as the fixed part of a pass, until measur
 class Controller:
     """Args:
     nodes: most nodes of a tree.
-    overhead: seconds of work beside the forward pass of a step, as far as drafting causes it.
+    overhead: seconds of other work of a step; the time of drafting is measured.
     """
 
     def __init__(self, nodes: int = 48, overhead: float = 0.0) -> None:
         self.nodes, self.overhead = nodes, overhead
-        self._n = self._x = self._y = self._xx = self._xy = 0.0
+        self._n = self._x = self._y = self._xx = self._xy = self._d = 0.0
         self._active = 1
 
-    def observe(self, tokens: int, seconds: float) -> None:
+    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
         if tokens > 8 * self.nodes * self._active:  # a prompt: another regime
             return
         for name, value in (
             ("_n", 1.0),
+            ("_d", drafting),
             ("_x", tokens),
             ("_y", seconds),
             ("_xx", tokens**2),
@@ -53,7 +56,8 @@ class Controller:
             (self._n * self._xy - self._x * self._y) / spread if spread > 1e-9 * self._n * self._xx else -1.0
         )
         slope = max(slope, mean * 0.002) if slope > 0 else mean / (_START + self._x / self._n)
-        return max(mean - slope * self._x / self._n, mean * 0.02) + self.overhead, slope
+        fixed = max(mean - slope * self._x / self._n, mean * 0.02)
+        return fixed + self._d / self._n + self.overhead, slope
 
     def budget(self, active: int) -> Budget:
         self._active = max(active, 1)
