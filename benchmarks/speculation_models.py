@@ -6,7 +6,8 @@
 
 Purpose: what speculation saves where a model pays for it.
 Invariant: within a table every row runs the same model on the same prompts, greedily, one text at a time;
-rows take turns prompt by prompt, so that a busy machine slows all of them alike; the first prompt warms up
+rows take turns prompt by prompt, each first as often as the others, so that a busy machine slows all of
+them alike and none finds masks that another has made more often; the first prompt warms up
 and is not counted.  Passes of the target are counted on the model itself.  Texts that differ from the first
 row's are counted ("differ"): a lossless row has none but for ties within float32's rounding.
 Rejected: batches (transformers' assisted generation takes one sequence at a time).
@@ -65,7 +66,8 @@ class Passes:
 def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes) -> None:
     """Each prompt with each row in turn; the first is not counted."""
     for number, prompt in enumerate(prompts):
-        for row in rows.values():
+        turn = list(rows.values())
+        for row in turn[number % len(turn) :] + turn[: number % len(turn)]:
             if row.failed:
                 continue
             before, began, cpu = passes.count, time.perf_counter(), time.process_time()

@@ -66,12 +66,12 @@ class Tally:
                     cell = counts.setdefault((tree.sources[child], _bin(stated[child])), [0.0, 0.0])
                     cell[0] = cell[0] * _KEEP + (child in on)
                     cell[1] = cell[1] * _KEEP + 1.0
-        counts: dict[str, list[int]] = {}
+        shares: dict[str, list[int]] = {}
         for node, source in enumerate(tree.sources):
-            count = counts.setdefault(source, [0, 0])
+            count = shares.setdefault(source, [0, 0])
             count[0] += node in on
             count[1] += 1
-        for source, (hits, nodes) in counts.items():
+        for source, (hits, nodes) in shares.items():
             self._count(source, hits / nodes)
 
     def _count(self, source: str, share: float) -> None:
