@@ -18,7 +18,7 @@ from tokenform.frontends import any_text, choice, from_type, json_schema, regex
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
     from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-    from tokenform.decoding.speculative import drafters
+    from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
@@ -46,6 +46,7 @@ _LATER = {
 _MODULES = {
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
+    "targets": "tokenform.decoding.speculative.targets",
 }
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "regex",
     "special_token",
     "substring",
+    "targets",
     "tools",
     "until",
 ]

@@ -24,6 +24,7 @@ from tokenform.decoding.loop import Loop
 from tokenform.decoding.results import Stats
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.randomness import uniform
+from tokenform.decoding.speculative.report import Report
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, ModelError
 from tokenform.masking import CAPACITY, MaskTable, apply_mask_
@@ -46,7 +47,9 @@ class Row:
         state: state of the automaton after `tokens`.
         tokens: what was written so far, end-of-text excluded.
         hints: texts that the constraint suggests to drafters.
+        companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         logprob: log-probability of `tokens` under the model's own law.
+        report: what speculation did; None without.
     """
 
     prompt: list[int]
@@ -55,10 +58,12 @@ class Row:
     seed: int
     number: int = 0
     hints: Sequence[bytes] = ()
+    companion: Sequence[int] = ()
     state: int = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     stats: Stats = field(default_factory=Stats)
+    report: Report | None = None
 
     def __post_init__(self) -> None:
         self.state = self.automaton.start

@@ -19,6 +19,7 @@ from tokenform.decoding.aligned.causal_lm import CausalLM
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.decode import Decoder, Row, Transform
 from tokenform.decoding.loop import PlainLoop, device_of
+from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
@@ -27,7 +28,8 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.policies import Policy
+from tokenform.decoding.speculative.policies import Controller, Policy
+from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
@@ -55,6 +57,11 @@ class Generator:
         verifier: the rule by which guesses are accepted; None keeps each seed's text.
         policy: makes the policy of a call (size and shape of drafts); None scores what pays.
         transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
+        mixture: of the model and a second model or prompt, one of `tokenform.targets`: `Contrastive`,
+            `ContextAware`, `Safety`, `Anchored`.
+        companion: the mixture's second model, of the same vocabulary; None is the model itself, which then
+            reads the second prompt (`companion_prompt=` of each call).
+        penalties: `tokenform.targets.Penalties` on tokens that the text has already.
         batch_size: most sequences that run together.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
     Raises:
@@ -71,6 +78,9 @@ class Generator:
         verifier: Verifier | None = None,
         policy: Callable[[], Policy] | None = None,
         transforms: Sequence[Transform] = (),
+        mixture: Mixture | None = None,
+        companion: Any = None,
+        penalties: Penalties | None = None,
         batch_size: int = 16,
         format_prompt: PromptFormat | None = None,
     ) -> None:
@@ -91,6 +101,9 @@ class Generator:
         self.sampler = sampler if sampler is not None else Local(temperature=0.0)
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
+        self.mixing = Mixing(mixture, companion, penalties)
+        if not self.mixing.plain and not can_serve(model):
+            raise ModelError("mixtures and penalties need a Hugging Face causal language model.")
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._of_thread = threading.local()
@@ -106,6 +119,7 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         progress: bool | None = None,
+        companion_prompt: Any = None,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -119,6 +133,7 @@ class Generator:
             max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
+            companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -133,8 +148,10 @@ class Generator:
             results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
             return results if batched else results[0]
         rows: list[Row] = []
-        for one, constraint in zip(prompts, grammars, strict=True):
-            rows += self._rows(one, constraint, n, seed, max_tokens)
+        for one, constraint, other in zip(
+            prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
+        ):
+            rows += self._rows(one, constraint, n, seed, max_tokens, other)
         decoder = self._decoder(chosen, min(len(rows), self.batch_size))
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
@@ -152,6 +169,7 @@ class Generator:
         seed: int | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
+        companion_prompt: Any = None,
     ) -> Yields[str, None, Result]:
         """Write one text for one prompt, in pieces as they come.
 
@@ -168,7 +186,8 @@ class Generator:
         chosen = self._chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
-        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens)
+        (other,) = self._companions(companion_prompt, 1)
+        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
         return self._stream(row, grammars[0], self._decoder(chosen, 1))
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
@@ -193,10 +212,10 @@ class Generator:
             raise OptionError(
                 f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
             )
-        if isinstance(chosen, AlignedSampler) and self.transforms:
+        if isinstance(chosen, AlignedSampler) and (self.transforms or not self.mixing.plain):
             raise OptionError(
-                f"transforms are for Local; give {type(chosen).__name__} its own temperature, truncation or "
-                "potential."
+                f"transforms, mixtures and penalties are for Local; give {type(chosen).__name__} its own "
+                "temperature, truncation or potential."
             )
         return chosen
 
@@ -223,9 +242,10 @@ class Generator:
 
     def _decoder(self, chosen: Local, rows: int) -> AnyDecoder:
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
-        if self.drafter is not None and not (auto and not can_serve(self.model)):
+        needed = not self.mixing.plain
+        if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
             backbone = Backbone(self.model)
-            if not auto or pays(backbone, rows):
+            if needed or not auto or pays(backbone, rows):
                 return SpeculativeDecoder(
                     backbone,
                     chosen,
@@ -233,7 +253,9 @@ class Generator:
                     self.transforms,
                     drafter=self._default_drafter if auto else self.drafter,
                     verifier=self.verifier,
-                    policy=None if self.policy is None else self.policy(),
+                    policy=self._controller if self.policy is None else self.policy(),
+                    encode=self._encode,
+                    mixing=self.mixing,
                 )
         loop, table = PlainLoop(self.model), self._table(rows)
         return Decoder(loop, chosen, vocabulary.size, vocabulary.eos, self.transforms, table)
@@ -248,19 +270,44 @@ class Generator:
 
     @cached_property
     def _default_drafter(self) -> Any:
-        return auto_drafter(self._tokens, speller(self.tokenizer, self.vocabulary))
+        return auto_drafter()
 
-    def _rows(self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int) -> list[Row]:
+    @cached_property
+    def _controller(self) -> Controller:
+        return Controller()  # what passes cost is learnt over all calls
+
+    @cached_property
+    def _encode(self) -> Callable[[bytes], list[int]] | None:
+        return speller(self.tokenizer, self.vocabulary)
+
+    def _companions(self, prompts: Any, count: int) -> list[Any]:
+        """The companion's prompt for each prompt; None where it reads the same."""
+        if prompts is not None and self.mixing.mixture is None:
+            raise OptionError("companion_prompt= needs a generator with mixture=, one of tokenform.targets.")
+        if prompts is None or not is_batch(prompts):
+            return [prompts] * count
+        if len(prompts) != count:
+            raise OptionError(f"{len(prompts)} companion prompts can't be paired with {count} prompts.")
+        return list(prompts)
+
+    def _rows(
+        self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int, other: Any = None
+    ) -> list[Row]:
         automaton = grammar.compile(self.vocabulary)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
+        second = [] if other is None else self._prompts.read(other, grammar)
+        budget = min(budget, self._prompts.room(second or ids, max_tokens))
+        context = None if self.mixing.companion is None else context_length(self.mixing.companion)
+        if context is not None:
+            budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
         hints = name_hints(grammar) if self.drafter is not None else ()
-        return [Row(ids, automaton, budget, key, number, hints) for number in range(n)]
+        return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
     def _result(self, row: Row, grammar: Grammar) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats)
+        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
