@@ -13,11 +13,24 @@ from typing import TYPE_CHECKING, Any
 from tokenform import errors
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import TokenformError
-from tokenform.frontends import any_text, choice, from_type, json_schema, regex
+from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
-    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
+    from tokenform.decoding.aligned import (
+        AWRS,
+        CARS,
+        MCMC,
+        SMC,
+        ASAp,
+        Beam,
+        BestSpan,
+        Masked,
+        Score,
+        Trie,
+        load_trie,
+        save_trie,
+    )
     from tokenform.decoding.speculative import drafters
     from tokenform.frontends import grammars
     from tokenform.frontends.gbnf import gbnf
@@ -25,7 +38,20 @@ if TYPE_CHECKING:
     from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
     from tokenform.integrations.generation import Generator, generate
 
-_ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
+_ALIGNED = (
+    "ASAp",
+    "AWRS",
+    "Beam",
+    "BestSpan",
+    "CARS",
+    "MCMC",
+    "Masked",
+    "SMC",
+    "Score",
+    "Trie",
+    "load_trie",
+    "save_trie",
+)
 _TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
@@ -52,15 +78,19 @@ __all__ = [
     "SMC",
     "ASAp",
     "Beam",
+    "BestSpan",
     "Estimates",
     "Generator",
     "Grammar",
     "Local",
+    "Masked",
     "Result",
+    "Score",
     "Stats",
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
+    "Trie",
     "Vocabulary",
     "any_text",
     "choice",
@@ -73,8 +103,11 @@ __all__ = [
     "grammars",
     "json_schema",
     "lark",
+    "load_trie",
     "parse_tool_calls",
+    "predicate",
     "regex",
+    "save_trie",
 ]
 
 

@@ -55,7 +55,7 @@ class AutomatonConstraint:
         return np.array([self.automaton.is_accepting(state) for state in states], dtype=np.bool_)
 
     def distance(self, state: State) -> int:
-        return int(self.automaton.distance(state))
+        return int(self.automaton.distance(state) or 0)
 
     @property
     def fingerprint(self) -> str:

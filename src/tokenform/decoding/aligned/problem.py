@@ -314,7 +314,10 @@ class Problem:
         what = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
         factor = "" if self.potential is None else "·Φ(x)"
         budget = "" if self.max_tokens is None else f", |x| ≤ {self.max_tokens} tokens"
-        return f"{what}{factor} given x ∈ L{budget}, over token sequences"
+        over = (
+            "texts (canonical tokens)" if getattr(self.constraint, "canonical", False) else "token sequences"
+        )
+        return f"{what}{factor} given x ∈ L{budget}, over {over}"
 
     @cached_property
     def fingerprint(self) -> str:

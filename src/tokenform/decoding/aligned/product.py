@@ -30,6 +30,7 @@ class Product:
             )
         self.factors = tuple(sorted(factors, key=lambda factor: not factor.exact))
         self.exact = all(factor.exact for factor in factors)
+        self.canonical = any(getattr(factor, "canonical", False) for factor in factors)
         self.start: State = tuple(factor.start for factor in self.factors)
         self.token_bytes = factors[0].token_bytes
         self.fingerprint = " & ".join(factor.fingerprint for factor in self.factors)

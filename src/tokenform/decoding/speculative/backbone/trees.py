@@ -128,6 +128,12 @@ class TreeBackbone(Backbone):
                 self._cache.move_row(len(self._rows), at, last.top)
                 self._rows[at] = last
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the keys and values that some sequence holds."""
+        rows, slots = self._shape()
+        return self._cache.bytes * sum(row.used for row in self._rows) // max(rows * slots, 1)
+
     def compact(self) -> None:
         """Moves the slots in use to the front of every row."""
         for at, row in enumerate(self._rows):
