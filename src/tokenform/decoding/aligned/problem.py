@@ -43,8 +43,7 @@ from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.errors import ModelError, OptionError
 
 FORCED_CHAIN = 64  # longest run of forced tokens asked for in one model call
-DISTANCE_SLACK = 2  # filter by distance once the budget is this near to the least number of tokens
-SMALL_MASK = 256  # masks up to this size are filtered by distance when the budget is this near
+NEAR = 256  # masks up to this size are filtered by distance when the budget is this near
 MASKS_KEPT = 1024  # states whose ids are kept
 
 
@@ -270,17 +269,14 @@ class Problem:
         room, least = self.max_tokens - len(prefix.tokens), self.constraint.distance(prefix.state)
         if room <= 0 or least > room:
             return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
-        if not self.constraint.exact or room > least + (
-            SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK
-        ):
+        # a large mask costs a walk of the vocabulary: only where nothing but the shortest ends are left
+        if not self.constraint.exact or room > least + (NEAR if len(ids) <= NEAR else 0):
             return ids
         near = self._near.get((prefix.state, room))
         if near is None:
-            advance, distance = self.constraint.advance, self.constraint.distance
-            keep = [
-                token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()
-            ]
-            near = self._near[prefix.state, room] = ids[np.array(keep, dtype=np.bool_)]
+            ending = ids == self.eos
+            near = self.constraint.within(prefix.state, ids[~ending], room)
+            near = self._near[prefix.state, room] = self._with_eos(near) if ending.any() else near
             if len(self._near) > MASKS_KEPT:
                 self._near.popitem(last=False)
         return near

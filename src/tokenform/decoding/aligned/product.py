@@ -62,6 +62,11 @@ class Product:
     def distance(self, state: State) -> int:
         return max(factor.distance(part) for factor, part in zip(self.factors, _parts(state), strict=True))
 
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        for factor, part in zip(self.factors, _parts(state), strict=True):
+            ids = factor.within(part, ids, room)
+        return ids
+
     def _narrow(self, count: int, ask) -> Bools:  # type: ignore[no-untyped-def]
         """Asks factor after factor, each only about the rows that all before it let through."""
         out = np.ones(count, dtype=np.bool_)

@@ -100,6 +100,12 @@ class Constraint(Protocol):
         """A lower bound on the tokens still needed for an accepted text, EOS excluded; 0 where unknown."""
         ...
 
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        """Those of the candidates (EOS excluded) after which an accepted text may be reached with `room`
+        tokens, theirs included; all of them where that is unknown.
+        """
+        ...
+
 
 @runtime_checkable
 class Potential(Protocol):
