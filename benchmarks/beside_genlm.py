@@ -11,7 +11,8 @@ the mean estimate of Z and its standard error, evaluations of the predicate a to
 caches cold, compiling left out).
 Rejected: comparing laws over token sequences (genlm's vocabulary leaves out control tokens, ours masks
 them; texts are the same); its JSON Schema potential (it spells documents in more ways, so Z would be
-another)."""
+another).
+"""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ _NEW_YEAR = datetime.date(2020, 1, 1)
 DAYS = [f'{(_NEW_YEAR + datetime.timedelta(n)).strftime("%m-%d")}"}}' for n in range(366)]
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 TASKS = [
-    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 1[89][0-9]{2}\}'),
+    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 18[0-9]{2}\}'),
     Task(
         "person",
         40,

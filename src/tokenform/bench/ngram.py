@@ -5,7 +5,8 @@ samplers can be held against each other where the built-in model knows nothing (
 patterns).
 Invariant: every token has some mass everywhere.
 Source: Witten, Bell 1991 (smoothing), down to the uniform law.
-Rejected: training a transformer for each task (minutes each, and the comparison is the same)."""
+Rejected: training a transformer for each task (minutes each, and the comparison is the same).
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ as a constraint that `generate(grammar=...)` takes like any other.  This module 
 for; `decoding.aligned` compiles it for a vocabulary and runs it.
 Invariant: a condition never changes; `a & b` accepts what both accept.
 Rejected: taking a bare function for a condition (functions already stand for their arguments, `from_type`);
-`|` and `~` of conditions (a prefix test accepts too much by design, so its negation is no prefix test)."""
+`|` and `~` of conditions (a prefix test accepts too much by design, so its negation is no prefix test).
+"""
 
 from __future__ import annotations
 

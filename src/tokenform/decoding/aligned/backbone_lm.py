@@ -8,9 +8,12 @@ beyond the prefixes that were asked for (see `drafts`) rides in the same trees.
 
 Invariant: a law depends on the prefix alone, up to the rounding of the model's kernels.
 Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
+Every token of a call attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
+forgotten.
 Complexity: one forward pass a call; bookkeeping O(length) a new prefix.
 Rejected: copies of keys and values for each prefix (`causal_lm` does that, for models that take no custom
-masks): a step of 16 particles after a prompt of 1,000 tokens then moves 16,000 keys and values."""
+masks): a step of 16 particles after a prompt of 1,000 tokens then moves 16,000 keys and values.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
 _EVERYBODY = 1 << 30  # all prefixes share one row of slots
+SLOTS = 4096  # keys and values that are kept for later; a call may hold more
 
 
 class BackboneLM:
@@ -41,6 +45,8 @@ class BackboneLM:
     Raises:
         OptionError: the model can't be run with custom masks.
     """
+
+    widest = 64  # prefixes of one call that are still cheaper in one row than apart
 
     def __init__(
         self,
@@ -127,7 +133,10 @@ class BackboneLM:
             self._backbone.commit(fork, tree.path(node))
             self._backbone.detach(fork)
             self._known[prefix] = fork
-        while len(self._known) > 1 and self._bytes() > self._limit:
+        touched = len(trees) + len(wanted)  # at the end of the order
+        while len(self._known) > 1 and (
+            self._bytes() > self._limit or (len(self._known) > touched and self._backbone.held_slots > SLOTS)
+        ):
             self._backbone.drop(self._known.popitem(last=False)[1])
 
     def _bytes(self) -> int:

@@ -46,8 +46,13 @@ ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of
 
 @dataclass(frozen=True)
 class Row:
-    """One sampler's result; costs are means over its draws.  `agreement` is in standard errors of log Z,
-    nan where unknown.
+    """One sampler's result; costs are means over its draws.
+
+    Attributes:
+        agreement: in standard errors of log Z; nan where unknown.
+        forwards, rows: forward passes and laws a draw.
+        forwards_per_token: forward passes a token of the draws, ends included.
+        evaluations_per_token: of the constraint, a step of whatever took steps (walks, chains, particles).
     """
 
     sampler: str
@@ -61,6 +66,7 @@ class Row:
     mean_logprob: float
     forwards: float
     rows: float
+    forwards_per_token: float
     evaluations_per_token: float
     seconds: float
 
@@ -98,7 +104,8 @@ class Fidelity:
             "logprob",
             "forwards",
             "rows",
-            "evals/token",
+            "fwd/token",
+            "evals/step",
             "s/draw",
         ]
         body = [
@@ -114,6 +121,7 @@ class Fidelity:
                 _n(r.mean_logprob, 2),
                 _n(r.forwards, 2),
                 _n(r.rows, 2),
+                _n(r.forwards_per_token, 3),
                 _n(r.evaluations_per_token, 2),
                 _n(r.seconds, 4),
             ]
@@ -257,7 +265,8 @@ def _row(
         float(np.mean([draw.logprob for draw in sample.draws])),
         sample.counts.forwards / count,
         sample.counts.rows / count,
-        sample.counts.evaluations / tokens,
+        sample.counts.forwards / tokens,
+        sample.counts.evaluations / max(sample.counts.tokens, 1),
         seconds / count,
     )
 

@@ -121,6 +121,11 @@ class Problem:
         """The prefix with one more token, which must be allowed and not EOS."""
         return Prefix((*prefix.tokens, int(token)), self.constraint.advance(prefix.state, int(token)))
 
+    @property
+    def widest(self) -> int | None:
+        """Most prefixes that the model is best asked for at once, where it says so."""
+        return getattr(self.model, "widest", None)
+
     # ---- the model's side ------------------------------------------------------------------------
 
     def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
@@ -135,7 +140,7 @@ class Problem:
                     wanted.setdefault(tokens, None)
         fresh: dict[Tokens, Float] = {}
         missing = [tokens for tokens in wanted if tokens not in self._laws]
-        chunk = self.batch_size or max(len(missing), 1)
+        chunk = self.batch_size or self.widest or max(len(missing), 1)
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
             logp = self._fold(
