@@ -110,7 +110,7 @@ _NEW_YEAR = datetime.date(2020, 1, 1)
 DAYS = [f'{(_NEW_YEAR + datetime.timedelta(n)).strftime("%m-%d")}"}}' for n in range(366)]
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 TASKS = [
-    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 18[0-9]{2}\}'),
+    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 18[0-4][05]\}'),
     Task(
         "person",
         40,

@@ -8,7 +8,7 @@ through `tf.regex`, with n-gram models trained on the examples of the task (on s
 pattern); documents with the built-in model.  Data: `gad-tasks.tar.xz` and `awrs-patterns.csv` in
 TOKENFORM_SHARED/data.
 A pair agrees if its estimates of Z differ by at most three standard errors of the difference: each
-estimate of Z is an unbiased mean with a standard error (that of log Z is neither).  The share of pairs is printed.
+estimate of Z is an unbiased mean with a standard error (that of log Z is neither).  Their share is printed.
 Rejected: distances between the sets of texts that were seen (no distance to the target).
 """
 

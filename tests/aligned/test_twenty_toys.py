@@ -1,7 +1,7 @@
 """The bounds of every sampler on twenty random toys: ten tables and ten small random transformers.
 
-All speak the toy's language (17 strings, 89 token sequences).  Laws that can be computed are compared exactly; those
-that are estimated from draws are allowed what as many exact draws would show (`sampling_noise`).
+All speak the toy's language (17 strings, 89 token sequences).  Laws that can be computed are compared exactly;
+those that are estimated from draws are allowed what as many exact draws would show (`sampling_noise`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def transformer(seed):
 
     torch.manual_seed(seed)
     config = transformers.LlamaConfig(
-        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, intermediate_size=24,
-        vocab_size=len(TOKENS), bos_token_id=0, eos_token_id=EOS,
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
+        intermediate_size=24, vocab_size=len(TOKENS), bos_token_id=0, eos_token_id=EOS,
     )  # fmt: skip
     model = transformers.LlamaForCausalLM(config)
     for parameter in model.parameters():
