@@ -1,7 +1,7 @@
 """The bounds of every sampler on twenty random toys: ten tables and ten small random transformers.
 
-All speak the toy's language (17 strings, 89 token sequences).  Laws that can be computed are compared exactly;
-those that are estimated from draws are allowed what as many exact draws would show (`sampling_noise`).
+All speak the toy's language (17 strings, 89 token sequences).  Laws that can be computed are compared
+exactly; those that are estimated from draws are allowed what as many exact draws would show.
 """
 
 from __future__ import annotations
