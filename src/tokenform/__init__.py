@@ -13,11 +13,24 @@ from typing import TYPE_CHECKING, Any
 from tokenform import errors
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import TokenformError
-from tokenform.frontends import any_text, choice, from_type, json_schema, regex
+from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
-    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
+    from tokenform.decoding.aligned import (
+        AWRS,
+        CARS,
+        MCMC,
+        SMC,
+        ASAp,
+        Beam,
+        BestSpan,
+        Masked,
+        Score,
+        Trie,
+        load_trie,
+        save_trie,
+    )
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
@@ -26,7 +39,20 @@ if TYPE_CHECKING:
     from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
     from tokenform.integrations.generation import Generator, generate
 
-_ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
+_ALIGNED = (
+    "ASAp",
+    "AWRS",
+    "Beam",
+    "BestSpan",
+    "CARS",
+    "MCMC",
+    "Masked",
+    "SMC",
+    "Score",
+    "Trie",
+    "load_trie",
+    "save_trie",
+)
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
 _TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
@@ -56,15 +82,19 @@ __all__ = [
     "SMC",
     "ASAp",
     "Beam",
+    "BestSpan",
     "Estimates",
     "Generator",
     "Grammar",
     "Local",
+    "Masked",
     "Result",
+    "Score",
     "Stats",
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
+    "Trie",
     "Vocabulary",
     "any_text",
     "choice",
@@ -79,8 +109,11 @@ __all__ = [
     "json_schema",
     "lark",
     "literal",
+    "load_trie",
     "parse_tool_calls",
+    "predicate",
     "regex",
+    "save_trie",
     "special_token",
     "substring",
     "targets",

@@ -70,11 +70,7 @@ class Row:
         shortest = self.automaton.distance(self.state)
         if shortest is None:
             raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
-        if shortest > self.budget:
-            raise BudgetTooSmall(
-                f"no complete text fits into {self.budget} tokens: the shortest has {shortest}; "
-                "raise max_tokens, or shorten the prompt if the model's context is full."
-            )
+        check_room(shortest, self.budget)
 
     def uniform(self, stream: int = 0) -> float:
         """The number that decides the next token."""
@@ -84,6 +80,15 @@ class Row:
     def left(self) -> int:
         """Tokens that it may still have."""
         return self.budget - len(self.tokens)
+
+
+def check_room(shortest: int, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the shortest text."""
+    if shortest > budget:
+        raise BudgetTooSmall(
+            f"no complete text fits into {budget} tokens: the shortest has {shortest}; "
+            "raise max_tokens, or shorten the prompt if the model's context is full."
+        )
 
 
 class Decoder:

@@ -15,9 +15,13 @@ from collections.abc import Generator as Yields
 from functools import cached_property
 from typing import Any
 
+from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.conditions import compiled
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.decode import Decoder, Row, Transform
+from tokenform.decoding.decode import Decoder, Row, Transform, check_room
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
@@ -34,11 +38,12 @@ from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError
-from tokenform.frontends import to_grammar
+from tokenform.frontends import Condition, to_constraint
 from tokenform.masking import CAPACITY, MaskTable
 
 DEFAULT_MAX_TOKENS = 512
 
+Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
 AnyDecoder = Decoder | SpeculativeDecoder
 
@@ -125,8 +130,9 @@ class Generator:
 
         Args:
             prompt: text, chat messages or token ids; or a list of prompts.
-            grammar: a grammar, schema or type; None for any text; or a list of them.  A list of prompts and
-                a list of grammars are paired; one prompt or grammar beside a list serves each entry.
+            grammar: a grammar, schema or type; None for any text; a `predicate`, for samplers other than
+                `Local`; or a list of them.  A list of prompts and a list of grammars are paired; one prompt
+                or grammar beside a list serves each entry.
             n: texts for each prompt.
             seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
                 prompts of a list have equal texts; None draws a fresh seed for each prompt.
@@ -192,13 +198,46 @@ class Generator:
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
-        return self._prompts.read(prompt, to_grammar(grammar))
+        return self._prompts.read(prompt, to_constraint(grammar))
 
-    def language_model(self) -> CausalLM:
+    def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
-        return CausalLM(self.model, eos=self.vocabulary.eos)
+        eos, size = self.vocabulary.eos, self.vocabulary.size
+        if can_serve(self.model) and Backbone(self.model).mode == "tree":
+            return BackboneLM(self.model, eos=eos, size=size)
+        return CausalLM(self.model, eos=eos, size=size)
 
-    def _stream(self, row: Row, grammar: Grammar, decoder: AnyDecoder) -> Yields[str, None, Result]:
+    def problem(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: AlignedSampler | None = None,
+        model: LanguageModel | None = None,
+    ) -> Problem:
+        """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
+
+        Tries are made for it (`Trie(problem)`), saved, and loaded again (`load_trie(path, problem)`).
+
+        Args:
+            prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
+            model: a `language_model` to share its cache; None makes one.
+        Raises:
+            BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
+        """
+        chosen = self._chosen(sampler)
+        if not isinstance(chosen, AlignedSampler):
+            raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
+        constraint = to_constraint(grammar)
+        ids = self._prompts.read(prompt, constraint)
+        budget = self._prompts.room(ids, max_tokens)
+        known = compiled(constraint, self.vocabulary)
+        check_room(known.distance(known.start), budget)
+        spell = speller(self.tokenizer, self.vocabulary)
+        return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
+
+    def _stream(self, row: Row, grammar: Constraint, decoder: AnyDecoder) -> Yields[str, None, Result]:
         pieces = TextPieces()
         for _, token in decoder.run([row], 1):
             piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
@@ -223,7 +262,7 @@ class Generator:
         self,
         sampler: AlignedSampler,
         prompts: Sequence[Any],
-        grammars: Sequence[Grammar],
+        grammars: Sequence[Constraint],
         n: int,
         seed: int | None,
         max_tokens: int,
@@ -233,10 +272,8 @@ class Generator:
         every: list[list[Result]] = []
         with Progress(len(prompts), progress) as bar:
             for prompt, grammar in zip(prompts, grammars, strict=True):
-                (row,) = self._rows(prompt, grammar, 1, seed, max_tokens)
-                every.append(
-                    draw_weighted(sampler, model, grammar, row.automaton, row.prompt, n, row.seed, row.budget)
-                )
+                problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
+                every.append(draw_weighted(sampler, problem, grammar, n, seed))
                 bar.advance(None)
         return every
 
@@ -291,8 +328,13 @@ class Generator:
         return list(prompts)
 
     def _rows(
-        self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int, other: Any = None
+        self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
     ) -> list[Row]:
+        if isinstance(grammar, Condition):
+            raise OptionError(
+                "Local needs the mask of every step, which a predicate does not have; "
+                "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
+            )
         automaton = grammar.compile(self.vocabulary)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
@@ -305,12 +347,12 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def _result(self, row: Row, grammar: Grammar) -> Result:
+    def _result(self, row: Row, grammar: Constraint) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
 
 
-def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
+def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
     """Prompts and grammars of equal number, and whether either was a list."""
     many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
     prompts = list(prompt) if many_prompts else [prompt]
@@ -321,11 +363,11 @@ def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
             "give as many of each, or one of either."
         )
     if many_prompts and not many_grammars:
-        shared = to_grammar(grammar)
+        shared = to_constraint(grammar)
         return prompts, [shared] * len(prompts), True
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
-    return prompts, [to_grammar(constraint) for constraint in constraints], many_prompts or many_grammars
+    return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
 
 
 def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:

@@ -16,6 +16,7 @@ from tokenform.decoding import generator
 from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, pair
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.errors import OptionError
 from tokenform.frontends import one_constraint
 from tokenform.integrations.models import open_model
 
@@ -63,6 +64,7 @@ def generate(
     top_k: int | None = None,
     top_p: float = 1.0,
     min_p: float = 0.0,
+    sampler: Any = None,
     drafter: Any = "auto",
     mixture: Mixture | None = None,
     companion: Any = None,
@@ -77,21 +79,26 @@ def generate(
         schema: a JSON Schema (mapping, boolean, JSON text) or a Python type; the value is the document.
         regex: a pattern that the whole text matches.
         choices: the texts to choose from.
-        grammar: a grammar, or a list of them, one for each prompt.
+        grammar: a grammar or a `predicate`, or a list of them, one for each prompt.
         type: a Python type or a function; the value is an instance, or the arguments.
         model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
         n, seed, max_tokens, progress: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
+        sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
         drafter, mixture, companion, companion_prompt, penalties: as for `Generator` and its `sample`.
     Returns:
         A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
     Raises:
-        OptionError: more than one constraint is given.
+        OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
     """
     constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
     batched = pair(prompt, constraint)[2]
-    sampler = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    if sampler is not None and local != Local(temperature=0.0):
+        raise OptionError(
+            f"a sampler has its own temperature and truncation; give them to {_name(sampler)}(...)."
+        )
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None
     known = tokenizer is None and (model is None or isinstance(model, str)) and not changed
     options = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
@@ -102,10 +109,14 @@ def generate(
         n=n,
         seed=seed,
         max_tokens=max_tokens,
-        sampler=sampler,
+        sampler=sampler or local,
         progress=progress,
         companion_prompt=companion_prompt,
     )
     if n > 1:
         return results
-    return [one for (one,) in results] if batched else results[0]
+    return [one for one, *_ in results] if batched else results[0]
+
+
+def _name(sampler: Any) -> str:
+    return sampler.__class__.__name__
