@@ -110,8 +110,10 @@ def test_figures_are_what_plain_sql_says(tmp_path: Path) -> None:
         for subset, by_engine in figures.by_subset.items():
             joined = where.replace("WHERE", "JOIN cases USING (kind, case_id) WHERE subset = ? AND")
             assert by_engine[engine].units == one(f"SELECT count(*) {joined}", subset, engine) == 4
-        ok = "FROM results WHERE engine = ? AND status = 'ok'"
+        everywhere = "SELECT kind, case_id FROM results WHERE status = 'ok' GROUP BY 1, 2 HAVING count(*) = 3"
+        ok = f"FROM results WHERE engine = ? AND (kind, case_id) IN ({everywhere})"
         efficiency = figures.efficiency[engine]
+        assert efficiency.units == one(f"SELECT count(*) {ok}", engine) > 0
         assert efficiency.throughput == pytest.approx(
             one(f"SELECT sum(tokens) / sum(model_s + mask_s) {ok}", engine)
         )

@@ -46,6 +46,9 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
         )
+        sub.add_argument(
+            "--judge-timeout", type=float, default=Limits.judge_timeout, help="seconds for one verdict"
+        )
         sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
         sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster")
         sub.add_argument("--quiet", action="store_true", help="no progress")
@@ -86,7 +89,9 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"there is no run in {arguments.out}: {database} does not exist", file=sys.stderr)
                 return 2
         else:
-            limits = Limits(arguments.workers, arguments.timeout, arguments.memory, arguments.ray)
+            limits = Limits(
+                arguments.workers, arguments.timeout, arguments.memory, arguments.judge_timeout, arguments.ray
+            )
             run(_options(arguments), database, limits, quiet=arguments.quiet)
         page, text = write_report(database)
     except TokenformError as error:

@@ -23,8 +23,6 @@ from tokenform.bench.measure import environment
 from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError
 
-_JUDGE_SECONDS = 30.0
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -34,6 +32,7 @@ class Limits:
         workers: processes (with Ray: actors).
         timeout: seconds for one unit.
         memory_mib: resident size at which a worker is ended.
+        judge_timeout: seconds for one verdict.
         ray: address of a Ray cluster, "auto" for the running one or a local one; None for processes of this
         machine.
     """
@@ -41,6 +40,7 @@ class Limits:
     workers: int = 2
     timeout: float = 120.0
     memory_mib: int = 4096
+    judge_timeout: float = 30.0
     ray: str | None = None
 
 
@@ -101,7 +101,9 @@ def _result(outcome: Outcome) -> UnitResult:
     if outcome.status == "ok":
         result: UnitResult = outcome.value
     else:
-        result = UnitResult(outcome.status, outcome.detail[:500], total_s=outcome.seconds)
+        result = UnitResult(
+            outcome.status, outcome.detail[:500], compile_s=outcome.noted, total_s=outcome.seconds
+        )
     result.peak_mib = outcome.peak_bytes / 2**20
     return result
 
@@ -119,7 +121,11 @@ def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:
 
     with Meter("verdicts", len(waiting), 0, quiet) as meter:
         stream = run_tasks(
-            tasks(), judge_runner, workers=limits.workers, timeout=_JUDGE_SECONDS, memory_bytes=2 << 30
+            tasks(),
+            judge_runner,
+            workers=limits.workers,
+            timeout=limits.judge_timeout,
+            memory_bytes=limits.memory_mib << 20,
         )
         for task, outcome in stream:
             if outcome.status == "ok":

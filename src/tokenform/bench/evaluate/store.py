@@ -141,7 +141,7 @@ class Store:
         self._db.close()
 
     def fix_options(self, options: dict[str, Any]) -> None:
-        """Remember the options at the first start; refuse others later.
+        """Remember the options; refuse others as soon as there is a result.
 
         Raises:
             OptionError: the database holds a run with other options.
@@ -150,6 +150,13 @@ class Store:
             "INSERT OR IGNORE INTO meta VALUES ('options', ?)", (json.dumps(options, sort_keys=True),)
         )
         held = self.options()
+        if held != json.loads(json.dumps(options)) and not self.done():  # nothing was done under them
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM cases")
+            self._db.execute("DELETE FROM meta")
+            self._db.execute("INSERT INTO meta VALUES ('options', ?)", (json.dumps(options, sort_keys=True),))
+            self._db.execute("COMMIT")
+            return
         if held != json.loads(json.dumps(options)):
             differing = sorted(k for k in {*held, *options} if held.get(k) != options.get(k))
             raise OptionError(
@@ -206,6 +213,10 @@ class Store:
     def done(self) -> set[tuple[str, str, str]]:
         """Keys of the units that have a result."""
         return {tuple(row) for row in self._db.execute("SELECT engine, kind, case_id FROM results")}
+
+    def statuses(self) -> list[tuple[str, str, str, str]]:
+        """(engine, kind, case, status) of every result."""
+        return [tuple(row) for row in self._db.execute("SELECT engine, kind, case_id, status FROM results")]
 
     def add_result(self, unit: Unit, result: UnitResult, session: float) -> bool:
         """Write a result; False where the unit had one."""

@@ -27,6 +27,7 @@ from tokenform.bench.evaluate.tasks import grade
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform.bench.workers import note
 
 _SCHEMA_CHARACTERS = 4000
 _COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."
@@ -64,16 +65,15 @@ class ModelRunner:
         self._own_format = opened.format_prompt is not None
         self._chat = bool(getattr(opened.tokenizer, "chat_template", None))
 
-    def prompt(self, text: str, schema: Any, *, show_schema: bool) -> list[int]:
+    def prompt(self, text: str, schema: Any) -> list[int]:
         """The ids of a prompt; the schema is shown as the model's own format does, or as (shortened) text."""
-        shown = None
-        if show_schema and not self._own_format:
+        prompt: Any = text
+        if not self._own_format:
             shown = str(write_document(schema, "compact"))[:_SCHEMA_CHARACTERS]
-        content = text if shown is None else f"{text}\n\n{shown}\n\nDocument:"
-        prompt: Any = (
-            [{"role": "user", "content": content}] if self._chat and not self._own_format else content
-        )
-        return self._reader.read(prompt, SimpleNamespace(schema=schema if show_schema else None))  # type: ignore[arg-type]
+            prompt = f"{text}\n\n{shown}\n\nDocument:"
+            if self._chat:
+                prompt = [{"role": "user", "content": prompt}]
+        return self._reader.read(prompt, SimpleNamespace(schema=schema))  # type: ignore[arg-type]
 
     def room(self, ids: list[int], max_tokens: int) -> int:
         return self._reader.room(ids, max_tokens)
@@ -133,10 +133,11 @@ def _model_unit(unit: Unit, engines: Engines, runner: ModelRunner, options: Opti
 
     engine, case = engines[unit.engine], unit.case
     prompt = _COVERAGE_PROMPT if case.task is None else str(case.task["prompt"])
-    ids = runner.prompt(prompt, case.schema, show_schema=case.task is None or unit.engine != "none")
+    ids = runner.prompt(prompt, case.schema)  # the same for all engines: only the constraint differs
     begun = time.perf_counter()
     session = engine.json_schema(case.schema).session()
     compiled = time.perf_counter() - begun
+    note(compiled)
     try:
         written = write(
             runner.loop,
