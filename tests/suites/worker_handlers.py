@@ -23,7 +23,7 @@ def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:
             os._exit(argument)
         if what == "eat":
             kept.append(bytearray(os.urandom(1024)) * (argument << 10))
-            time.sleep(2)
+            time.sleep(30)
         if what == "pid":
             return os.getpid()
         return None

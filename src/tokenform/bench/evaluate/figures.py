@@ -8,7 +8,7 @@ Invariant: every figure is a function of the rows; a test recomputes them with p
     efficiency         = over the cases that ran under every engine of the run ("ok"), so that all are timed
                          on the same schemas
 Complexity: one pass over the rows; times of all tokens are held once (8 bytes each).
-Source: Geng et al. 2025, sections on efficiency (on the intersection of what engines cover), coverage and quality.
+Source: Geng et al. 2025: coverage and quality; efficiency "on the intersection" of what all engines cover.
 Rejected: means alone (the paper's medians, and the tails that decide how a server feels, are given too).
 """
 
