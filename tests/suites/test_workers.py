@@ -38,6 +38,15 @@ def test_each_task_ends_once_and_the_others_go_on() -> None:
     assert outcomes["raise", "oh"].detail == "ValueError: oh"
 
 
+def test_setting_up_is_not_the_tasks_time_and_notes_outlive_the_worker() -> None:
+    tasks = [("prepare and sleep", (3.0, 0.0)), ("prepare and sleep", (0.0, 60.0))]
+    outcomes = dict(run_tasks(tasks, behave, (1,), workers=2, timeout=2.5))
+    assert [(o.status, o.noted) for o in map(outcomes.get, tasks)] == [
+        ("ok", "prepared"),
+        ("timeout", "prepared"),
+    ]
+
+
 def test_fresh_processes_and_kept_ones() -> None:
     tasks = [("pid", n) for n in range(3)]
     kept = {outcome.value for _, outcome in run_tasks(tasks, behave, (1,), workers=1)}

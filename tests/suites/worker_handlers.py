@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tokenform.bench.workers import note, untimed
+
 
 def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:
     kept = []
@@ -17,6 +19,11 @@ def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:
             return scale * argument
         if what == "sleep":
             time.sleep(argument)
+        if what == "prepare and sleep":
+            with untimed():
+                time.sleep(argument[0])
+            note("prepared")
+            time.sleep(argument[1])
         if what == "raise":
             raise ValueError(argument)
         if what == "die":

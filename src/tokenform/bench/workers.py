@@ -29,6 +29,7 @@ from typing import Any, Literal
 Status = Literal["ok", "error", "timeout", "memory", "crash"]
 _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 2.0
+SETUP_SECONDS = 600.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -57,12 +58,27 @@ class Outcome:
 _parent: Connection | None = None  # in a worker: its end of the pipe
 
 
+def _tell(kind: str, value: Any) -> None:
+    if _parent is not None:
+        with contextlib.suppress(BrokenPipeError, OSError):
+            _parent.send((kind, value))
+
+
 def note(value: Any) -> None:
     """Tell the parent, from inside a handler, how far the task is: it is kept in the task's `Outcome`, even
     if the task hangs or kills its process later.  Outside a worker nothing happens."""
-    if _parent is not None:
-        with contextlib.suppress(BrokenPipeError, OSError):
-            _parent.send(("note", value))
+    _tell("note", value)
+
+
+@contextlib.contextmanager
+def untimed() -> Iterator[None]:
+    """Inside a handler: what is done here is the worker's own setting up, and not part of the task's time;
+    the task's limit counts from the end on.  It has `SETUP_SECONDS` itself."""
+    _tell("setup", True)
+    try:
+        yield
+    finally:
+        _tell("setup", False)
 
 
 def _serve(
@@ -111,6 +127,7 @@ class _Worker:
         self.since = 0.0
         self.peak = 0
         self.noted: Any = None
+        self.setting_up = False
 
     def resident_bytes(self) -> int:
         try:
@@ -121,7 +138,7 @@ class _Worker:
 
     def give(self, task: Any) -> None:
         self.task, self.busy, self.since, self.peak = task, True, time.monotonic(), 0
-        self.noted = None
+        self.noted, self.setting_up = None, False
         self.pipe.send(task)
 
     def end(self) -> None:
@@ -218,12 +235,16 @@ def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome 
         if kind == "note":
             worker.noted = value
             return None
+        if kind == "setup":
+            worker.setting_up, worker.since = value, time.monotonic()
+            return None
         detail = value if kind == "error" else ""
         return Outcome(kind, value if kind == "ok" else None, detail, seconds, worker.peak, worker.noted)
     if worker.busy and not worker.process.is_alive():
         return _death(worker, seconds)
-    if worker.busy and seconds > timeout:
-        return Outcome("timeout", None, f"over {timeout:g} s", seconds, worker.peak, worker.noted)
+    limit = SETUP_SECONDS if worker.setting_up else timeout
+    if worker.busy and seconds > limit:
+        return Outcome("timeout", None, f"over {limit:g} s", seconds, worker.peak, worker.noted)
     return None
 
 

@@ -10,6 +10,7 @@ Rejected: Ray tasks with their own retries (a unit that kills its node would tak
 
 from __future__ import annotations
 
+import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -22,6 +23,7 @@ from tokenform.bench.workers import Outcome, run_tasks
 from tokenform.errors import DataError
 
 _ATTEMPTS = 3
+_REACH_SECONDS = 10.0
 _FLIGHT = 2
 
 
@@ -45,7 +47,7 @@ def run_on_ray(
     units: Iterable[Unit], options: Options, address: str, workers: int, timeout: float, memory_bytes: int
 ) -> Iterator[tuple[Unit, Outcome]]:
     """Run the units on the cluster at `address` ("auto": the running one, else a local one) with so many
-    actors.
+    actors, at most one a processor.
 
     Raises:
         DataError: Ray isn't installed, or the cluster can't be reached.
@@ -55,6 +57,7 @@ def run_on_ray(
     except ImportError as error:
         raise DataError("--ray needs the package ray: pip install ray") from error
     _connect(ray, address, workers)
+    workers = max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))  # each actor takes a processor
     remote: Any = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)(Host)
     actors: list[Any] = [remote.remote(options, timeout, memory_bytes) for _ in range(workers)]
     source, again = iter(units), deque[Unit]()
@@ -96,9 +99,22 @@ def run_on_ray(
 def _connect(ray: Any, address: str, workers: int) -> None:
     if ray.is_initialized():
         return
+    if address != "auto":
+        _reach(address)
     try:
         ray.init(address=address, log_to_driver=False)
     except ConnectionError as error:
         if address != "auto":
             raise DataError(f"no Ray cluster at {address}: {error}") from error
         ray.init(num_cpus=workers, log_to_driver=False, include_dashboard=False)
+
+
+def _reach(address: str) -> None:
+    """DataError where nothing listens at HOST:PORT or ray://HOST:PORT (Ray itself waits for minutes)."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise DataError(f"no Ray cluster at {address!r}: give auto, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DataError(f"no Ray cluster at {address}: {error}; start one with `ray start`") from error

@@ -21,7 +21,7 @@ from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
 from tokenform.bench.measure import environment
 from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
-from tokenform.errors import DataError
+from tokenform.errors import DataError, OptionError
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ class Limits:
     judge_timeout: float = 30.0
     ray: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("workers", "timeout", "memory_mib", "judge_timeout"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"{name} must be greater than 0, not {getattr(self, name)}")
+
 
 def run(options: Options, path: str | Path, limits: Limits | None = None, *, quiet: bool = False) -> None:
     """Begin the evaluation in the database at `path`, or go on with it.
@@ -52,6 +57,7 @@ def run(options: Options, path: str | Path, limits: Limits | None = None, *, qui
         DataError: the data or an engine that was asked for can't be had.
     """
     limits = limits or Limits()
+    options.check_engines()
     with Store(path) as store:
         store.fix_options(options.as_dict())
         if not store.planned():

@@ -196,10 +196,11 @@ def _facts(figures: Figures) -> list[tuple[str, str]]:
     options = figures.options
     seconds = sum(s["last"] - s["started"] for s in figures.sessions)
     machine: dict[str, Any] = figures.sessions[-1]["environment"] if figures.sessions else {}
+    hidden = {"job", "engines"}
+    if options.get("job") == "masks":
+        hidden |= {"tasks", "task_count", "max_tokens", "temperature", "model"}
     settings = " ".join(
-        f"{k}={shlex.quote(_shown(v))}"
-        for k, v in options.items()
-        if k not in ("job", "engines") and v is not None
+        f"{k}={shlex.quote(_shown(v))}" for k, v in options.items() if k not in hidden and v is not None
     )
     return [
         ("Units", f"{figures.done} of {figures.planned}"),

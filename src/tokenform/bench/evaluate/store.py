@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -179,7 +180,11 @@ class Store:
         return [{**dict(row), "environment": json.loads(row["environment"])} for row in rows]
 
     def add_cases(self, cases: Iterable[StoredCase]) -> None:
-        """Add the run's cases, all or none; those that are there already stay as they are."""
+        """Add the run's cases, all or none.
+
+        Raises:
+            DataError: two cases have the same id.
+        """
         rows = [
             (
                 c.kind,
@@ -193,6 +198,10 @@ class Store:
             )
             for place, c in enumerate(cases)
         ]
+        keys = Counter(row[:2] for row in rows)
+        if len(keys) < len(rows):
+            (kind, name), count = keys.most_common(1)[0]
+            raise DataError(f"the data has {count} {kind} cases named {name!r}: give each an id of its own")
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT OR IGNORE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('planned', 'true')")
