@@ -23,7 +23,7 @@ def test_each_task_ends_once_and_the_others_go_on() -> None:
         ("eat", 400),
         ("double", 3),
     ]
-    outcomes = dict(run_tasks(tasks, behave, (2,), workers=2, timeout=6, memory_bytes=300 << 20))
+    outcomes = dict(run_tasks(tasks, behave, (2,), workers=2, timeout=10, memory_bytes=300 << 20))
     assert {task: outcome.status for task, outcome in outcomes.items()} == {
         ("double", 1): "ok",
         ("die", 3): "crash",

@@ -5,7 +5,8 @@ Invariant: the limits on time and memory hold where the unit runs (the actor's o
 not the actor); a unit whose actor or node died is given to another one, up to `_ATTEMPTS` times, and then
 counts as "crash".
 Complexity: at most two units in flight for each actor, so that none waits for the driver.
-Rejected: Ray tasks with their own retries (a unit that kills its node would take one node after the other).
+Rejected: Ray tasks with their own retries (a unit that kills its node would take one node after the other);
+Ray's restarts of actors (what is sent while one is restarting fails at once, three times in a moment).
 """
 
 from __future__ import annotations
@@ -57,42 +58,46 @@ def run_on_ray(
     except ImportError as error:
         raise DataError("--ray needs the package ray: pip install ray") from error
     _connect(ray, address, workers)
-    workers = max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))  # each actor takes a processor
-    remote: Any = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)(Host)
-    actors: list[Any] = [remote.remote(options, timeout, memory_bytes) for _ in range(workers)]
+    make: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Host)
+
+    def room() -> int:
+        return max(1, min(workers, int(ray.cluster_resources().get("CPU", 1))))  # an actor takes a processor
+
+    load: dict[Any, int] = {make.remote(options, timeout, memory_bytes): 0 for _ in range(room())}
     source, again = iter(units), deque[Unit]()
-    flying: dict[Any, tuple[Unit, int]] = {}
+    flying: dict[Any, tuple[Unit, Any]] = {}
     attempts: dict[tuple[str, str, str], int] = {}
-    load = [0] * workers
     try:
         while True:
-            while min(load) < _FLIGHT:
+            while min(load.values()) < _FLIGHT:
                 if not again:
                     again.extend(islice(source, 1))
                 if not again:
                     break
-                unit, place = again.popleft(), load.index(min(load))
-                flying[actors[place].run.remote(unit)] = unit, place
-                load[place] += 1
+                unit, actor = again.popleft(), min(load, key=load.__getitem__)
+                flying[actor.run.remote(unit)] = unit, actor
+                load[actor] += 1
             if not flying:
                 return
             for reference in ray.wait(list(flying), num_returns=1)[0]:
-                unit, place = flying.pop(reference)
-                load[place] -= 1
+                unit, actor = flying.pop(reference)
                 try:
-                    yield unit, ray.get(reference)
-                except ray.exceptions.RayActorError as error:
+                    outcome = ray.get(reference)
+                except ray.exceptions.RayActorError:
+                    if load.pop(actor, None) is not None and (not load or len(load) < room()):
+                        load[make.remote(options, timeout, memory_bytes)] = 0
                     attempts[unit.key] = attempts.get(unit.key, 0) + 1
-                    if isinstance(error, ray.exceptions.ActorDiedError):  # it won't be restarted
-                        actors[place] = remote.remote(options, timeout, memory_bytes)
                     if attempts[unit.key] < _ATTEMPTS:
                         again.append(unit)
-                    else:
-                        yield unit, Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
+                        continue
+                    outcome = Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
                 except ray.exceptions.RayTaskError as error:
                     raise DataError(f"no worker could be started: {error.cause}") from error
+                if actor in load:
+                    load[actor] -= 1
+                yield unit, outcome
     finally:
-        for actor in actors:
+        for actor in load:
             ray.kill(actor)
 
 
