@@ -108,6 +108,9 @@ enum Part {
     },
 }
 
+/// Positions that together stand for one, each with the number of a text.
+type Split = Arc<[(Pos, u32)]>;
+
 enum Host {
     /// Every segmentation counts.
     Plain(Box<Chart>),
@@ -142,7 +145,7 @@ pub struct Joint {
     arrived: FxHashMap<(u32, u32, BackId), Arc<[Thread]>>,
     alone: FxHashMap<Thread, bool>,
     extends: FxHashMap<LexId, ByteSet>,
-    splits: FxHashMap<CtxId, Option<Arc<[(Pos, u32)]>>>,
+    splits: FxHashMap<CtxId, Option<Split>>,
     byte_sets: FxHashMap<CtxId, ByteSet>,
     words: FxHashMap<u32, Option<Vec<Piece>>>,
     report: Vec<String>,
