@@ -193,7 +193,7 @@ class _Compiler:
             if isinstance(part, (Choice, Repeat, Rule)):
                 return _after(items, self.branches(part, rest, opened))
             if isinstance(part, Special):
-                both = [
+                both: list[Items] = [
                     [{"language": opened.language}, {"special": part.text, "spelled": False}],
                     [{"language": opened.before(part.text), "unless": part.text}],
                 ]
@@ -256,8 +256,9 @@ class _Compiler:
         marks: list[Form] = [{"special": text, "spelled": False} for text in node.allow]
         loop = self.rules.fresh()
         later: Form = {"language": self.piece(node, begins=False)}
+        begin: list[Items] = [[{"language": first}, mark] for mark in marks]
         again: list[Items] = [[loop, later, mark] for mark in marks]
-        self.expand(loop, [*([{"language": first}, mark] for mark in marks), *again])
+        self.expand(loop, begin + again)
         return [[alone], [loop, final]]
 
     def open(self, node: Free) -> _Open:
