@@ -18,21 +18,33 @@ pub enum Mask {
 /// mask of V tokens V/8).
 const DENSE_SHARE: usize = 32;
 
+/// Ids from which on a list is not sorted.
+const MANY: usize = 1024;
+
 impl Mask {
     pub fn from_ids(mut ids: Vec<u32>, size: usize) -> Self {
-        ids.sort_unstable();
-        ids.dedup();
-        if ids.len() > size / DENSE_SHARE {
-            let mut words = vec![0u32; size.div_ceil(32)];
-            for id in ids {
-                words[id as usize >> 5] |= 1 << (id & 31);
-            }
-            return Mask::Dense(words.into());
+        if ids.len() < MANY {
+            ids.sort_unstable();
+            ids.dedup();
+            return Mask::Sparse(ids.into());
         }
-        Mask::Sparse(ids.into())
+        // by bits instead of by sorting: several lists hold the same ids
+        let mut words = vec![0u32; size.div_ceil(32)];
+        for id in ids {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+        let count: u32 = words.iter().map(|w| w.count_ones()).sum();
+        let mask = Mask::Dense(words.into());
+        if count as usize > size / DENSE_SHARE {
+            return mask;
+        }
+        Mask::Sparse(mask.ids(size.div_ceil(32)).into())
     }
 
     pub fn based(base: Arc<[u32]>, mut ids: Vec<u32>) -> Self {
+        if ids.len() >= MANY {
+            return Self::joined(&[base], &ids);
+        }
         ids.sort_unstable();
         ids.dedup();
         Mask::Based(base, ids.into())
