@@ -5,11 +5,11 @@
     python benchmarks/speculation_models.py assisted --count 10      # beside transformers' own speculation
 
 Purpose: what speculation saves where a model pays for it.
-Invariant: within a table every row runs the same model on the same prompts, greedily, one text at a time;
-rows take turns prompt by prompt, each first as often as the others, so that a busy machine slows all of
-them alike and none finds masks that another has made more often; the first prompt warms up
-and is not counted.  Passes of the target are counted on the model itself.  Texts that differ from the first
-row's are counted ("differ"): a lossless row has none but for ties within float32's rounding.
+Invariant: within a table every row runs the same model on the same prompts, one text at a time, greedily
+unless said; rows take turns prompt by prompt, each first as often as the others, so that a busy machine slows
+all of them alike and none finds masks that another has made more often; the first prompt warms up and is not
+counted.  Passes of the target are counted on the model itself.  Texts that differ from the first row's are
+counted ("differ"): a lossless row has none but for ties within float32's rounding.
 Rejected: batches (transformers' assisted generation takes one sequence at a time).
 """
 
@@ -84,9 +84,9 @@ def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes)
                 row.texts.append(text)
 
 
-def generator_row(drafter: Any, constrained: bool) -> Row:
+def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0) -> Row:
     """This library's generator on the built-in model."""
-    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=0.0))
+    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=temperature))
 
     def write(example: Example, most: int) -> list[int]:
         grammar = grammar_of(example) if constrained else None
@@ -153,9 +153,12 @@ def builtin(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict
 
 
 def free(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
-    rows = {"plain": generator_row(None, False), "auto": generator_row("auto", False)}
-    run(rows, prompts, most, passes)
-    return {"free text": rows}
+    found = {}
+    for temperature in (0.0, 2.0):  # at 2 next to nothing can be guessed
+        rows = {d or "plain": generator_row(d, False, temperature) for d in (None, "auto")}
+        run(rows, prompts, most, passes)
+        found[f"free text, temperature {temperature:g}"] = rows
+    return found
 
 
 def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
@@ -174,7 +177,7 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
             "tokenform, prompt lookup": generator_row(Merge(NGram()), constrained),
             "tokenform, auto": generator_row("auto", constrained),
         }
-        run(rows, prompts, most, passes)
+        run(rows, prompts, MOST if constrained else most, passes)  # theirs cuts texts, ours ends them
         found["under a schema" if constrained else "free text"] = rows
     return found
 

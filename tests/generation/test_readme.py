@@ -1,4 +1,4 @@
-"""The README's Python blocks run as they stand, with the model of the package."""
+"""The Python blocks of the README and of docs/speculation.md run as they stand, with the packaged model."""
 
 from __future__ import annotations
 
@@ -23,3 +23,12 @@ def test_the_quick_start_runs(capsys, monkeypatch):
     assert person.startswith("Person(name=")
     assert isinstance(module.result.value, module.Person)
     assert [len(texts) for texts in module.texts] == [4, 4]
+
+
+def test_the_blocks_about_speculation_run():
+    page = README.parent / "docs" / "speculation.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec", dont_inherit=True), names)

@@ -88,6 +88,11 @@ class Broken:
     def distance(self, state: int) -> int:
         return (4 - state) + (self.fault == "far")
 
+    def mask_within(self, state: int, budget: int) -> object:
+        import numpy as np
+
+        return np.array([0b0111 if self.distance(state + 1) < budget else 0], np.uint32)
+
 
 @pytest.mark.parametrize(
     ("fault", "kind"), [("eos", "inconsistent"), ("dead", "dead end"), ("far", "over budget"), ("", "")]

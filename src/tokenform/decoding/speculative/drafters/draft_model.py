@@ -28,6 +28,7 @@ from .base import Budget, Context, Session, Silent
 from .drawing import draw_paths, draw_tree
 from .other_vocabulary import VocabularyMap
 
+_SURE = 0.95  # probability of a drafted token from which on it gets no siblings
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
@@ -157,7 +158,7 @@ class _DraftModelSession(Silent):
             above, node = node, tree.add(node, token, d.name, confidence)
             if token in context.eos:
                 break
-            for other in np.argsort(-row)[: d.siblings + 1].tolist():
+            for other in _best(row, d.siblings + 1) if confidence < _SURE and d.siblings else ():
                 if len(tree) < budget.nodes and other != token and len(tree.children(above)) <= d.siblings:
                     tree.add(above, other, d.name, min(_probability(row, other), 1 - confidence) + 1e-9)
             path.append(token)
@@ -232,6 +233,14 @@ class _DraftModelSession(Silent):
         if self.seq is not None:
             self.drafter.backbone.drop(self.seq)
             self.seq = None
+
+
+def _best(row: np.ndarray, count: int) -> list[int]:
+    """The tokens of the `count` highest logits, best first."""
+    count = min(count, len(row))
+    found = np.argpartition(row, len(row) - count)[len(row) - count :]
+    best: list[int] = found[np.argsort(-row[found], kind="stable")].tolist()
+    return best
 
 
 def _probability(row: np.ndarray, token: int) -> float:

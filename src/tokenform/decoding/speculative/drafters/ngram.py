@@ -59,8 +59,9 @@ class _NGramSession(Silent):
         for n in range(min(d.longest, len(tail)), d.shortest - 1, -1):
             for place in self.index.get(tuple(tail[-n:]), ()):
                 length = min(d.tokens, budget.depth, budget.nodes - len(tree))
-                if length > 0:
-                    tree.add_path(ROOT, context.tokens[place : place + length], d.name, 1 - 0.7**n)
+                node = ROOT
+                for i, token in enumerate(context.tokens[place : place + max(length, 0)]):
+                    node = tree.add(node, token, d.name, 1 - 0.7 ** (n + i))  # the match grows with the copy
             if len(tree):
                 break
         return tree

@@ -1,7 +1,8 @@
 """Suffix automaton drafts from the text itself and from earlier outputs.
 
 Purpose: the longest match decides what is copied and how much of it: the longer the match,
-the longer the draft.  Shorter suffixes that continue otherwise become branches.
+the longer the draft; a copied token lengthens the match of the next.  Shorter suffixes that continue
+otherwise become branches.
 Invariant: the text's automaton has seen the committed tokens and nothing else; the datastore is bounded.
 Complexity: amortised O(1) a committed token, O(path + draft) a proposal.
 Source: Hu et al. 2024 (SAM decoding), draft length min(n, 1 + 4 x match); Oliaro et al. 2024
@@ -86,8 +87,10 @@ class _SuffixSession(Silent):
                 d.tokens,
                 1 + 4 * matched if rank == 0 else 1 + matched,
             )
-            if room > 0:
-                tree.add_path(ROOT, tokens[:room], d.name, (1 - 0.6**matched) * 0.6**rank)
+            node = ROOT
+            for i, token in enumerate(tokens[: max(room, 0)]):
+                share = 0.6**rank if i == 0 else 1.0
+                node = tree.add(node, token, d.name, share * (1 - 0.6 ** (matched + i)))
         return tree
 
     def _candidates(
