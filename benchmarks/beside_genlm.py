@@ -83,6 +83,7 @@ class Line:
     log_z_error: float
     exact_log_z: float
     evaluations_per_token: float
+    evaluations: float
     seconds: float
 
 
@@ -110,7 +111,7 @@ _NEW_YEAR = datetime.date(2020, 1, 1)
 DAYS = [f'{(_NEW_YEAR + datetime.timedelta(n)).strftime("%m-%d")}"}}' for n in range(366)]
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 TASKS = [
-    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 18[0-4][05]\}'),
+    Task("year", 16, "A person.", {"year": NUMBER}, r'\{"year": 19[4-8][05]\}'),
     Task(
         "person",
         40,
@@ -170,7 +171,7 @@ class Ours:
         posterior: dict[str, float] = defaultdict(float)
         for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
             posterior[draw.text] += weight
-        tokens = sum(len(draw.tokens) + 1 for draw in sample.draws)
+        tokens = sample.counts.tokens
         assert sample.log_z is not None
         return Run(dict(posterior), sample.log_z.value, seconds, calls.number, tokens)
 
@@ -295,6 +296,7 @@ def measured(
         error,
         log_z,
         evaluations,
+        sum(run.evaluations for run in done) / runs if task.prefix else math.nan,
         seconds,
     )
 

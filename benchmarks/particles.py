@@ -2,11 +2,11 @@
 
     OMP_NUM_THREADS=1 python benchmarks/particles.py --particles 16 --size 131072
 
-Purpose: the share of a step of `SMC` that is spent on the constraint: masks as ids, states, distances to an end,
-and the restriction of laws to masks.  The rest is the model, its softmax and the draws.
-Model: the built-in one with its table widened: further tokens are pairs and triples of its own, with the output
-row of their first piece.  CPU time of the process, one thread; masks are cold in the first run and known in the
-second.
+Purpose: the share of a step of `SMC` that is spent on the constraint: masks as ids, states, distances to an
+end, and the restriction of laws to masks.  The rest is the model, its softmax and the draws.
+Model: the built-in one with its table widened: further tokens are pairs and triples of its own, with the
+output row of their first piece.  CPU time of the process, one thread; masks are cold in the first run and
+known in the others.
 Rejected: wall time (the machine may be shared).
 """
 
