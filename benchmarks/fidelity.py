@@ -126,7 +126,7 @@ def samplers() -> dict[str, AlignedSampler]:
         "ASAp": tf.ASAp(),
         "CARS": tf.CARS(max_attempts=5000),
         "SMC(20)": tf.SMC(20),
-        "SMC-AWRS(20)": tf.SMC(20, weights="rejection"),
+        "SMC-AWRS(20)": tf.SMC(20, weights="rejection", estimator="two_loops"),
     }
 
 

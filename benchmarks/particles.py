@@ -6,7 +6,7 @@ Purpose: the share of a step of `SMC` that is spent on the constraint: masks as 
 end, and the restriction of laws to masks.  The rest is the model, its softmax and the draws.
 Model: the built-in one with its table widened: further tokens are pairs and triples of its own, with the
 output row of their first piece.  CPU time of the process, one thread; masks are cold in the first run and
-known in the second.
+known in the others.
 Rejected: wall time (the machine may be shared).
 """
 

@@ -18,7 +18,7 @@ from tokenform.errors import LimitExceeded
 
 
 def test_every_sampler_on_the_toy(automaton, problem, exact, tmp_path):
-    result = evaluate_fidelity(TableModel(5, scale=1.0), automaton, draws=60)
+    result = evaluate_fidelity(TableModel(5, scale=1.0), automaton, draws=30)
     assert [row.sampler for row in result.rows] == list(default_samplers())
     rows = {row.sampler: row for row in result.rows}
     assert result.texts == 89
@@ -33,7 +33,7 @@ def test_every_sampler_on_the_toy(automaton, problem, exact, tmp_path):
         assert row.rows > 0
         assert row.distance <= rows["local masking"].distance + row.noise
         if row.how == "empirical":
-            assert row.noise == pytest.approx(sampling_noise(exact.probabilities, 60))
+            assert row.noise == pytest.approx(sampling_noise(exact.probabilities, 30))
     assert json.loads(json.dumps(result.as_dict()))["rows"][0]["sampler"] == "local masking"
     assert all(name in result.table() for name in rows)
     pytest.importorskip("matplotlib")

@@ -62,14 +62,14 @@ def test_the_kernel_keeps_the_target(cut):
     # and the code's chains follow this kernel: the law after two steps, from the law of local masking
     start = np.array([local_law(problem)[x] for x in texts])
     expected = start @ kernel @ kernel
-    runs = 2000
+    runs = 1000
     seen = Counter(d.tokens for d in MCMC(2, cut=cut).sample(problem, runs, seed=0).draws)
     for x, p in zip(texts, expected, strict=True):
         assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
 
 
 def test_restart_comes_near_the_target_in_ten_steps(problem, exact):
-    runs = 700
+    runs = 400
     sample = MCMC(10).sample(problem, runs, seed=1)
     law = Counter(d.tokens for d in sample.draws)
     distance = total_variation(exact.probabilities, {x: c / runs for x, c in law.items()})

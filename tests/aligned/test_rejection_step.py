@@ -10,6 +10,7 @@ import pytest
 
 from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.rejection_step import (
+    estimator,
     geometric,
     in_turn,
     race,
@@ -171,6 +172,24 @@ def test_draws_in_turn_stay_proper(make):
     assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
     # with more refused, the estimate varies less
     assert squares[2].sum() <= squares[0].sum()
+
+
+@pytest.mark.parametrize("weights", [[0.8, 0.12, 0.05, 0.03], [0.4, 0.3, 0.2, 0.1]])
+@pytest.mark.parametrize("valid", [{0}, {1, 3}, {0, 2}])
+def test_the_choice_of_the_estimator_keeps_weights_proper(weights, valid):
+    """The geometric one where a token is above two thirds, else the recursive one, which tests no less."""
+    runs, total, squares, tests = 4_000, np.zeros(4), np.zeros(4), [0, 0]
+    for i in range(runs):
+        outcome = run(estimator("auto")(np.log(weights), np.random.default_rng(i)), valid)
+        total[outcome.index] += math.exp(outcome.log_mass)
+        squares[outcome.index] += math.exp(outcome.log_mass) ** 2
+        tests[0] += outcome.tests
+        tests[1] += run(recursive(np.log(weights), np.random.default_rng(i)), valid).tests
+    mean = total / runs
+    error = np.sqrt(np.maximum(squares / runs - mean**2, 0) / runs)
+    expected = np.array([w if a in valid else 0.0 for a, w in enumerate(weights)])
+    assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
+    assert tests[0] <= 1.02 * tests[1]
 
 
 def test_side_by_side_equals_alone():

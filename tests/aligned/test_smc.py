@@ -87,7 +87,7 @@ def test_awrs_draws_are_properly_weighted(exact):
     """Over single weighted sequences: E[w·1(x)] = f(x), checked on the likeliest texts and on the sum."""
     sampler = AWRS()
     shared = sampler.bind(TableModel(5, scale=1.0), predicate())
-    runs = 3000
+    runs = 1500
     sample = sampler.sample(shared, runs, seed=0)
     assert sample.log_z.value == pytest.approx(
         np.logaddexp.reduce([d.log_weight for d in sample.draws]) - math.log(runs)

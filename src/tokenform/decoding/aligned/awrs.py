@@ -17,7 +17,7 @@ class AWRS(SMC):
     """See the module's header.
 
     Args:
-        estimator: "two_loops", "recursive" or "geometric".
+        estimator: "auto", "two_loops", "recursive" or "geometric" (see `rejection_step`).
         accepts: m of the geometric estimator.
         always_reject: test tokens one by one even where the constraint has exact masks.
         until_error, max_runs, max_attempts: as for SMC.
@@ -25,7 +25,7 @@ class AWRS(SMC):
 
     def __init__(
         self,
-        estimator: Estimator = "two_loops",
+        estimator: Estimator = "auto",
         *,
         accepts: int = 2,
         always_reject: bool = False,

@@ -228,9 +228,11 @@ class Problem:
     @staticmethod
     def law_of(ids: Ids, logf: Float) -> StepLaw:
         """f, given on the whole vocabulary, restricted to these ids; tokens of measure 0 are left out."""
-        part = logf[ids]
+        part = logf.take(ids)
+        if len(part) == 0 or part.min() > -np.inf:
+            return StepLaw(ids, part)
         alive = part > -np.inf
-        return StepLaw(ids, part) if alive.all() else StepLaw(ids[alive], part[alive])
+        return StepLaw(ids[alive], part[alive])
 
     def _candidate_ids(self, prefixes: Sequence[Prefix]) -> list[Ids]:
         sets: dict[State, Ids] = {}

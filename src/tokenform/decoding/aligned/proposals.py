@@ -96,12 +96,12 @@ class RejectionWeights:
     """See the module's header.
 
     Attributes:
-        method: "two_loops", "recursive" or "geometric".
+        method: "auto", "two_loops", "recursive" or "geometric".
         accepts: m of the geometric estimator.
         always: reject even where the constraint has exact masks.
     """
 
-    method: Estimator = "two_loops"
+    method: Estimator = "auto"
     accepts: int = 2
     always: bool = False
 

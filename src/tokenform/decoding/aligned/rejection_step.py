@@ -14,6 +14,10 @@ controlled generation from language models with adaptive weighted rejection samp
               (a geometric number of them before each draw):  Ẑ = W·min(m - 1, accepts)/(accepts + rejects -
               1)
 
+  auto        geometric with m = 2 where one token has two thirds of the mass or more (that token is mostly
+              drawn twice, which is one test), else recursive: the fewest tests; two loops vary less and test
+              more
+
 The order is that of exponential races, keys E_a/w(a), in logs and float64 (the same as Gumbel keys).  The
 remaining mass is summed over what remains, never computed as 1 - rejected: a valid mass of 1e-12 beside
 rejects of mass 1 would drown in the rounding of the difference.
@@ -36,7 +40,8 @@ from tokenform.decoding.aligned.protocols import Float
 from tokenform.decoding.aligned.streams import log_sum
 from tokenform.errors import OptionError
 
-Estimator = Literal["two_loops", "recursive", "geometric"]
+Estimator = Literal["auto", "two_loops", "recursive", "geometric"]
+PEAK = math.log(2 / 3)  # share of one token from which the geometric estimator needs fewer tests
 FIRST_BLOCK = (
     32  # tokens whose order is worked out at first; more are sorted only if all of them are rejected
 )
@@ -141,9 +146,17 @@ def estimator(name: Estimator, accepts: int = 2) -> Callable[[Float, np.random.G
         if accepts < 2:
             raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
         return lambda weights, generator: geometric(weights, generator, accepts)
-    if name not in ("two_loops", "recursive"):
-        raise OptionError(f"estimator is {name!r}; it must be 'two_loops', 'recursive' or 'geometric'")
-    return two_loops if name == "two_loops" else recursive
+    known = {"auto": _fewest_tests, "two_loops": two_loops, "recursive": recursive}
+    if name not in known:
+        raise OptionError(f"estimator is {name!r}; it must be 'geometric' or one of {', '.join(known)}")
+    return known[name]
+
+
+def _fewest_tests(log_weights: Float, generator: np.random.Generator) -> Step:
+    # the choice is made by the law alone, before anything is drawn: the weight stays proper
+    top = float(log_weights.max()) if len(log_weights) else -math.inf
+    peaked = top > -math.inf and top - log_sum(log_weights) >= PEAK
+    return geometric(log_weights, generator) if peaked else recursive(log_weights, generator)
 
 
 def in_turn(

@@ -97,7 +97,8 @@ class SMC(AlignedSampler):
         resampling: "multinomial", "stratified", "systematic" or "residual".
         weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks
             where the constraint has them, else rejection.
-        estimator, accepts: of the rejection step; "two_loops", "recursive" or "geometric" with m accepts.
+        estimator, accepts: of the rejection step; "auto", "two_loops", "recursive", or "geometric" with m
+            accepts.
         twist: a `Trie` learned by ASAp or CARS, or a potential whose `prefix` scores steer (its `complete`
             is not used).
         until_error: go on with further runs until the error of log Z is at most this, or `max_runs` are done.
@@ -111,7 +112,7 @@ class SMC(AlignedSampler):
         threshold: float = 0.5,
         resampling: Method = "systematic",
         weights: str = "auto",
-        estimator: Estimator = "two_loops",
+        estimator: Estimator = "auto",
         accepts: int = 2,
         twist: Trie | Potential | None = None,
         until_error: float | None = None,
