@@ -140,6 +140,18 @@ def test_what_hangs_or_dies_costs_its_unit_alone(tmp_path: Path, monkeypatch: py
     assert "timeout over 10 s" in page.read_text() and "memory over 300 MiB" in page.read_text()
 
 
+def test_the_report_of_an_unfinished_run_has_verdicts(tmp_path: Path) -> None:
+    case = StoredCase("coverage", "a", "s", {"type": "integer"}, ["type"])
+    with Store(tmp_path / "results.sqlite") as store:
+        store.fix_options(Options(engines=("none", "tokenform")).as_dict())
+        store.add_cases([case])
+        times = {"compile_s": 0.1, "first_token_s": 0.2, "model_s": 0.1, "mask_s": 0.1}
+        store.add_result(Unit("none", case), UnitResult("ok", **times, tokens=1, forwards=1, text="1"), 0.0)
+    assert main(["report", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "Units: 1 of 2" in text and "| none | 1 | 100.0 % | 100.0 % |" in text
+
+
 def test_progress_says_rate_and_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

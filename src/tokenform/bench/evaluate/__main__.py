@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tokenform.bench.evaluate.job import Limits, run
+from tokenform.bench.evaluate.job import Limits, judge, run
 from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
@@ -95,6 +95,7 @@ def main(argv: list[str] | None = None) -> int:
             if not database.is_file():
                 print(f"there is no run in {arguments.out}: {database} does not exist", file=sys.stderr)
                 return 2
+            judge(database)
         else:
             limits = Limits(
                 arguments.workers, arguments.timeout, arguments.memory, arguments.judge_timeout, arguments.ray

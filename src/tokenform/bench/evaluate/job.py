@@ -64,10 +64,20 @@ def run(options: Options, path: str | Path, limits: Limits | None = None, *, qui
             store.add_cases(cases_of(options))
         session = store.begin_session({**environment(), "limits": vars(limits)})
         _write_all(store, options, limits, session, quiet)
-        if options.job == "masks":
-            _judge_masks(store)
-        else:
-            _judge_all(store, limits, quiet)
+        _judge(store, limits, quiet)
+
+
+def judge(path: str | Path, limits: Limits | None = None, *, quiet: bool = False) -> None:
+    """Judge what was written so far, so that the report of an unfinished run has verdicts."""
+    with Store(path) as store:
+        _judge(store, limits or Limits(), quiet)
+
+
+def _judge(store: Store, limits: Limits, quiet: bool) -> None:
+    if store.options().get("job") == "masks":
+        _judge_masks(store)
+    else:
+        _judge_all(store, limits, quiet)
 
 
 def _outcomes(
