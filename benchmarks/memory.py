@@ -42,7 +42,7 @@ def peak_mib() -> float:
 
 
 def shared_masks(engine: str) -> dict[str, float]:
-    """The table of lexical masks that all automata of the process share: what it holds, how often it served."""
+    """The table of lexical masks that all automata share: what it holds, how often it served."""
     if engine != "tokenform":
         return {}
     from tokenform._core import store_figures
