@@ -3,11 +3,12 @@
 //! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone
 //! decides, shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`]
 //! where the others leave it, [`walk`] how both are found); [`store`] where it is kept; [`core`] states, masks, edges;
-//! [`automaton`] the face that threads share; [`oracle`] the slow, right version.
+//! [`automaton`] the face that threads share; [`idle`] what becomes of those that nobody asks; [`oracle`] the slow, right version.
 
 pub mod automaton;
 pub mod core;
 pub mod exits;
+pub mod idle;
 pub mod lexmask;
 pub mod oracle;
 pub mod pattern;
