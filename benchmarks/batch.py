@@ -1,6 +1,6 @@
 """Masks for a batch: 1 to 512 sequences under mixed schemas, one thread and two.
 
-    python benchmarks/batch.py --engines tokenform,llguidance --steps 60
+    python benchmarks/batch.py --engines tokenform,llguidance,xgrammar --plot
 
 Purpose: what one decoding step pays for all masks of its batch.
 Invariant: every engine walks the same documents in the same slots; only filling the masks is timed, advancing
@@ -182,6 +182,27 @@ def measure(batch: Any, mixed: list[tuple[Any, list[int]]], size: int, steps: in
     return times
 
 
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Microseconds a mask over the batch size, cold and warm."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
+    for axis, phase in zip(axes, ("cold", "warm"), strict=True):
+        for engine, threads in dict.fromkeys((r["engine"], r["threads"]) for r in rows):
+            line = [r for r in rows if (r["engine"], r["threads"], r["phase"]) == (engine, threads, phase)]
+            points = [r["batch"] for r in line], [r["mask_us"] for r in line]
+            axis.plot(*points, "o-", label=f"{engine}, {threads} thread{'s' if threads > 1 else ''}")
+        axis.set(xscale="log", yscale="log", xlabel=f"sequences in the batch ({phase})")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("µs a mask")
+    axes[1].legend()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--engines", default="tokenform,llguidance")
@@ -190,6 +211,7 @@ def main() -> int:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plot", action="store_true", help="write a plot too (needs matplotlib)")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     vocabulary = tekken()
@@ -232,7 +254,10 @@ def main() -> int:
         for r in rows
     ]
     print(text_table(header, cells))
-    print(f"results: {save(arguments.results, 'batch', {'rows': rows, 'command': sys.argv})}")
+    path = save(arguments.results, "batch", {"rows": rows, "command": sys.argv})
+    print(f"results: {path}")
+    if arguments.plot:
+        plot(rows, path.with_suffix(".png"))
     return 0
 
 

@@ -76,25 +76,24 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     vocabulary = tekken()
-    cases = [
-        (c.id, c.schema, [vocabulary.encode(write(d.data)) for d in c.documents]) for c in select(arguments)
-    ]
+    cases = select(arguments)
     before_engine = resident_mib()
     engine = load(arguments.engine, vocabulary, EngineOptions(arguments.order, arguments.whitespace))
     start = resident_mib()
     print(f"{len(cases)} schemas in memory: {before_engine:.0f} MiB; with the engine: {start:.0f} MiB")
     kept: list[Any] = []
     points, tokens, begun = [], 0, time.perf_counter()
-    for index, (name, schema, texts) in enumerate(cases, 1):
+    for index, case in enumerate(cases, 1):
         try:
-            compiled = engine.json_schema(schema)
-            for text in texts:
+            compiled = engine.json_schema(case.schema)
+            for document in case.documents:
+                text = vocabulary.encode(write(document.data))
                 tokens += len(walk(compiled.session(), text, vocabulary.eos).nanoseconds)
             kept.append(compiled)
         except EngineRefused:
             pass
         except Exception as error:
-            print(f"{name}: {type(error).__name__}: {error}"[:200], file=sys.stderr)
+            print(f"{case.id}: {type(error).__name__}: {error}"[:200], file=sys.stderr)
         if index % 250 == 0 or index == len(cases):
             points.append(
                 {

@@ -1,9 +1,12 @@
 //! `TokenAutomaton`: states as numbers, masks as rows of 32-bit words.
 
+use std::sync::Arc;
+
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use tokenform_core::mask::core::StateId;
+use tokenform_core::mask::idle;
 use tokenform_core::mask::store::Store;
 use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::vocab::TokenId;
@@ -14,7 +17,7 @@ use crate::vocabulary::Vocabulary;
 
 #[pyclass(frozen, module = "tokenform._core", weakref)]
 pub struct TokenAutomaton {
-    core: Core,
+    core: Arc<Core>,
     vocabulary: Py<Vocabulary>,
     words: usize,
 }
@@ -22,6 +25,8 @@ pub struct TokenAutomaton {
 impl TokenAutomaton {
     pub fn new(core: Core, vocabulary: Py<Vocabulary>) -> Self {
         let words = core.vocabulary().mask_words();
+        let core = Arc::new(core);
+        idle::enroll(&core);
         TokenAutomaton { core, vocabulary, words }
     }
 

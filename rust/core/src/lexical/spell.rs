@@ -156,6 +156,16 @@ impl Lexicon {
         self.states.len()
     }
 
+    /// Lets go of what steps have left and can be computed again; numbers keep their meaning.
+    pub fn rest(&mut self) {
+        self.rows.iter_mut().for_each(|row| *row = None);
+        self.steps = FxHashMap::default();
+        self.digits = Vec::new();
+        self.states.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        self.terms.rest();
+    }
+
     /// The state at the beginning of a term; `DEAD` when it accepts nothing.
     pub fn at(&mut self, spelling: Spelling, term: TermId) -> LexId {
         let term = self.terms.prune(term);

@@ -86,6 +86,16 @@ impl Terms {
     pub const EPS: TermId = TermId(1);
     pub const ALL: TermId = TermId(2);
 
+    /// Lets go of derivatives, which can be computed again; numbers keep their meaning.
+    pub(super) fn rest(&mut self) {
+        self.raw.iter_mut().chain(self.pruned.iter_mut()).for_each(|runs| *runs = None);
+        self.terms.shrink_to_fit();
+        self.facts.shrink_to_fit();
+        self.sets.shrink_to_fit();
+        self.raw.shrink_to_fit();
+        self.pruned.shrink_to_fit();
+    }
+
     pub fn new(max_terms: usize) -> Self {
         let mut this = Terms {
             terms: IndexSet::default(),

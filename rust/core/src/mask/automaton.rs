@@ -4,13 +4,14 @@
 //! done by one thread at a time per automaton.  Masks are reference counted, so one that is evicted while a
 //! reader copies it stays whole.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::core::{tokens_of, Core, Engine, StateId};
+use super::idle;
 use super::row::Mask;
 use super::structure::{Piece, Pos, Structure};
 use crate::error::{Error, Kind, Result};
@@ -46,6 +47,8 @@ pub struct TokenAutomaton {
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
     distances: Mutex<FxHashMap<(Pos, u32), u32>>,
+    /// How many automata there were when this one was last asked for something.
+    used: AtomicU64,
 }
 
 /// The state after an end-of-text token.
@@ -63,6 +66,7 @@ impl TokenAutomaton {
             edges: RwLock::default(),
             states: AtomicU32::new(0),
             distances: Mutex::default(),
+            used: AtomicU64::new(idle::made()),
         };
         if !this.vocab.spells_every_byte() {
             // raises where no accepted text can be spelled with these tokens
@@ -77,6 +81,26 @@ impl TokenAutomaton {
 
     pub fn start(&self) -> StateId {
         self.start
+    }
+
+    fn note_use(&self) {
+        let now = idle::made();
+        if self.used.load(Ordering::Relaxed) != now {
+            self.used.store(now, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn last_used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of what can be computed again; numbers keep their meaning.  False where it is being built.
+    pub(super) fn rest(&self) -> bool {
+        let Some(mut core) = self.core.try_lock() else { return false };
+        core.rest();
+        *self.tables.write() = Tables::default();
+        *self.edges.write() = FxHashMap::default();
+        true
     }
 
     /// The state that a number names.
@@ -96,11 +120,13 @@ impl TokenAutomaton {
 
     /// The mask of a state, if it is there already: a lookup that waits for no builder.
     pub fn finished_mask(&self, s: StateId) -> Option<Arc<Mask>> {
+        self.note_use();
         self.tables.read().masks.get(s.0 as usize)?.clone()
     }
 
     /// The state after a token, if the edge is there already: a lookup that waits for no builder.
     pub fn finished_edge(&self, s: StateId, token: TokenId) -> Option<StateId> {
+        self.note_use();
         self.edges.read().get(&(s.0, token.0)).copied()
     }
 

@@ -45,6 +45,8 @@ pub trait Engine: Send {
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
     fn state_count(&self) -> usize;
+    /// Lets go of what can be computed again; numbers keep their meaning.
+    fn rest(&mut self);
     /// States with the same class have the same ways out: the text of a key that no schema names makes no
     /// difference to them.
     fn class(&mut self, s: StateId) -> (Pos, u32);
@@ -256,6 +258,15 @@ impl<S: Structure> Engine for Core<S> {
 
     fn state_count(&self) -> usize {
         self.stands.len()
+    }
+
+    fn rest(&mut self) {
+        self.lexmasks = FxHashMap::default();
+        self.after = FxHashMap::default();
+        self.left = FxHashMap::default();
+        self.stands.shrink_to_fit();
+        self.texts.shrink_to_fit();
+        self.structure.lexicon().rest();
     }
 
     fn class(&mut self, s: StateId) -> (Pos, u32) {

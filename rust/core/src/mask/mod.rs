@@ -4,13 +4,14 @@
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
 //! others leave it, [`walk`] and [`charwalk`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
-//! share; [`oracle`] the slow, right version.
+//! share; [`idle`] what becomes of those that nobody asks; [`oracle`] the slow, right version.
 
 pub mod automaton;
 mod charwalk;
 mod collect;
 pub mod core;
 pub mod exits;
+pub mod idle;
 pub mod lexmask;
 pub mod oracle;
 pub mod pattern;
