@@ -1,4 +1,4 @@
-"""Judges that run over whole data sets: the official test suite, random walks, re-spellings, hostile schemas, random ones.
+"""Judges over whole data sets: the official suite, random walks, re-spellings, hostile and random schemas.
 
 `python -m tokenform.bench.suites official|walks|respell|hostile|differential`
 """
