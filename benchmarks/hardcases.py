@@ -1,12 +1,13 @@
 """Hard cases: bounded repeats, huge enums, thousands of optional properties, deep nesting, long `$ref`
 chains, grammars.
 
-    python benchmarks/hardcases.py --engines tokenform,llguidance,xgrammar --only enum
+    python benchmarks/hardcases.py --engines tokenform,llguidance,xgrammar,outlines_core --repeat 3 --plot
 
 Purpose: the table "no hard case slower than the best of the peers, and none crashes, hangs or eats the
 memory".
 Invariant: each engine meets each case in a process of its own, with limits on time and memory, and walks
-valid texts.
+valid texts.  Of several repetitions the fastest first mask and the fastest mean are kept; `--clock cpu`
+counts the time of the process's threads instead of the wall's, for a machine that others use too.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from tokenform.bench.engines import EngineOptions
-from tokenform.bench.hard_cases import hard_cases
-from tokenform.bench.measure import grammar_measurer
+from tokenform.bench.hard_cases import HardCase, hard_cases
+from tokenform.bench.measure import CLOCKS, grammar_measurer
 from tokenform.bench.tables import number, save, text_table
 from tokenform.bench.workers import Outcome, run_tasks
 
 RESULTS = Path(__file__).resolve().parent / "results"
+TIMES = ("first_ms", "mean_us", "worst_us")
 
 
 def row_of(name: str, engine: str, outcome: Outcome) -> dict[str, Any]:
@@ -47,12 +49,90 @@ def row_of(name: str, engine: str, outcome: Outcome) -> dict[str, Any]:
     return row
 
 
+def best_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The worst verdict of the repetitions, and the least of each time."""
+    row = next((r for r in rows if r["verdict"] != "pass"), rows[0]).copy()
+    for key in TIMES:
+        found = [r[key] for r in rows if key in r]
+        if found:
+            row[key] = min(found)
+    row["peak_mib"] = max(r["peak_mib"] for r in rows)
+    return row
+
+
 def cell(row: dict[str, Any]) -> str:
     """`first mask ms / mean µs / worst µs`, or what went wrong."""
     if "first_ms" not in row:
         return str(row["verdict"])
     numbers = f"{number(row['first_ms'])} / {number(row.get('mean_us'))} / {number(row.get('worst_us'))}"
     return numbers if row["verdict"] == "pass" else f"{numbers} ({row['verdict']})"
+
+
+def ratios(case: str, rows: dict[tuple[str, str], dict[str, Any]], engines: list[str]) -> dict[str, float]:
+    """The first engine's times over the best of the others that get the case right; empty where none does."""
+    found = {}
+    for key in ("first_ms", "mean_us"):
+        own = rows[case, engines[0]]
+        others = [rows[case, e] for e in engines[1:]]
+        best = min((r[key] for r in others if r["verdict"] == "pass" and key in r), default=None)
+        if best is not None and own["verdict"] == "pass" and key in own:
+            found[key] = own[key] / best
+    return found
+
+
+def plot(
+    cases: list[str], rows: dict[tuple[str, str], dict[str, Any]], engines: list[str], path: Path
+) -> None:
+    """Time to first mask and mean time per token, a line for each case; what is missing was not passed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    size = (13, 0.28 * len(cases) + 1.5)
+    figure, axes = pyplot.subplots(1, 2, figsize=size, sharey=True, layout="constrained")
+    for axis, key, title in (
+        (axes[0], "first_ms", "first mask (ms)"),
+        (axes[1], "mean_us", "mean token (µs)"),
+    ):
+        for engine, mark in zip(engines, "osv^Dx"):
+            passed = [rows[case, engine] for case in cases]
+            values = [r.get(key, np.nan) if r["verdict"] == "pass" else np.nan for r in passed]
+            axis.plot(values, range(len(cases)), mark, label=engine, alpha=0.8)
+        axis.set(xscale="log", xlabel=title)
+        axis.grid(alpha=0.3)
+    axes[0].set_yticks(range(len(cases)), cases, fontsize=8)
+    axes[0].invert_yaxis()
+    axes[1].legend()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def measure(
+    cases: list[HardCase], engine: str, options: EngineOptions, arguments: argparse.Namespace
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every case on one engine."""
+    tasks = [(case.schema, case.dialects, case.texts) for case in cases for _ in range(arguments.repeat)]
+    names = {id(task): cases[i // arguments.repeat].name for i, task in enumerate(tasks)}
+    found: dict[str, list[dict[str, Any]]] = {}
+    stream = run_tasks(
+        tasks,
+        grammar_measurer,
+        (engine, options, arguments.clock),
+        workers=1,
+        timeout=arguments.timeout,
+        memory_bytes=arguments.memory << 20,
+        fresh=True,
+    )
+    rows = {}
+    for task, outcome in stream:
+        name = names[id(task)]
+        found.setdefault(name, []).append(row_of(name, engine, outcome))
+        if len(found[name]) == arguments.repeat:
+            row = rows[name, engine] = best_of(found[name])
+            where = f"{engine:14s} {name:58s}"
+            print(f"{where} {cell(row):34s} {row['peak_mib']:5d} MiB  {row['detail'][:90]}", flush=True)
+    return rows
 
 
 def main() -> int:
@@ -62,6 +142,9 @@ def main() -> int:
     parser.add_argument("--order", default="declared", choices=("declared", "any"))
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one case on one engine")
     parser.add_argument("--memory", type=int, default=4096, help="MiB for one process")
+    parser.add_argument("--repeat", type=int, default=1, help="processes for each case; the best is kept")
+    parser.add_argument("--clock", default="wall", choices=sorted(CLOCKS))
+    parser.add_argument("--plot", action="store_true", help="write a plot too (needs matplotlib)")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     options = EngineOptions(order=arguments.order)
@@ -69,27 +152,27 @@ def main() -> int:
     engines = arguments.engines.split(",")
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for engine in engines:
-        tasks = [(case.schema, case.dialects, case.texts) for case in cases]
-        names = {id(task): case.name for task, case in zip(tasks, cases, strict=True)}
-        stream = run_tasks(
-            tasks,
-            grammar_measurer,
-            (engine, options),
-            workers=1,
-            timeout=arguments.timeout,
-            memory_bytes=arguments.memory << 20,
-            fresh=True,
-        )
-        for task, outcome in stream:
-            row = row_of(names[id(task)], engine, outcome)
-            rows[row["case"], engine] = row
-            where = f"{engine:14s} {row['case']:58s}"
-            print(f"{where} {cell(row):34s} {row['peak_mib']:5d} MiB  {row['detail'][:90]}", flush=True)
-    table = [[case.name, *(cell(rows[case.name, engine]) for engine in engines)] for case in cases]
-    print("\nms to the first mask / µs a token, mean / worst")
-    print(text_table(["case", *engines], table))
-    payload = {"rows": list(rows.values()), "command": sys.argv}
-    print(f"\nresults: {save(arguments.results, 'hardcases', payload)}")
+        rows |= measure(cases, engine, options, arguments)
+    compared = {case.name: ratios(case.name, rows, engines) for case in cases}
+    table = [
+        [
+            case.name,
+            *(cell(rows[case.name, engine]) for engine in engines),
+            *(number(compared[case.name].get(key)) for key in ("first_ms", "mean_us")),
+        ]
+        for case in cases
+    ]
+    print("\nms to the first mask / µs a token, mean / worst; last: times over the best of the others")
+    print(text_table(["case", *engines, "first", "mean"], table))
+    for name, ratio in compared.items():
+        slower = ", ".join(f"{key} {value:.2g} times" for key, value in ratio.items() if value > 1)
+        if slower:
+            print(f"slower than the best of the others: {name}: {slower}")
+    payload = {"rows": list(rows.values()), "ratios": compared, "clock": arguments.clock, "command": sys.argv}
+    path = save(arguments.results, "hardcases", payload)
+    print(f"\nresults: {path}")
+    if arguments.plot:
+        plot([case.name for case in cases], rows, engines, path.with_suffix(".png"))
     return 0
 
 

@@ -1,7 +1,8 @@
 """Peak memory of one process that compiles every development schema, walks its documents, and keeps all
 automata.
 
-    python benchmarks/memory.py --limit 1000 --engine tokenform
+    python benchmarks/memory.py --plot                    # all 6,760
+    python benchmarks/memory.py --limit 1000 --engine llguidance
 
 Purpose: the bound of 1.5 GB for the 6,760 schemas, and memory per 1,000 compiled schemas.
 Invariant: nothing is released on the way: every compiled schema is held to the end. The process is this one,
@@ -40,12 +41,38 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def shared_masks(engine: str) -> dict[str, float]:
+    """The table of lexical masks that all automata share: what it holds, how often it served."""
+    if engine != "tokenform":
+        return {}
+    from tokenform._core import store_figures
+
+    entries, size, hits, misses = store_figures()
+    return {"entries": entries, "mib": size / 2**20, "hits": hits, "misses": misses}
+
+
+def plot(points: list[dict[str, Any]], start: float, path: Path) -> None:
+    """Resident memory over the number of schemas."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axis = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    axis.plot([0, *(p["schemas"] for p in points)], [start, *(p["resident_mib"] for p in points)])
+    axis.set(xlabel="schemas compiled, walked and kept", ylabel="resident MiB", ylim=(0, None))
+    axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     add_data_arguments(parser)
     parser.add_argument("--engine", default="tokenform")
     parser.add_argument("--order", default="declared", choices=("declared", "any"))
     parser.add_argument("--whitespace", default="any", choices=("any", "compact", "spaced", "indent"))
+    parser.add_argument("--plot", action="store_true", help="write a plot too (needs matplotlib)")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     vocabulary = tekken()
@@ -75,6 +102,7 @@ def main() -> int:
                     "compiled": len(kept),
                     "resident_mib": resident_mib(),
                     "peak_mib": peak_mib(),
+                    "shared_masks": shared_masks(engine.name),
                 }
             )
             print(
@@ -86,6 +114,13 @@ def main() -> int:
     print(
         f"peak {peak_mib():.0f} MiB; {growth:.0f} MiB per 1,000 schemas; {tokens:,} tokens, {seconds:.0f} s"
     )
+    shared = shared_masks(engine.name)
+    if shared:
+        share = shared["hits"] / max(shared["hits"] + shared["misses"], 1)
+        print(
+            f"shared masks: {shared['entries']:,} of {shared['mib']:.0f} MiB; "
+            f"{100 * share:.1f} % of {shared['hits'] + shared['misses']:,} lookups served"
+        )
     payload = {"engine": engine.name, "points": points, "tokens": tokens, "command": sys.argv}
     payload |= {
         "before_engine_mib": before_engine,
@@ -93,7 +128,10 @@ def main() -> int:
         "peak_mib": peak_mib(),
         "mib_per_1000": growth,
     }
-    print(f"results: {save(arguments.results, 'memory', payload)}")
+    path = save(arguments.results, "memory", payload)
+    print(f"results: {path}")
+    if arguments.plot:
+        plot(points, start, path.with_suffix(".png"))
     return 0
 
 

@@ -13,22 +13,51 @@ from typing import TYPE_CHECKING, Any
 from tokenform import errors
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import TokenformError
-from tokenform.frontends import any_text, choice, from_type, json_schema, regex
+from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
-    from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-    from tokenform.decoding.speculative import drafters
+    from tokenform.decoding.aligned import (
+        AWRS,
+        CARS,
+        MCMC,
+        SMC,
+        ASAp,
+        Beam,
+        BestSpan,
+        Masked,
+        Score,
+        Trie,
+        load_trie,
+        save_trie,
+    )
+    from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
+    from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls
+    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
     from tokenform.integrations.generation import Generator, generate
 
-_ALIGNED = ("ASAp", "AWRS", "Beam", "CARS", "MCMC", "SMC")
-_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls")
+_ALIGNED = (
+    "ASAp",
+    "AWRS",
+    "Beam",
+    "BestSpan",
+    "CARS",
+    "MCMC",
+    "Masked",
+    "SMC",
+    "Score",
+    "Trie",
+    "load_trie",
+    "save_trie",
+)
+_COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
+_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
+    **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
@@ -43,6 +72,7 @@ _LATER = {
 _MODULES = {
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
+    "targets": "tokenform.decoding.speculative.targets",
 }
 
 __all__ = [
@@ -52,18 +82,23 @@ __all__ = [
     "SMC",
     "ASAp",
     "Beam",
+    "BestSpan",
     "Estimates",
     "Generator",
     "Grammar",
     "Local",
+    "Masked",
     "Result",
+    "Score",
     "Stats",
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
+    "Trie",
     "Vocabulary",
     "any_text",
     "choice",
+    "contains",
     "detect_format",
     "drafters",
     "errors",
@@ -73,8 +108,17 @@ __all__ = [
     "grammars",
     "json_schema",
     "lark",
+    "literal",
+    "load_trie",
     "parse_tool_calls",
+    "predicate",
     "regex",
+    "save_trie",
+    "special_token",
+    "substring",
+    "targets",
+    "tools",
+    "until",
 ]
 
 

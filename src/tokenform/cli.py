@@ -75,6 +75,10 @@ def generate(
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "spaced",
+    report: Annotated[
+        Path | None,
+        typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts."""
@@ -90,8 +94,17 @@ def generate(
         }
         text = prompt if prompt is not None else sys.stdin.read()
         results = write([text], grammar=grammar, model=model, n=n, **options)[0]
-        for result in results if n > 1 else [results]:
+        written = results if n > 1 else [results]
+        for result in written:
             typer.echo(json.dumps(described(result), ensure_ascii=False) if as_json else result.text)
+        if report is not None:
+            from tokenform.decoding.speculative.plot import write_report
+            from tokenform.decoding.speculative.report import Report
+
+            total = Report()
+            for result in written:
+                total.add(result.report or Report(forwards=result.stats.forwards, tokens=result.stats.tokens))
+            write_report(total, report)
 
 
 @app.command()

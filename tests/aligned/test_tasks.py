@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from earley import GrammarAutomaton
-from ngram import NgramModel
 
 import tokenform
+from tokenform.bench.ngram import NgramModel
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.fidelity import evaluate_fidelity

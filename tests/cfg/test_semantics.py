@@ -12,7 +12,6 @@ from tests.grammars.judge import accepts, text_of
 from tests.grammars.test_real_texts import _python_text, _standard_library
 
 from tokenform import Grammar, TokenAutomaton, Vocabulary
-from tokenform.errors import InvalidGrammar
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
 
@@ -127,8 +126,3 @@ def test_mistakes_are_named(source: str, named: str) -> None:
     with pytest.raises(Exception, match=rf"\b{named}\b") as caught:
         lark(source)
     assert type(caught.value).__module__ == "tokenform.errors"
-
-
-def test_schemas_inside_are_refused() -> None:
-    with pytest.raises(InvalidGrammar, match="%json"):
-        lark('start: "x" %json {"type": "integer"}')

@@ -172,5 +172,18 @@ def test_check_says_when_only_the_order_of_keys_is_refused(tmp_path: Path) -> No
     (tmp_path / "document.json").write_text('{"b": 1, "a": 1}')
     arguments = ["check", str(tmp_path / "document.json"), "--schema", str(tmp_path / "schema.json")]
     declared = CliRunner().invoke(app, [*arguments, "--order", "declared"])
-    assert declared.exit_code == 1 and "only the order of its keys" in declared.stdout
+    assert declared.exit_code == 1 and "another order than declared" in declared.stdout
     assert CliRunner().invoke(app, [*arguments, "--order", "any"]).exit_code == 0
+
+
+def test_generate_writes_a_report_of_its_speculation(run, tmp_path):
+    result = run("generate", "Ada is 36.", "-s", "schema.json", "--report", "run.json", "--json")
+    assert result.exit_code == 0, result.stderr
+    stats, report = json.loads(result.stdout)["stats"], json.loads((tmp_path / "run.json").read_text())
+    assert report["forwards"] == stats["forwards"] and report["accepted"] == stats["accepted"] > 0
+    assert report["tokens_per_forward"] > 1 and "forced" in report["sources"] and report["depths"]
+    assert run("generate", "Ada is 36.", "-s", "schema.json", "--report", "run.html").exit_code == 0
+    page = (tmp_path / "run.html").read_text()
+    assert "<td>forced</td>" in page and page.count("<table>") == 3
+    refused = run("generate", "Ada is 36.", "-s", "schema.json", "--report", "run.xyz")
+    assert refused.exit_code == 2 and ".html" in refused.stderr

@@ -109,25 +109,13 @@ def test_a_grammar_does_not_keep_itself_alive(vocabulary):
     assert ghost() is None
 
 
-class Core:
-    """Stands for a grammar of the core that knows one operation."""
-
-    report = ()
-
-    def __init__(self, name):
-        self.name = name
-
-    def union(self, other):
-        return Core(f"{self.name}|{other.name}")
-
-
-def test_operators_are_the_cores():
-    a, b = tf.Grammar(Core("a"), source="a"), tf.Grammar(Core("b"), source="b")
-    either = a | b
-    assert (either.core.name, either.source) == ("a|b", "(a) | (b)")
+def test_what_a_combined_grammar_is_called():
+    a, b = tf.regex("a"), tf.json_schema({"type": "integer"})
+    assert (a | b).source == '(a) | ({"type": "integer"})'
+    assert (~a).source == "~(a)" and (a + "b").source == "(a) + ('b')"
     with pytest.raises(errors.InvalidGrammar, match="'&'"):
         _ = a & b
     with pytest.raises(errors.InvalidGrammar, match="'~'"):
-        _ = ~a
+        _ = ~b
     with pytest.raises(TypeError):
-        _ = a | "text"
+        _ = a | 3

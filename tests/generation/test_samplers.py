@@ -57,7 +57,7 @@ def test_what_does_not_fit_is_refused(model, tokenizer):
     with pytest.raises(errors.OptionError, match="is no sampler"):
         writer.sample("x", GRAMMAR, sampler="greedy")
     twisted = tf.Generator(model, tokenizer, transforms=[lambda tokens, logits: logits])
-    with pytest.raises(errors.OptionError, match="transforms are for Local"):
+    with pytest.raises(errors.OptionError, match="transforms, mixtures and penalties are for Local"):
         twisted.sample("x", GRAMMAR, sampler=tf.SMC(4))
     with pytest.raises(errors.BudgetTooSmall):
         writer.sample("x", tf.regex("a{40}"), sampler=tf.SMC(4), max_tokens=3)

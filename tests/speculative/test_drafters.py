@@ -359,3 +359,21 @@ def test_a_source_that_does_not_pay_is_asked_ever_less():
     output = decode(Backbone(net), [Request([1], sampler, max_tokens=200)], Wrong())[0]
     assert 57 not in output.tokens
     assert Wrong.asked < 100
+
+
+def test_the_controller_learns_costs_from_passes_on_a_busy_machine():
+    rng = np.random.default_rng(1)
+    controller = Controller()
+    for _ in range(200):
+        tokens = int(rng.integers(1, 12))
+        late = 20.0 if rng.random() < 0.1 else 1.0 + 0.2 * rng.random()
+        controller.observe(tokens, late * (0.010 + 0.0005 * tokens), drafting=0.001)
+    fixed, slope = controller.costs()
+    assert 0.010 < fixed < 0.020 and 0.0003 < slope < 0.0016
+    tree = DraftTree.chain([1] * 30, confidence=0.9)
+    assert 8 < sum(controller.shape(tree)) < 30
+    assert not any(controller.shape(DraftTree.chain([1], confidence=0.01)))
+    same = Controller()  # passes of one size tell nothing about the slope
+    for seconds in rng.random(100) + 0.5:
+        same.observe(1, float(seconds))
+    assert same.costs()[0] > 8 * same.costs()[1]

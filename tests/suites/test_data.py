@@ -33,6 +33,14 @@ def test_three_forms_of_the_same_data(tmp_path: Path) -> None:
 def test_a_folder_of_bare_schemas(tmp_path: Path) -> None:
     (tmp_path / "point.json").write_text('{"type": "object"}')
     assert list(read_maskbench(tmp_path)) == [Case("point", {"type": "object"}, ())]
+    (tmp_path / "Github_easy").mkdir()
+    (tmp_path / "Github_easy" / "o1.json").write_text('{"type": "null"}')
+    assert next((c.id, c.subset) for c in read_maskbench(tmp_path)) == ("Github_easy---o1", "Github_easy")
+
+
+def test_a_folder_without_schemas_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no \.json files"):
+        list(read_maskbench(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"id": 1'])

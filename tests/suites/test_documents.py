@@ -14,7 +14,9 @@ from tokenform.bench.documents import STYLES, number, respelled, shuffled, write
 from tokenform.bench.suites.judges import Judges, parse
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
-_LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXT
+# beyond 2^53 a float spelling names another number
+_INTEGERS = st.integers(-(2**53), 2**53)
+_LEAVES = st.none() | st.booleans() | _INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | _TEXT
 DOCUMENTS = st.recursive(
     _LEAVES, lambda x: st.lists(x, max_size=4) | st.dictionaries(_TEXT, x, max_size=4), max_leaves=12
 )

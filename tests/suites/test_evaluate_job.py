@@ -1,4 +1,4 @@
-"""A whole evaluation: killed in the middle, resumed, nothing lost and nothing counted twice."""
+"""A whole evaluation: stopped in the middle, resumed, nothing lost and nothing counted twice."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 
 import tokenform
-from tokenform.bench.evaluate import report
+from tokenform.bench.evaluate import job, progress, report
 from tokenform.bench.evaluate.__main__ import main
+from tokenform.bench.evaluate.job import Limits
+from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.evaluate.store import Store, StoredCase, Unit, UnitResult
 
 sys.path.insert(0, str(Path(__file__).parent))
 from tiny_model import save_tiny_model
+from worker_handlers import run_unit
 
 SCHEMAS = [
     {
@@ -63,23 +67,47 @@ def results(out: Path) -> dict[tuple[str, str, str], tuple[str, str | None, floa
     return {row[:3]: row[3:] for row in rows}
 
 
-def test_killed_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -> None:
+def workers(out: Path) -> set[int]:
+    """The process ids of the workers that wrote results."""
+    db = sqlite3.connect(f"file:{out / 'results.sqlite'}?mode=ro", uri=True)
+    names = [worker for (worker,) in db.execute("SELECT DISTINCT worker FROM results")]
+    db.close()
+    return {int(name.rpartition(":")[2]) for name in names}
+
+
+def ended(pid: int) -> bool:
+    """Whether the process ends within a few seconds."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        status = Path(f"/proc/{pid}/stat")  # a zombie that nobody has waited for has ended, too
+        if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_stopped_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -> None:
     data, model = setting
     out = tmp_path / "run"
     source = str(Path(tokenform.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
     line = [sys.executable, "-m", "tokenform.bench.evaluate", *command(data, model, out, "--workers", "1")]
     seen: dict[tuple[str, str, str], tuple[str, str | None, float]] = {}
-    for least in (3, 9):
+    for least, how in ((3, signal.SIGKILL), (9, signal.SIGINT)):
         process = subprocess.Popen(line, env=environment, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 120
         while len(results(out)) < least and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.send_signal(how)
+        assert process.wait() == (-signal.SIGKILL if how == signal.SIGKILL else 130)
         after = results(out)
         assert len(after) >= least
         assert seen.items() <= after.items()  # times included: nothing was run again
+        assert all(ended(worker) for worker in workers(out))
         seen = after
     assert main(command(data, model, out, "--workers", "1")) == 0
     final = results(out)
@@ -95,12 +123,50 @@ def test_killed_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) ->
     assert page.stat().st_size > 5_000
 
 
+def test_what_hangs_or_dies_costs_its_unit_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["sleep", *(f"a{i}" for i in range(6)), "die", *(f"b{i}" for i in range(6)), "eat", "c"]
+    data = tmp_path / "d.jsonl"
+    data.write_text("\n".join(json.dumps({"id": f"{n}---", "schema": {}}) for n in names))
+    monkeypatch.setattr(job, "unit_runner", run_unit)
+    options = Options(engines=("tokenform", "none"), data=str(data), tasks=(), limit=None)
+    job.run(options, tmp_path / "results.sqlite", Limits(timeout=10, memory_mib=300), quiet=True)
+    wrong = {"sleep---": "timeout", "die---": "crash", "eat---": "memory"}
+    assert {key: status for key, (status, _, _) in results(tmp_path).items()} == {
+        (engine, "coverage", f"{name}---"): wrong.get(f"{name}---", "ok")
+        for name in names
+        for engine in options.engines
+    }
+    page, _ = report.write_report(tmp_path / "results.sqlite")
+    assert "timeout over 10 s" in page.read_text() and "memory over 300 MiB" in page.read_text()
+
+
+def test_progress_says_rate_and_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.Meter("units", 1000, 400, False) as meter:
+        for step in range(100):
+            now[0] += 0.5
+            meter.step("ok" if step % 4 else "refused")
+        assert meter.line() == "units 500/1000 (50 %)  2.00/s  4:10 left  ok 75  refused 25"
+        monkeypatch.setattr(meter, "_terminal", True)
+        now[0] += 1
+        meter.step("ok")
+    shown = capsys.readouterr().err
+    assert shown.startswith("400 of 1000 units were done before; going on\n")
+    assert "\r[############............] units 501/1000" in shown
+    assert shown.count("\n") > 3  # elsewhere than on a terminal: a line now and then
+
+
 def test_a_database_of_other_options_is_refused(
     setting: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, model = setting
     arguments = command(data, model, tmp_path, "--tasks", "", "--limit", "0")
     assert main(arguments) == 0
+    with Store(tmp_path / "results.sqlite") as store:  # options are free until there is a result
+        store.add_result(Unit("none", StoredCase("coverage", "a", "s", {}, [])), UnitResult("ok"), 0.0)
     assert main([*arguments, "--seed", "3"]) == 2
     assert "other options (seed)" in capsys.readouterr().err
 
@@ -135,15 +201,19 @@ def actor_of_a_result(out: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc to find the actor")
-def test_on_a_local_ray_cluster_with_a_killed_worker(setting: tuple[Path, Path], tmp_path: Path) -> None:
+def test_on_a_local_ray_cluster_with_a_killed_worker(
+    setting: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # its default of 15 starves on a busy machine
     data, model = setting
     out = tmp_path / "run"
     killed: list[int] = []
 
     def kill_one() -> None:
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 600
         while not killed and time.monotonic() < deadline:
             if len(results(out)) >= 3:
                 killed.append(actor_of_a_result(out))

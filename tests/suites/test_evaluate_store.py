@@ -85,6 +85,20 @@ def test_what_was_committed_is_there_without_closing(tmp_path: Path) -> None:
         assert list(again.rows()) == list(store.rows())
 
 
+def test_options_are_free_until_there_is_a_result(tmp_path: Path) -> None:
+    with filled(tmp_path / "r.sqlite", 0) as store:
+        store.fix_options(Options(engines=ENGINES, max_tokens=7).as_dict())
+        assert not store.planned() and store.options()["max_tokens"] == 7 and store.case_count() == 0
+
+
+def test_two_cases_of_one_name_are_an_error(tmp_path: Path) -> None:
+    case = StoredCase("coverage", "a", "s", {}, [])
+    with Store(tmp_path / "r.sqlite") as store:
+        with pytest.raises(DataError, match="2 coverage cases named 'a'"):
+            store.add_cases([case, case])
+        assert store.case_count() == 0 and not store.planned()
+
+
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_text("hello" * 200)
     with pytest.raises(DataError, match=r"x\.sqlite"):
@@ -110,8 +124,10 @@ def test_figures_are_what_plain_sql_says(tmp_path: Path) -> None:
         for subset, by_engine in figures.by_subset.items():
             joined = where.replace("WHERE", "JOIN cases USING (kind, case_id) WHERE subset = ? AND")
             assert by_engine[engine].units == one(f"SELECT count(*) {joined}", subset, engine) == 4
-        ok = "FROM results WHERE engine = ? AND status = 'ok'"
+        everywhere = "SELECT kind, case_id FROM results WHERE status = 'ok' GROUP BY 1, 2 HAVING count(*) = 3"
+        ok = f"FROM results WHERE engine = ? AND (kind, case_id) IN ({everywhere})"
         efficiency = figures.efficiency[engine]
+        assert efficiency.units == one(f"SELECT count(*) {ok}", engine) > 0
         assert efficiency.throughput == pytest.approx(
             one(f"SELECT sum(tokens) / sum(model_s + mask_s) {ok}", engine)
         )
@@ -244,11 +260,43 @@ def test_a_plan_has_all_engines_case_by_case(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"engines": ("gpt",)}, {"engines": ()}, {"job": "x"}, {"max_tokens": 0}, {"limit": -1}]
+    "wrong",
+    [
+        {"engines": ("gpt",)},
+        {"engines": ()},
+        {"job": "x"},
+        {"max_tokens": 0},
+        {"limit": -1},
+        {"engines": ("none", "none")},
+    ],
 )
 def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
     with pytest.raises(OptionError):
         Options(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_data_set_is_read_through_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local folder laid out as the hub's data sets are: configurations in the card's head."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    datasets.disable_progress_bars()
+    folder = tmp_path / "data"
+    configs = ["configs:"]
+    for subset in ("Github_easy", "Snowplow"):
+        (folder / subset).mkdir(parents=True)
+        rows = [{"unique_id": f"o{i}", "json_schema": json.dumps({"const": i})} for i in range(2)]
+        (folder / subset / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        configs += [f"- config_name: {subset}", "  data_files:", "  - split: test"]
+        configs += [f"    path: {subset}/test.jsonl"]
+    (folder / "README.md").write_text("\n".join(["---", *configs, "---", ""]))
+    cases = list(cases_of(Options(data=f"hub:{folder}", tasks=(), limit=None)))
+    assert {(c.case_id, c.subset, c.schema["const"]) for c in cases} == {
+        (f"{subset}---o{i}", subset, i) for subset in ("Github_easy", "Snowplow") for i in range(2)
+    }
+    with pytest.raises(DataError, match="train"):
+        list(cases_of(Options(data=f"hub:{folder}", split="train", tasks=())))
+    with pytest.raises(DataError, match="nowhere"):
+        list(cases_of(Options(data=f"hub:{tmp_path / 'nowhere'}", tasks=())))
 
 
 def test_the_hub_is_read_by_subset(monkeypatch: pytest.MonkeyPatch) -> None:

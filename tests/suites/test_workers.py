@@ -23,7 +23,7 @@ def test_each_task_ends_once_and_the_others_go_on() -> None:
         ("eat", 400),
         ("double", 3),
     ]
-    outcomes = dict(run_tasks(tasks, behave, (2,), workers=2, timeout=1.5, memory_bytes=300 << 20))
+    outcomes = dict(run_tasks(tasks, behave, (2,), workers=2, timeout=10, memory_bytes=300 << 20))
     assert {task: outcome.status for task, outcome in outcomes.items()} == {
         ("double", 1): "ok",
         ("die", 3): "crash",
@@ -36,6 +36,15 @@ def test_each_task_ends_once_and_the_others_go_on() -> None:
     assert [outcomes["double", n].value for n in (1, 2, 3)] == [2, 4, 6]
     assert outcomes["die", 3].detail == "exit code 3"
     assert outcomes["raise", "oh"].detail == "ValueError: oh"
+
+
+def test_setting_up_is_not_the_tasks_time_and_notes_outlive_the_worker() -> None:
+    tasks = [("prepare and sleep", (3.0, 0.0)), ("prepare and sleep", (0.0, 60.0))]
+    outcomes = dict(run_tasks(tasks, behave, (1,), workers=2, timeout=2.5))
+    assert [(o.status, o.noted) for o in map(outcomes.get, tasks)] == [
+        ("ok", "prepared"),
+        ("timeout", "prepared"),
+    ]
 
 
 def test_fresh_processes_and_kept_ones() -> None:

@@ -9,7 +9,7 @@ import pydantic
 import pytest
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
-from tokenform.frontends.tools import parse_tool_calls, read_tools, tools
+from tokenform.frontends.tools import parse_tool_calls, read_tools, tool_shape
 
 WEATHER = {
     "name": "get_weather",
@@ -164,7 +164,7 @@ def test_wrong_definitions(definitions: Any, error: type[Exception], message: st
     with pytest.raises(error, match=message):
         read_tools(definitions)
     with pytest.raises(error, match=message):
-        tools(definitions, format="hermes")
+        tool_shape(definitions, format="hermes")
 
 
 def test_a_function_without_annotations_takes_anything() -> None:

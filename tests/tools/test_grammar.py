@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tokenform.errors import OptionError, ToolError, UnsupportedSchema
-from tokenform.frontends.tools import FORMATS, parse_tool_calls, tools
+from tokenform.frontends.tools import FORMATS, parse_tool_calls, tool_shape
 from tokenform.frontends.tools.shape import Special
 
 from .tree_matcher import accepts
@@ -44,7 +44,7 @@ def one(properties: dict[str, Any], required: list[str] | None = None, **more: A
     ],
 )
 def test_tool_choice(choice: str, allowed: list[str], refused: list[str]) -> None:
-    shape = tools(TWO, format="hermes", tool_choice=choice)
+    shape = tool_shape(TWO, format="hermes", tool_choice=choice)
     assert [t for t in allowed if not accepts(shape, t)] == []
     assert [t for t in refused if accepts(shape, t)] == []
 
@@ -52,40 +52,40 @@ def test_tool_choice(choice: str, allowed: list[str], refused: list[str]) -> Non
 def test_parallel_bounds_the_number_of_calls() -> None:
     three = "[b(), b(), b()]"
     for parallel, most in ((False, 1), (2, 2), (True, 3)):
-        shape = tools(TWO, format="llama4_pythonic", parallel=parallel, tool_choice="required")
+        shape = tool_shape(TWO, format="llama4_pythonic", parallel=parallel, tool_choice="required")
         for count in range(4):
             text = "[" + ", ".join(["b()"] * count) + "]"
             assert accepts(shape, text) == (1 <= count <= most)
-    assert accepts(tools(TWO, format="llama4_pythonic"), three)
-    text = tools(TWO, format="hermes", parallel=1)
+    assert accepts(tool_shape(TWO, format="llama4_pythonic"), three)
+    text = tool_shape(TWO, format="hermes", parallel=1)
     assert accepts(text, f"x{A}y") and not accepts(text, f"x{A}y{A}")
 
 
 def test_strict_forbids_undeclared_arguments() -> None:
     text = '{"name": "a", "arguments": {"city": "x", "zip": 1}}'
-    assert not accepts(tools(TWO, format="json"), text)
-    assert accepts(tools(TWO, format="json", strict=False), text)
+    assert not accepts(tool_shape(TWO, format="json"), text)
+    assert accepts(tool_shape(TWO, format="json", strict=False), text)
     extra = [{"name": "a", "parameters": {**CITY, "additionalProperties": {"type": "integer"}}}]
-    assert accepts(tools(extra, format="json"), text)
+    assert accepts(tool_shape(extra, format="json"), text)
 
 
 def test_strict_holds_through_references() -> None:
     schema = {"$ref": "#/$defs/C", "$defs": {"C": CITY}}
-    shape = tools([{"name": "a", "parameters": schema}], format="json", tool_choice="required")
+    shape = tool_shape([{"name": "a", "parameters": schema}], format="json", tool_choice="required")
     assert accepts(shape, '{"name": "a", "arguments": {"city": "x"}}')
     assert not accepts(shape, '{"name": "a", "arguments": {"city": "x", "zip": 1}}')
 
 
 def test_reasoning_modes() -> None:
-    opened = tools(TWO, format="hermes", tool_choice="required", reasoning="open")
+    opened = tool_shape(TWO, format="hermes", tool_choice="required", reasoning="open")
     assert accepts(opened, f"thinking of {A}</think>\n\n{A}") and not accepts(opened, A)
-    none = tools(TWO, format="hermes", tool_choice="required", reasoning="none")
+    none = tool_shape(TWO, format="hermes", tool_choice="required", reasoning="none")
     assert accepts(none, A) and not accepts(none, f"<think>x</think>{A}")
 
 
 def test_a_trigger_inside_a_word_is_text() -> None:
     call = 'functools[{"name": "b", "arguments": {}}]'
-    shape = tools(TWO, format="phi4")
+    shape = tool_shape(TWO, format="phi4")
     assert (
         accepts(shape, f"so: {call}")
         and accepts(shape, "myfunctools[x")
@@ -107,7 +107,7 @@ def test_markers_are_special_tokens() -> None:
         "hermes": "<tool_call>",
     }
     for name, marker in expected.items():
-        assert marker in {n.text for n in tools(TWO, format=name).nodes() if isinstance(n, Special)}
+        assert marker in {n.text for n in tool_shape(TWO, format=name).nodes() if isinstance(n, Special)}
 
 
 TAGGED = {
@@ -146,7 +146,7 @@ VALUES: list[tuple[Any, str, Any]] = [
 def test_tagged_values(name: str, schema: Any, written: str, value: Any) -> None:
     definitions = one({"v": schema}, **{"$defs": {"N": {"type": "integer"}}})
     text = TAGGED[name] % written
-    assert accepts(tools(definitions, format=name, tool_choice="required"), text)
+    assert accepts(tool_shape(definitions, format=name, tool_choice="required"), text)
     (call,) = parse_tool_calls(text, definitions, format=name)
     assert call.arguments == {"v": value} and type(call.arguments["v"]) is type(value)
 
@@ -166,7 +166,7 @@ def test_tagged_values(name: str, schema: Any, written: str, value: Any) -> None
 )
 def test_tagged_values_that_are_wrong(name: str, schema: Any, written: str) -> None:
     text = TAGGED[name] % written
-    assert not accepts(tools(one({"v": schema}), format=name, tool_choice="required"), text)
+    assert not accepts(tool_shape(one({"v": schema}), format=name, tool_choice="required"), text)
     with pytest.raises(ToolError):
         parse_tool_calls(text, one({"v": schema}), format=name)
 
@@ -175,19 +175,21 @@ def test_tagged_values_that_are_wrong(name: str, schema: Any, written: str) -> N
 def test_markers_in_json_strings_are_read_but_not_written(name: str) -> None:
     definitions = one({"v": {"type": "array"}})
     text = TAGGED[name] % '["</parameter>\\n</arg_value></tool_call>", "<arg_key>"]'
-    assert not accepts(tools(definitions, format=name, tool_choice="required"), text)
+    assert not accepts(tool_shape(definitions, format=name, tool_choice="required"), text)
     value = parse_tool_calls(text, definitions, format=name)[0].arguments["v"]
     assert value == ["</parameter>\n</arg_value></tool_call>", "<arg_key>"]
 
 
 def test_python_booleans_where_the_template_writes_them() -> None:
     definitions = one({"v": {"type": "boolean"}})
-    shape = tools(definitions, format="qwen3_coder", tool_choice="required")
+    shape = tool_shape(definitions, format="qwen3_coder", tool_choice="required")
     assert accepts(shape, TAGGED["qwen3_coder"] % "True")
     assert parse_tool_calls(TAGGED["qwen3_coder"] % "True", definitions, format="qwen3_coder")[
         0
     ].arguments == {"v": True}
-    assert not accepts(tools(definitions, format="glm45", tool_choice="required"), TAGGED["glm45"] % "True")
+    assert not accepts(
+        tool_shape(definitions, format="glm45", tool_choice="required"), TAGGED["glm45"] % "True"
+    )
 
 
 PYTHON: list[tuple[Any, str, Any]] = [
@@ -214,7 +216,7 @@ TREE = {"T": {"type": "object", "properties": {"next": {"$ref": "#/$defs/T"}}}}
 def test_python_literals(schema: Any, written: str, value: Any) -> None:
     definitions = one({"v": schema}, **{"$defs": TREE})
     text = f"[f(v={written})]"
-    assert accepts(tools(definitions, format="llama3_pythonic", tool_choice="required"), text)
+    assert accepts(tool_shape(definitions, format="llama3_pythonic", tool_choice="required"), text)
     assert parse_tool_calls(text, definitions, format="llama3_pythonic")[0].arguments == {"v": value}
 
 
@@ -233,7 +235,7 @@ def test_python_literals(schema: Any, written: str, value: Any) -> None:
 )
 def test_python_literals_that_are_wrong(schema: Any, written: str) -> None:
     text = f"[f(v={written})]"
-    assert not accepts(tools(one({"v": schema}), format="llama3_pythonic", tool_choice="required"), text)
+    assert not accepts(tool_shape(one({"v": schema}), format="llama3_pythonic", tool_choice="required"), text)
     calls = None
     try:
         calls = parse_tool_calls(text, one({"v": schema}), format="llama3_pythonic")
@@ -244,13 +246,13 @@ def test_python_literals_that_are_wrong(schema: Any, written: str) -> None:
 
 def test_optional_arguments_in_every_combination() -> None:
     definitions = one({k: {"type": "integer"} for k in "abc"}, ["b"])
-    shape = tools(definitions, format="llama3_pythonic", tool_choice="required")
+    shape = tool_shape(definitions, format="llama3_pythonic", tool_choice="required")
     texts = ["b=1", "a=1, b=1", "b=1, c=1", "a=1, b=1, c=1"]
     assert all(accepts(shape, f"[f({t})]") for t in texts)
     assert not any(
         accepts(shape, f"[f({t})]") for t in ["", "a=1", "c=1", "a=1, c=1", "b=1, ", ", b=1", "b=1, a=1"]
     )
-    free = tools(
+    free = tool_shape(
         one({k: {"type": "integer"} for k in "abc"}, []), format="llama3_pythonic", tool_choice="required"
     )
     assert all(accepts(free, f"[f({t})]") for t in ["", "c=1", "a=1, c=1"])
@@ -259,9 +261,9 @@ def test_optional_arguments_in_every_combination() -> None:
 @pytest.mark.parametrize("name", ["qwen3_coder", "llama3_pythonic", "deepseek_v32"])
 def test_keywords_over_the_arguments_as_a_whole_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedSchema) as caught:
-        tools(one({"a": {}, "b": {}}, [], minProperties=1), format=name)
+        tool_shape(one({"a": {}, "b": {}}, [], minProperties=1), format=name)
     assert caught.value.keyword == "minProperties"
-    tools(one({"a": {}, "b": {}}, [], minProperties=1), format="hermes")
+    tool_shape(one({"a": {}, "b": {}}, [], minProperties=1), format="hermes")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_keywords_over_the_arguments_as_a_whole_are_refused(name: str) -> None:
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        tools(TWO, **options)
+        tool_shape(TWO, **options)
 
 
 @pytest.mark.parametrize(
@@ -290,13 +292,13 @@ def test_wrong_options(options: dict[str, Any], error: type[Exception], message:
 )
 def test_names_that_a_format_cannot_write(name: str, tool: str) -> None:
     with pytest.raises(ToolError, match="can't be written"):
-        tools([{"name": tool}], format=name)
+        tool_shape([{"name": tool}], format=name)
 
 
 def test_names_that_json_must_escape() -> None:
     definitions = [{"name": 'say "hi"\\'}]
     text = "<tool_call>\n" + json.dumps({"name": 'say "hi"\\', "arguments": {}}) + "\n</tool_call>"
-    assert accepts(tools(definitions, format="hermes"), text)
+    assert accepts(tool_shape(definitions, format="hermes"), text)
     assert parse_tool_calls(text, definitions, format="hermes")[0].name == 'say "hi"\\'
 
 

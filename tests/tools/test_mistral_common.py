@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tokenform.frontends.tools import parse_tool_calls, tools
+from tokenform.frontends.tools import parse_tool_calls, tool_shape
 
 from .tree_matcher import accepts
 
@@ -58,4 +58,4 @@ def test_calls_of_tokenizer_v3(tekken: bool, count: int) -> None:
     assert [call.arguments for call in got] == arguments
     # SentencePiece puts a space after the marker, which is no part of the layout.
     layout = text.replace("[TOOL_CALLS] ", "[TOOL_CALLS]")
-    assert accepts(tools(TOOLS, format="mistral_v3", tool_choice="required"), layout)
+    assert accepts(tool_shape(TOOLS, format="mistral_v3", tool_choice="required"), layout)

@@ -130,6 +130,47 @@ def test_rereading_is_bounded() -> None:
     assert not got and got.content == f"say {broken} {call}"
 
 
+V32 = '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n{}</｜DSML｜invoke>\n</｜DSML｜function_calls>'
+V32_ARGUMENT = '<｜DSML｜parameter name="{}"{}>{}</｜DSML｜parameter>\n'
+LISTED = '[{"name": "f", "arguments": {"s": "x"}}]'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "arguments"),
+    [
+        ("deepseek_v32", V32.format(V32_ARGUMENT.format("s", ' string="false"', '"x"')), {"s": "x"}),
+        ("deepseek_v32", V32.format(V32_ARGUMENT.format("s", ' string="false"', "x y")), {"s": "x y"}),
+        ("deepseek_v32", V32.format(V32_ARGUMENT.format("i", ' string="true"', "3")), {"i": 3}),
+        ("deepseek_v32", V32.format(V32_ARGUMENT.format("i", "", "3")), {"i": 3}),
+        ("llama3_pythonic", "[f(s='x'),]", {"s": "x"}),
+        ("llama3_pythonic", "[f(s='x' \"y\"\n'z')]", {"s": "xyz"}),
+        ("llama3_pythonic", "[f(s='''a\n'b'\\t''')]", {"s": "a\n'b'\t"}),
+        ("llama3_pythonic", "[f(s='', i=1_000)]", {"s": "", "i": 1000}),
+        ("llama4_pythonic", "<|python_start|>\n[f(i=-3)]", {"i": -3}),
+        ("llama3_json", '[{"name": "f", "parameters": {"s": "x"}}]', {"s": "x"}),
+        ("qwen3_coder", "<function=f>\n<parameter=i>\n3\n</parameter>\n</function>\n</tool_call>", {"i": 3}),
+        ("granite", LISTED, {"s": "x"}),
+        ("phi4", f"functools [ {LISTED[1:-1]} ]", {"s": "x"}),
+        ("json", f"```\n{LISTED}\n```", {"s": "x"}),
+        ("json", f"<tool_call>{LISTED}</tool_call>", {"s": "x"}),
+        ("json", f"[TOOL_CALLS]{LISTED}", {"s": "x"}),
+        ("gpt_oss", '<|channel|>commentary to=functions.f<|message|> {"i": 3} \n<|call|>', {"i": 3}),
+        (
+            "kimi_k2",
+            '<|tool_call_begin|> f:0 <|tool_call_argument_begin|> {"i": 3} <|tool_call_end|>',
+            {"i": 3},
+        ),
+        ("glm47", "<tool_call> f \n<arg_key> i </arg_key>\n<arg_value>3</arg_value>\n</tool_call>", {"i": 3}),
+        ("minimax", '<minimax:tool_call>\n  <invoke name="f">\n  </invoke>\n</minimax:tool_call>', {}),
+    ],
+)
+def test_layouts_beside_the_templates_are_read(name: str, text: str, arguments: dict[str, Any]) -> None:
+    parameters = {"type": "object", "properties": {"s": {"type": "string"}, "i": {"type": "integer"}}}
+    got = parse_tool_calls(text, [{"name": "f", "parameters": parameters}], format=name)
+    assert [call.arguments for call in got] == [arguments]
+    assert got.content is None and got.reasoning is None
+
+
 def test_ids_are_the_models_own_or_made() -> None:
     kimi = (
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:3<|tool_call_argument_begin|>"

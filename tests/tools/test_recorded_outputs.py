@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import FORMATS, ToolCalls, parse_tool_calls, tools
+from tokenform.frontends.tools import FORMATS, ToolCalls, parse_tool_calls, tool_shape
 
 from .data import cases
 from .tree_matcher import accepts
@@ -46,7 +46,9 @@ def test_every_output_is_read_right(tier: str) -> None:
 
 
 def allowed(case: dict[str, Any]) -> bool:
-    return accepts(tools(case["tools"], format=case["format"], tool_choice=case["choice"]), case["output"])
+    return accepts(
+        tool_shape(case["tools"], format=case["format"], tool_choice=case["choice"]), case["output"]
+    )
 
 
 def test_the_grammar_allows_every_must() -> None:

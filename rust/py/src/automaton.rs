@@ -103,8 +103,12 @@ impl TokenAutomaton {
         if let (Some((row, shape)), Ok(list)) = (words_of(out)?, states.downcast_exact::<PyList>()) {
             // the loop of a user: one state, one row
             if list.len() == 1 && shape == [1, self.words] {
-                let s = self.state(list.get_item(0)?.extract()?)?;
-                self.core.mask(s).map_err(raise)?.write(row);
+                let s = list.get_item(0)?.extract()?;
+                let s = self.state(s)?;
+                match self.core.finished_mask(s) {
+                    Some(mask) => mask.write(row),
+                    None => py.allow_threads(|| self.core.mask(s)).map_err(raise)?.write(row),
+                }
                 return Ok(());
             }
         }
@@ -130,21 +134,27 @@ impl TokenAutomaton {
     }
 
     /// Whether a token is allowed, without the whole mask.
-    fn allows(&self, s: u32, token: u32) -> PyResult<bool> {
+    fn allows(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<bool> {
         let s = self.state(s)?;
-        self.core.allows(s, TokenId(token)).map_err(raise)
+        match self.core.finished_mask(s) {
+            Some(mask) => Ok((token as usize) < self.core.vocabulary().size() && mask.has(token)),
+            None => py.allow_threads(|| self.core.allows(s, TokenId(token))).map_err(raise),
+        }
     }
 
     /// The state after a token; raises TokenRejected.
-    fn advance(&self, s: u32, token: u32) -> PyResult<u32> {
-        let s = self.state(s)?;
-        Ok(self.core.advance(s, TokenId(token)).map_err(raise)?.0)
+    fn advance(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<u32> {
+        let (s, token) = (self.state(s)?, TokenId(token));
+        match self.core.finished_edge(s, token) {
+            Some(to) => Ok(to.0),
+            None => Ok(py.allow_threads(|| self.core.advance(s, token)).map_err(raise)?.0),
+        }
     }
 
     /// Whether the text may end here; end-of-text ids are in the mask exactly then.
-    fn is_accepting(&self, s: u32) -> PyResult<bool> {
+    fn is_accepting(&self, py: Python<'_>, s: u32) -> PyResult<bool> {
         let s = self.state(s)?;
-        self.core.accepting(s).map_err(raise)
+        py.allow_threads(|| self.core.accepting(s)).map_err(raise)
     }
 
     /// Whether an end-of-text token was taken.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use tokenform_core::cfg::{self, Machine};
+use tokenform_core::compose::form::Composite;
+use tokenform_core::compose::{self, Joint};
 use tokenform_core::json::JsonMachine;
 use tokenform_core::lexical::Lexicon;
 use tokenform_core::mask::pattern::Pattern;
@@ -31,6 +33,8 @@ enum Source {
     Choice(Vec<String>),
     /// A grammar in the neutral form of the frontends, as JSON text.
     ContextFree(String),
+    /// A constraint made of others, as JSON text, and its name in messages.
+    Composite(String, String),
 }
 
 /// A structure that was built and not yet used.
@@ -38,6 +42,7 @@ enum Built {
     Json(Box<JsonMachine>),
     Pattern(Box<Pattern>),
     ContextFree(Machine),
+    Joint(Box<Joint>),
 }
 
 #[pyclass(frozen, module = "tokenform._core")]
@@ -69,6 +74,13 @@ impl Source {
                 Self::pattern(lexicon, term, format!("the pattern {pattern:?}"))
             }
             Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine(text)?), Vec::new())),
+            Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
+                Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
+                Composite::Joint(joint) => {
+                    let report = joint.report().to_vec();
+                    (Built::Joint(joint), report)
+                }
+            }),
             Source::Choice(words) => {
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
@@ -102,6 +114,7 @@ fn automaton(built: Built, vocab: Arc<vocab::Vocabulary>) -> Result<Core> {
     match built {
         Built::Json(machine) => Core::new(*machine, vocab),
         Built::Pattern(pattern) => Core::new(*pattern, vocab),
+        Built::Joint(joint) => Core::new(*joint, vocab),
         Built::ContextFree(Machine::Scanned(machine)) => Core::new(*machine, vocab),
         Built::ContextFree(Machine::Segmented(machine)) => Core::new(*machine, vocab),
     }
@@ -180,6 +193,7 @@ pub fn json_schema(
         forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
         report_unsupported: report,
         registry,
+        without: Vec::new(),
     };
     Source::Schema { text, options }.grammar(py)
 }
@@ -203,4 +217,10 @@ pub fn choice(py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
 #[pyfunction]
 pub fn context_free(py: Python<'_>, structure: String) -> PyResult<Grammar> {
     Source::ContextFree(structure).grammar(py)
+}
+
+/// A constraint made of others: a form of the frontends, as JSON text; `name` is what messages call it.
+#[pyfunction]
+pub fn composite(py: Python<'_>, form: String, name: String) -> PyResult<Grammar> {
+    Source::Composite(form, name).grammar(py)
 }

@@ -16,6 +16,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::composite, m)?)?;
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())

@@ -113,11 +113,15 @@ def read_maskbench(path: str | Path | None = None) -> Iterator[Case]:
     """
     where = shared_file(MASKBENCH_FILE) if path is None else Path(path)
     if where.is_dir():
-        for file in sorted(where.rglob("*.json")):
-            yield _case(_parse(file.read_text("utf-8"), str(file)), file.stem, str(file))
+        files = sorted(where.rglob("*.json"))
+        if not files:
+            raise DataError(f"{where} holds no .json files: give a folder of schemas, or a .jsonl file")
+        for file in files:
+            name = "---".join(file.relative_to(where).with_suffix("").parts)  # a subfolder is a subset
+            yield _case(_parse(_read(file), str(file)), name, str(file))
         return
     if not where.is_file():
-        raise DataError(f"{where} does not exist: give a folder of JSON files or a .jsonl.xz file")
+        raise DataError(f"{where} does not exist: give a folder of JSON files, or a .jsonl or .jsonl.xz file")
     try:
         with (
             lzma.open(where, "rt", encoding="utf-8")
@@ -130,6 +134,13 @@ def read_maskbench(path: str | Path | None = None) -> Iterator[Case]:
                     yield _case(_parse(line, place), str(number), place)
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise DataError(f"{where} can't be read: {error}") from error
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} can't be read: {error}") from error
 
 
 def _parse(text: str, place: str) -> Any:

@@ -69,6 +69,97 @@ def _right_recursion(length: int) -> HardCase:
     return HardCase(f"right recursion, {3 * length:,} characters", None, ["ab," * length + "end"], dialects)
 
 
+def _nested_objects(depth: int) -> HardCase:
+    text = '{"child":' * depth + '{"value":1}' + "}" * depth
+    node = object_schema({"value": {"type": "integer"}, "child": {"$ref": "#/$defs/node"}})
+    return HardCase(f"objects nested {depth} deep", {"$ref": "#/$defs/node", "$defs": {"node": node}}, [text])
+
+
+def _large_schema(tables: int) -> HardCase:
+    """About 1 MB: many definitions of 20 described properties, of which a text visits a few."""
+    described = {"type": "string", "description": "A column of the table, kept as it was written. " * 4}
+    definitions = {
+        f"table{i}": object_schema({f"column_{i}_{j}": described for j in range(20)}) for i in range(tables)
+    }
+    properties = {f"table{i}": {"$ref": f"#/$defs/table{i}"} for i in range(tables)}
+    text = json.dumps({f"table{i}": {f"column_{i}_3": "value"} for i in range(0, tables, tables // 5)})
+    schema = {**object_schema(properties), "additionalProperties": False, "$defs": definitions}
+    size = len(json.dumps(schema)) >> 10
+    return HardCase(f"schema of {size} KiB, {tables} definitions", schema, [text])
+
+
+def _strings() -> list[HardCase]:
+    """Patterns and formats: repeats in repeats, many words, languages that meet."""
+    words = "|".join(f"item{i}x{i % 7}" for i in range(5_000))
+    nested = "^(([a-f]{1,20}-){1,20};){1,20}$"
+    conditions = "^(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z]).{8,64}$"
+    stamps = [f"20{i:02d}-0{i % 9 + 1}-1{i % 9}T1{i % 9}:30:00Z" for i in range(20)]
+    return [
+        HardCase(
+            "repeats in repeats in repeats",
+            {"type": "string", "pattern": nested},
+            [json.dumps("abc-def-face-;" * 12)],
+        ),
+        HardCase(
+            "pattern of 5,000 words",
+            {"type": "string", "pattern": f"^({words})$"},
+            [json.dumps(f"item{i}x{i % 7}") for i in (0, 2_500, 4_999)],
+        ),
+        HardCase(
+            "three lookaheads, length 8..64",
+            {"type": "string", "pattern": conditions},
+            [json.dumps("correct Horse battery 9 staple")],
+        ),
+        HardCase(
+            "array of date-times",
+            {"type": "array", "items": {"type": "string", "format": "date-time"}},
+            [json.dumps(stamps)],
+        ),
+        HardCase(
+            "items with 40 different lengths",
+            {
+                "type": "array",
+                "prefixItems": [{"type": "string", "maxLength": 5 + 3 * i} for i in range(40)],
+            },
+            [json.dumps(["lorem" for _ in range(40)])],
+        ),
+    ]
+
+
+def _counts() -> list[HardCase]:
+    """Counted and compared items and keys."""
+    keys = [f"key_{i}" for i in range(60)]
+    return [
+        HardCase(
+            "500 distinct integers",
+            {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+            [json.dumps(list(range(0, 1500, 3)))],
+        ),
+        HardCase(
+            "multipleOf 0.25 in -1000..1000",
+            {
+                "type": "array",
+                "items": {"type": "number", "multipleOf": 0.25, "minimum": -1000, "maximum": 1000},
+            },
+            [json.dumps([i * 0.25 - 50 for i in range(100)])],
+        ),
+        HardCase(
+            "map of 300 keys by pattern",
+            {
+                "type": "object",
+                "patternProperties": {"^[a-z]{1,12}_[0-9]{1,4}$": {"type": "integer"}},
+                "additionalProperties": False,
+            },
+            [json.dumps({f"key_{i}": i for i in range(300)})],
+        ),
+        HardCase(
+            "minProperties 40 of 60 optional",
+            {**object_schema({k: {"type": "boolean"} for k in keys}), "minProperties": 40},
+            [json.dumps(dict.fromkeys(keys[:45], True))],
+        ),
+    ]
+
+
 def hard_cases() -> list[HardCase]:
     """The hard cases, quick ones first."""
     long_text = json.dumps("It was the best of times, it was the worst of times. " * 3)
@@ -111,6 +202,7 @@ def hard_cases() -> list[HardCase]:
             [json.dumps([3**k for k in range(25)])],
         ),
     ]
+    cases += _strings() + _counts()
     for count in (1_000, 10_000, 100_000):
         cases.append(
             HardCase(
@@ -148,6 +240,7 @@ def hard_cases() -> list[HardCase]:
     )
     cases.append(_right_recursion(800))
     cases += [_array_case(200), _array_case(400), _array_case(2_000)]
+    cases += [_nested_objects(100), _large_schema(300)]
     for length in (50, 5_000, 50_000):
         cases.append(HardCase(f"$ref chain of {length:,}", reference_chain(length), [json.dumps("here")]))
     wide = {

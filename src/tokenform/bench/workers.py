@@ -29,6 +29,7 @@ from typing import Any, Literal
 Status = Literal["ok", "error", "timeout", "memory", "crash"]
 _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 2.0
+SETUP_SECONDS = 600.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -41,6 +42,7 @@ class Outcome:
         died).
         value: what the handler returned, for "ok".
         detail: the error, signal or limit in words, for the others.
+        noted: the last value that the handler passed to `note`, None without one.
         seconds: wall-clock seconds from hand-over to answer.
         peak_bytes: largest resident size that was seen while the task ran (0 where /proc is missing).
     """
@@ -50,12 +52,41 @@ class Outcome:
     detail: str = ""
     seconds: float = 0.0
     peak_bytes: int = 0
+    noted: Any = None
+
+
+_parent: Connection | None = None  # in a worker: its end of the pipe
+
+
+def _tell(kind: str, value: Any) -> None:
+    if _parent is not None:
+        with contextlib.suppress(BrokenPipeError, OSError):
+            _parent.send((kind, value))
+
+
+def note(value: Any) -> None:
+    """Tell the parent, from inside a handler, how far the task is: it is kept in the task's `Outcome`, even
+    if the task hangs or kills its process later.  Outside a worker nothing happens."""
+    _tell("note", value)
+
+
+@contextlib.contextmanager
+def untimed() -> Iterator[None]:
+    """Inside a handler: what is done here is the worker's own setting up, and not part of the task's time;
+    the task's limit counts from the end on.  It has `SETUP_SECONDS` itself."""
+    _tell("setup", True)
+    try:
+        yield
+    finally:
+        _tell("setup", False)
 
 
 def _serve(
     pipe: Connection, factory: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]
 ) -> None:
     """The worker's loop: build the handler, then answer tasks until the pipe closes."""
+    global _parent
+    _parent = pipe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError):
@@ -95,6 +126,8 @@ class _Worker:
         self.busy = False
         self.since = 0.0
         self.peak = 0
+        self.noted: Any = None
+        self.setting_up = False
 
     def resident_bytes(self) -> int:
         try:
@@ -105,6 +138,7 @@ class _Worker:
 
     def give(self, task: Any) -> None:
         self.task, self.busy, self.since, self.peak = task, True, time.monotonic(), 0
+        self.noted, self.setting_up = None, False
         self.pipe.send(task)
 
     def end(self) -> None:
@@ -186,7 +220,8 @@ def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome 
         resident = worker.resident_bytes()
         worker.peak = max(worker.peak, resident)
         if memory_bytes is not None and resident > memory_bytes:
-            return Outcome("memory", None, f"over {memory_bytes >> 20} MiB", seconds, worker.peak)
+            detail = f"over {memory_bytes >> 20} MiB"
+            return Outcome("memory", None, detail, seconds, worker.peak, worker.noted)
     if worker.pipe.poll():
         try:
             kind, value = worker.pipe.recv()
@@ -197,13 +232,19 @@ def _look(worker: _Worker, timeout: float, memory_bytes: int | None) -> Outcome 
         if kind == "ready":
             worker.ready = True
             return None
-        return Outcome(
-            kind, value if kind == "ok" else None, value if kind == "error" else "", seconds, worker.peak
-        )
+        if kind == "note":
+            worker.noted = value
+            return None
+        if kind == "setup":
+            worker.setting_up, worker.since = value, time.monotonic()
+            return None
+        detail = value if kind == "error" else ""
+        return Outcome(kind, value if kind == "ok" else None, detail, seconds, worker.peak, worker.noted)
     if worker.busy and not worker.process.is_alive():
         return _death(worker, seconds)
-    if worker.busy and seconds > timeout:
-        return Outcome("timeout", None, f"over {timeout:g} s", seconds, worker.peak)
+    limit = SETUP_SECONDS if worker.setting_up else timeout
+    if worker.busy and seconds > limit:
+        return Outcome("timeout", None, f"over {limit:g} s", seconds, worker.peak, worker.noted)
     return None
 
 
@@ -216,4 +257,4 @@ def _death(worker: _Worker, seconds: float) -> Outcome | None:
     if not worker.busy:
         raise WorkerStartError(f"the worker process ended with code {code} before it was ready")
     name = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-    return Outcome("crash", None, name, seconds, worker.peak)
+    return Outcome("crash", None, name, seconds, worker.peak, worker.noted)

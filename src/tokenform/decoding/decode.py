@@ -7,12 +7,12 @@ Budget: a token is drawn from the masked law; where no accepted end is left with
 drawn again from the law over the tokens after which one is (`mask_within`).  That is the conditional
 law, and looks at no more than one state a step while the budget is ample.
 Shortcut: where a row can only end, it ends without a forward pass.
+Overlap: a forward pass is launched first; the masks are made ready while the device runs it.
 Rejected: checking every allowed token against the budget at every step (as many states as the mask has bits).
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +24,10 @@ from tokenform.decoding.loop import Loop
 from tokenform.decoding.results import Stats
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.randomness import uniform
+from tokenform.decoding.speculative.report import Report
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import BudgetTooSmall, ModelError
-from tokenform.masking import apply_mask_
+from tokenform.masking import CAPACITY, MaskTable, apply_mask_
 
 Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
 """(tokens so far, prompt included; logits float64 [V]) -> logits [V], before the mask."""
@@ -46,7 +47,9 @@ class Row:
         state: state of the automaton after `tokens`.
         tokens: what was written so far, end-of-text excluded.
         hints: texts that the constraint suggests to drafters.
+        companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         logprob: log-probability of `tokens` under the model's own law.
+        report: what speculation did; None without.
     """
 
     prompt: list[int]
@@ -55,21 +58,19 @@ class Row:
     seed: int
     number: int = 0
     hints: Sequence[bytes] = ()
+    companion: Sequence[int] = ()
     state: int = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     stats: Stats = field(default_factory=Stats)
+    report: Report | None = None
 
     def __post_init__(self) -> None:
         self.state = self.automaton.start
         shortest = self.automaton.distance(self.state)
         if shortest is None:
             raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
-        if shortest > self.budget:
-            raise BudgetTooSmall(
-                f"no complete text fits into {self.budget} tokens: the shortest has {shortest}; "
-                "raise max_tokens, or shorten the prompt if the model's context is full."
-            )
+        check_room(shortest, self.budget)
 
     def uniform(self, stream: int = 0) -> float:
         """The number that decides the next token."""
@@ -81,6 +82,15 @@ class Row:
         return self.budget - len(self.tokens)
 
 
+def check_room(shortest: int, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the shortest text."""
+    if shortest > budget:
+        raise BudgetTooSmall(
+            f"no complete text fits into {budget} tokens: the shortest has {shortest}; "
+            "raise max_tokens, or shorten the prompt if the model's context is full."
+        )
+
+
 class Decoder:
     """A batch on its way.
 
@@ -90,16 +100,24 @@ class Decoder:
         size: V, ids of the vocabulary; wider logits are cut to it before drawing.
         eos: ids that end a text.
         transforms: applied to each row's logits before the mask, in order.
+        table: masks that are on the device already, at least as many rows as a batch has; None begins one.
     """
 
     def __init__(
-        self, loop: Loop, sampler: Local, size: int, eos: Sequence[int], transforms: Sequence[Transform] = ()
+        self,
+        loop: Loop,
+        sampler: Local,
+        size: int,
+        eos: Sequence[int],
+        transforms: Sequence[Transform] = (),
+        table: MaskTable | None = None,
     ) -> None:
         self._loop = loop
         self._sampler = sampler
         self._size = size
         self._eos = frozenset(eos)
         self._transforms = tuple(transforms)
+        self._table = table
         bits = np.full((size + 31) // 32, 0xFFFFFFFF, dtype=np.uint32)  # every token but the EOS ids
         for token in self._eos:
             bits[token // 32] &= ~np.uint32(1 << token % 32)
@@ -120,37 +138,34 @@ class Decoder:
         alive = list(range(len(rows)))
         places: dict[int, int] = {}  # row -> its number in the loop's last batch
         while alive:
-            masks, going = self._masks([rows[i] for i in alive])
-            batch = [alive[place] for place in going]
+            batch = []
             for i in alive:
-                if i not in batch:
+                if self._goes_on(rows[i]):
+                    batch.append(i)
+                else:
                     yield i, None
             if not batch:
                 return
-            logits = self._forward([rows[i] for i in batch], [places[i] for i in batch if places])
+            going = [rows[i] for i in batch]
+            logits, masks = self._forward(going, [places[i] for i in batch if places])
             places = {i: place for place, i in enumerate(batch)}
-            tokens = self._take([rows[i] for i in batch], logits, masks[going])
+            tokens = self._take(going, logits, masks)
             alive = [i for i, token in zip(batch, tokens, strict=True) if token is not None]
             yield from zip(batch, tokens, strict=True)
 
-    def _masks(self, batch: Sequence[Row]) -> tuple[np.ndarray, list[int]]:
-        """Masks int32 [B, ceil(V/32)], and the rows that have a token to write."""
+    def _goes_on(self, row: Row) -> bool:
+        """Whether a token may follow that is no end.  The mask is asked only where the text may end."""
+        if row.left == 0:
+            return False
         began = time.perf_counter()
-        masks = np.zeros((len(batch), len(self._text_bits)), dtype=np.int32)
-        place = 0
-        for _, run in itertools.groupby(batch, key=lambda row: id(row.automaton)):
-            same = list(run)
-            same[0].automaton.fill_masks([row.state for row in same], masks[place : place + len(same)])
-            place += len(same)
-        texts = np.any(masks & self._text_bits, axis=1).tolist()
-        going = [place for place, row in enumerate(batch) if texts[place] and row.left > 0]
-        self._charge(batch, mask=time.perf_counter() - began)
-        for row in batch:
-            row.stats.evaluations += 1
-        return masks, going
+        goes_on = not row.automaton.is_accepting(row.state)
+        if not goes_on:
+            goes_on = bool((row.automaton.mask(row.state).view(np.int32) & self._text_bits).any())
+        self._charge([row], mask=time.perf_counter() - began)
+        return goes_on
 
-    def _forward(self, batch: Sequence[Row], kept: Sequence[int]) -> torch.Tensor:
-        """Logits [B, V of the model] of each row's next token."""
+    def _forward(self, batch: Sequence[Row], kept: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits [B, V of the model] of each row's next token, and its mask's row of the table [B]."""
         began = time.perf_counter()
         if kept:
             logits = self._loop.step(kept, [row.tokens[-1] for row in batch])
@@ -161,22 +176,33 @@ class Decoder:
                 f"the model gives {logits.shape[-1]} logits, but the vocabulary has {self._size} ids; "
                 "build it with size= the model's own."
             )
+        launched = time.perf_counter()
+        if self._table is None:
+            self._table = MaskTable(self._size, logits.device, capacity=max(CAPACITY, len(batch)))
+        masks = self._table.rows([(row.automaton, row.state) for row in batch])
+        ready = time.perf_counter()
+        if logits.is_cuda:
+            torch.cuda.synchronize(logits.device)
         for row in batch:
             row.stats.forwards += 1
-        self._charge(batch, model=time.perf_counter() - began)
-        return logits
+            row.stats.evaluations += 1
+        self._charge(batch, model=time.perf_counter() - ready + launched - began, mask=ready - launched)
+        return logits, masks
 
     @torch.inference_mode()
-    def _take(self, batch: Sequence[Row], logits: torch.Tensor, masks: np.ndarray) -> list[int | None]:
+    def _take(self, batch: Sequence[Row], logits: torch.Tensor, masks: torch.Tensor) -> list[int | None]:
         """Draw a token for each row and move the row on; None where the row took an EOS id."""
+        assert self._table is not None, "made by the forward pass"
         own = logits.double()
-        free = own[:, : self._size].clone()
+        free = own[:, : self._size]
+        if self._transforms:
+            free = free.clone()
         for transform in self._transforms:
             free = torch.stack(
                 [transform([*row.prompt, *row.tokens], one) for row, one in zip(batch, free, strict=True)]
             )
         began = time.perf_counter()
-        masked = apply_mask_(free.clone(), torch.from_numpy(masks).to(free.device))
+        masked = self._table.apply(free, masks, out=torch.empty_like(free))
         self._charge(batch, mask=time.perf_counter() - began)
         drawn = self._sampler.draw(masked, [row.uniform() for row in batch])
         normal = own.logsumexp(-1)

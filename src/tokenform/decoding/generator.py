@@ -9,15 +9,21 @@ Rejected: async twins of the methods (a caller can run them in a thread; the sta
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as Yields
 from functools import cached_property
 from typing import Any
 
+from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.conditions import compiled
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.decode import Decoder, Row, Transform
-from tokenform.decoding.loop import PlainLoop
+from tokenform.decoding.decode import Decoder, Row, Transform, check_room
+from tokenform.decoding.loop import PlainLoop, device_of
+from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
@@ -26,15 +32,18 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.policies import Policy
+from tokenform.decoding.speculative.policies import Controller, Policy
+from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError
-from tokenform.frontends import to_grammar
+from tokenform.frontends import Condition, to_constraint
+from tokenform.masking import CAPACITY, MaskTable
 
 DEFAULT_MAX_TOKENS = 512
 
+Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
 AnyDecoder = Decoder | SpeculativeDecoder
 
@@ -53,6 +62,11 @@ class Generator:
         verifier: the rule by which guesses are accepted; None keeps each seed's text.
         policy: makes the policy of a call (size and shape of drafts); None scores what pays.
         transforms: functions (tokens so far, logits [V]) -> logits [V], applied before the mask.
+        mixture: of the model and a second model or prompt, one of `tokenform.targets`: `Contrastive`,
+            `ContextAware`, `Safety`, `Anchored`.
+        companion: the mixture's second model, of the same vocabulary; None is the model itself, which then
+            reads the second prompt (`companion_prompt=` of each call).
+        penalties: `tokenform.targets.Penalties` on tokens that the text has already.
         batch_size: most sequences that run together.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
     Raises:
@@ -69,6 +83,9 @@ class Generator:
         verifier: Verifier | None = None,
         policy: Callable[[], Policy] | None = None,
         transforms: Sequence[Transform] = (),
+        mixture: Mixture | None = None,
+        companion: Any = None,
+        penalties: Penalties | None = None,
         batch_size: int = 16,
         format_prompt: PromptFormat | None = None,
     ) -> None:
@@ -89,8 +106,12 @@ class Generator:
         self.sampler = sampler if sampler is not None else Local(temperature=0.0)
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
+        self.mixing = Mixing(mixture, companion, penalties)
+        if not self.mixing.plain and not can_serve(model):
+            raise ModelError("mixtures and penalties need a Hugging Face causal language model.")
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
+        self._of_thread = threading.local()
         self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
 
     def sample(
@@ -103,19 +124,22 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         progress: bool | None = None,
+        companion_prompt: Any = None,
     ) -> Any:
         """Write n texts for a prompt.
 
         Args:
             prompt: text, chat messages or token ids; or a list of prompts.
-            grammar: a grammar, schema or type; None for any text; or a list of them.  A list of prompts and
-                a list of grammars are paired; one prompt or grammar beside a list serves each entry.
+            grammar: a grammar, schema or type; None for any text; a `predicate`, for samplers other than
+                `Local`; or a list of them.  A list of prompts and a list of grammars are paired; one prompt
+                or grammar beside a list serves each entry.
             n: texts for each prompt.
             seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
                 prompts of a list have equal texts; None draws a fresh seed for each prompt.
             max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
+            companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -130,8 +154,10 @@ class Generator:
             results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
             return results if batched else results[0]
         rows: list[Row] = []
-        for one, constraint in zip(prompts, grammars, strict=True):
-            rows += self._rows(one, constraint, n, seed, max_tokens)
+        for one, constraint, other in zip(
+            prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
+        ):
+            rows += self._rows(one, constraint, n, seed, max_tokens, other)
         decoder = self._decoder(chosen, min(len(rows), self.batch_size))
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
@@ -149,6 +175,7 @@ class Generator:
         seed: int | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
+        companion_prompt: Any = None,
     ) -> Yields[str, None, Result]:
         """Write one text for one prompt, in pieces as they come.
 
@@ -165,18 +192,52 @@ class Generator:
         chosen = self._chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
-        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens)
+        (other,) = self._companions(companion_prompt, 1)
+        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
         return self._stream(row, grammars[0], self._decoder(chosen, 1))
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
-        return self._prompts.read(prompt, to_grammar(grammar))
+        return self._prompts.read(prompt, to_constraint(grammar))
 
-    def language_model(self) -> CausalLM:
+    def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
-        return CausalLM(self.model, eos=self.vocabulary.eos)
+        eos, size = self.vocabulary.eos, self.vocabulary.size
+        if can_serve(self.model) and Backbone(self.model).mode == "tree":
+            return BackboneLM(self.model, eos=eos, size=size)
+        return CausalLM(self.model, eos=eos, size=size)
 
-    def _stream(self, row: Row, grammar: Grammar, decoder: AnyDecoder) -> Yields[str, None, Result]:
+    def problem(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: AlignedSampler | None = None,
+        model: LanguageModel | None = None,
+    ) -> Problem:
+        """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
+
+        Tries are made for it (`Trie(problem)`), saved, and loaded again (`load_trie(path, problem)`).
+
+        Args:
+            prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
+            model: a `language_model` to share its cache; None makes one.
+        Raises:
+            BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
+        """
+        chosen = self._chosen(sampler)
+        if not isinstance(chosen, AlignedSampler):
+            raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
+        constraint = to_constraint(grammar)
+        ids = self._prompts.read(prompt, constraint)
+        budget = self._prompts.room(ids, max_tokens)
+        known = compiled(constraint, self.vocabulary)
+        check_room(known.distance(known.start), budget)
+        spell = speller(self.tokenizer, self.vocabulary)
+        return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
+
+    def _stream(self, row: Row, grammar: Constraint, decoder: AnyDecoder) -> Yields[str, None, Result]:
         pieces = TextPieces()
         for _, token in decoder.run([row], 1):
             piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
@@ -190,10 +251,10 @@ class Generator:
             raise OptionError(
                 f"{type(chosen).__name__} is no sampler; pass Local, ASAp, CARS, AWRS, SMC, MCMC or Beam."
             )
-        if isinstance(chosen, AlignedSampler) and self.transforms:
+        if isinstance(chosen, AlignedSampler) and (self.transforms or not self.mixing.plain):
             raise OptionError(
-                f"transforms are for Local; give {type(chosen).__name__} its own temperature, truncation or "
-                "potential."
+                f"transforms, mixtures and penalties are for Local; give {type(chosen).__name__} its own "
+                "temperature, truncation or potential."
             )
         return chosen
 
@@ -201,7 +262,7 @@ class Generator:
         self,
         sampler: AlignedSampler,
         prompts: Sequence[Any],
-        grammars: Sequence[Grammar],
+        grammars: Sequence[Constraint],
         n: int,
         seed: int | None,
         max_tokens: int,
@@ -211,18 +272,17 @@ class Generator:
         every: list[list[Result]] = []
         with Progress(len(prompts), progress) as bar:
             for prompt, grammar in zip(prompts, grammars, strict=True):
-                (row,) = self._rows(prompt, grammar, 1, seed, max_tokens)
-                every.append(
-                    draw_weighted(sampler, model, grammar, row.automaton, row.prompt, n, row.seed, row.budget)
-                )
+                problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
+                every.append(draw_weighted(sampler, problem, grammar, n, seed))
                 bar.advance(None)
         return every
 
     def _decoder(self, chosen: Local, rows: int) -> AnyDecoder:
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
-        if self.drafter is not None and not (auto and not can_serve(self.model)):
+        needed = not self.mixing.plain
+        if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
             backbone = Backbone(self.model)
-            if not auto or pays(backbone, rows):
+            if needed or not auto or pays(backbone, rows):
                 return SpeculativeDecoder(
                     backbone,
                     chosen,
@@ -230,28 +290,69 @@ class Generator:
                     self.transforms,
                     drafter=self._default_drafter if auto else self.drafter,
                     verifier=self.verifier,
-                    policy=None if self.policy is None else self.policy(),
+                    policy=self._controller if self.policy is None else self.policy(),
+                    encode=self._encode,
+                    mixing=self.mixing,
                 )
-        return Decoder(PlainLoop(self.model), chosen, vocabulary.size, vocabulary.eos, self.transforms)
+        loop, table = PlainLoop(self.model), self._table(rows)
+        return Decoder(loop, chosen, vocabulary.size, vocabulary.eos, self.transforms, table)
+
+    def _table(self, rows: int) -> MaskTable:
+        """The masks that this thread's calls left on the model's device."""
+        table: MaskTable | None = getattr(self._of_thread, "table", None)
+        if table is None or table.capacity < rows:
+            table = MaskTable(self.vocabulary.size, device_of(self.model), capacity=max(CAPACITY, rows))
+            self._of_thread.table = table
+        return table
 
     @cached_property
     def _default_drafter(self) -> Any:
-        return auto_drafter(self._tokens, speller(self.tokenizer, self.vocabulary))
+        return auto_drafter()
 
-    def _rows(self, prompt: Any, grammar: Grammar, n: int, seed: int | None, max_tokens: int) -> list[Row]:
+    @cached_property
+    def _controller(self) -> Controller:
+        return Controller()  # what passes cost is learnt over all calls
+
+    @cached_property
+    def _encode(self) -> Callable[[bytes], list[int]] | None:
+        return speller(self.tokenizer, self.vocabulary)
+
+    def _companions(self, prompts: Any, count: int) -> list[Any]:
+        """The companion's prompt for each prompt; None where it reads the same."""
+        if prompts is not None and self.mixing.mixture is None:
+            raise OptionError("companion_prompt= needs a generator with mixture=, one of tokenform.targets.")
+        if prompts is None or not is_batch(prompts):
+            return [prompts] * count
+        if len(prompts) != count:
+            raise OptionError(f"{len(prompts)} companion prompts can't be paired with {count} prompts.")
+        return list(prompts)
+
+    def _rows(
+        self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
+    ) -> list[Row]:
+        if isinstance(grammar, Condition):
+            raise OptionError(
+                "Local needs the mask of every step, which a predicate does not have; "
+                "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
+            )
         automaton = grammar.compile(self.vocabulary)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
+        second = [] if other is None else self._prompts.read(other, grammar)
+        budget = min(budget, self._prompts.room(second or ids, max_tokens))
+        context = None if self.mixing.companion is None else context_length(self.mixing.companion)
+        if context is not None:
+            budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
         hints = name_hints(grammar) if self.drafter is not None else ()
-        return [Row(ids, automaton, budget, key, number, hints) for number in range(n)]
+        return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def _result(self, row: Row, grammar: Grammar) -> Result:
+    def _result(self, row: Row, grammar: Constraint) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats)
+        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
 
 
-def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
+def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
     """Prompts and grammars of equal number, and whether either was a list."""
     many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
     prompts = list(prompt) if many_prompts else [prompt]
@@ -262,11 +363,11 @@ def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Grammar], bool]:
             "give as many of each, or one of either."
         )
     if many_prompts and not many_grammars:
-        shared = to_grammar(grammar)
+        shared = to_constraint(grammar)
         return prompts, [shared] * len(prompts), True
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
-    return prompts, [to_grammar(constraint) for constraint in constraints], many_prompts or many_grammars
+    return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
 
 
 def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:

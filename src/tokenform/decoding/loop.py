@@ -3,7 +3,8 @@
 Purpose: `prefill(prompts)` and `step(kept, tokens)` give the logits of the next token of each row.
 Invariant: a row's logits depend on its own tokens alone: prompts are padded on the left, the padding is
 masked out, and positions are given explicitly.
-Complexity: one forward pass a call; equal prompts of a batch are run once.
+Complexity: one forward pass a call; equal prompts of a batch are run once.  On a GPU a call returns when the
+pass is launched, not when it is done.
 Rejected: padding on the right (every step would then write at a different place of each row's cache).
 """
 
@@ -31,6 +32,12 @@ class Loop(Protocol):
         ...
 
 
+def device_of(model: Any) -> torch.device:
+    """Where a model's first parameter is; the CPU for one without any."""
+    parameter = next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
 class PlainLoop:
     """A Hugging Face causal language model, or anything that is called like one."""
 
@@ -45,8 +52,7 @@ class PlainLoop:
         self._positions = "position_ids" in accepted
         self._cached = "past_key_values" in accepted
         self._last_only = "logits_to_keep" in accepted
-        parameter = next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
-        self._device = torch.device("cpu") if parameter is None else parameter.device
+        self._device = device_of(model)
         self._ids = torch.empty(0, 0, dtype=torch.long)
         self._mask = torch.empty(0, 0, dtype=torch.long)
         self._cache: Any = None
@@ -95,7 +101,5 @@ class PlainLoop:
         output = self._model(**arguments)
         cache = getattr(output, "past_key_values", None)
         self._cache = cache if hasattr(cache, "batch_select_indices") else None
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
         logits: torch.Tensor = output.logits[:, -1]
         return logits

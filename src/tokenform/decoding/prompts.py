@@ -11,9 +11,10 @@ from typing import Any
 
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong
+from tokenform.frontends import Condition
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
-PromptFormat = Callable[[Any, Grammar], str]
+PromptFormat = Callable[[Any, Grammar | Condition], str]
 
 
 def is_batch(prompt: Any) -> bool:
@@ -43,7 +44,7 @@ class PromptReader:
         self._context = context
         self._write = write
 
-    def read(self, prompt: Prompt, grammar: Grammar) -> list[int]:
+    def read(self, prompt: Prompt, grammar: Grammar | Condition) -> list[int]:
         """The ids of a prompt, at least one.
 
         Raises:
@@ -64,7 +65,7 @@ class PromptReader:
         """Tokens that may be written after the prompt."""
         return max_tokens if self._context is None else min(max_tokens, self._context - len(ids))
 
-    def _ids(self, prompt: Prompt, grammar: Grammar) -> list[int]:
+    def _ids(self, prompt: Prompt, grammar: Grammar | Condition) -> list[int]:
         if not isinstance(prompt, str) and all(isinstance(part, int) for part in prompt):
             size = self._vocabulary.size
             ids = [int(token) for token in prompt]  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.decoding.speculative.report import Report
+
 
 @dataclass
 class Stats:
@@ -16,8 +18,10 @@ class Stats:
         drafted: tokens that were guessed and scored.
         accepted: guessed tokens that were kept.
         evaluations: masks that were asked for.
-        seconds_model: wall time in the model; the time of a batch is shared equally by its sequences.
-        seconds_mask: wall time in masks and their application, shared likewise.
+        seconds_model: wall time of launching the model and waiting for it; the time of a batch is shared
+            equally by its sequences.
+        seconds_mask: wall time in masks and their application, shared likewise; on a GPU the model runs
+            meanwhile.
         seconds_draft: wall time in drafters.
     """
 
@@ -71,6 +75,7 @@ class Result:
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
         stats: the work behind it; of weighted samplers an equal part of the call's.
+        report: what speculation did (acceptance by depth and source, times, notes); None for plain decoding.
         estimates: what a weighted sampler knows about its law, for all draws of the call; else None.
     """
 
@@ -81,3 +86,4 @@ class Result:
     log_weight: float = 0.0
     stats: Stats = field(default_factory=Stats)
     estimates: Estimates | None = None
+    report: Report | None = None

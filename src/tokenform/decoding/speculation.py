@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenform.decoding.decode import Row, Transform
+from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import property_names
@@ -56,6 +57,8 @@ class SpeculativeDecoder:
         drafter: guesses.
         verifier: the rule of acceptance; None is sample-and-match, with which seeds keep their texts.
         policy: size and shape of drafts; None scores what pays by the measured costs.
+        encode: bytes -> token ids as the model's tokenizer writes them, for drafters; None is longest match.
+        mixing: a second model or prompt, and penalties; None for the model alone.
     """
 
     def __init__(
@@ -68,10 +71,13 @@ class SpeculativeDecoder:
         drafter: Any,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
+        encode: Callable[[bytes], list[int]] | None = None,
+        mixing: Mixing | None = None,
     ) -> None:
-        self._sampler = sampler
+        self._sampler, self._encode = sampler, encode
         self._size, self._eos = vocabulary.size, frozenset(vocabulary.eos)
-        self._transforms = tuple(transforms)
+        self._transforms, self._mixing = tuple(transforms), mixing or Mixing()
+        self._companion = self._mixing.backbone(backbone)
         self._speculator = Speculator(backbone, drafter, verifier, policy or Controller())
 
     @property
@@ -106,7 +112,15 @@ class SpeculativeDecoder:
             speculator.close()
 
     def _request(self, row: Row) -> Request:
-        sampler = _Counting(self._sampler, self._size, sorted(self._eos), self._transforms)
+        mixing = self._mixing
+        sampler = _Counting(
+            self._sampler,
+            self._size,
+            sorted(self._eos),
+            self._transforms,
+            mixing.mixture,
+            mixing.penalties,
+        )
         sampler.row = row
         return Request(
             row.prompt,
@@ -118,6 +132,8 @@ class SpeculativeDecoder:
             seed=row.seed,
             number=row.number,
             hints=row.hints,
+            encode=self._encode,
+            companions=[] if self._companion is None else [(self._companion, row.companion or row.prompt)],
         )
 
 
@@ -140,6 +156,7 @@ def _fill(row: Row, output: Output) -> None:
     stats.drafted, stats.accepted = report.drafted, report.accepted
     stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
     stats.seconds_draft = report.seconds_draft
+    row.report = report
 
 
 def name_hints(grammar: Grammar) -> tuple[bytes, ...]:

@@ -1,44 +1,36 @@
 """Draws of the aligned samplers (ASAp, CARS, AWRS, SMC, MCMC, Beam) as results of a generator.
 
-Purpose: makes the problem of one prompt and one constraint, and turns its sample into results.
+Purpose: turns the sample of one prompt and one constraint into results.
 Invariant: equal seeds give equal draws; the sample's own estimates go with every result of it.
 Complexity: the sampler's; the model's keys and values are kept for as long as the call runs.
 Rejected: running them on the drafting loop (they ask for laws of many prefixes at once, not for the next
-token of one text; `aligned/causal_lm.py` batches and shares those).
+token of one text; `aligned/backbone_lm.py` puts those on the backbone).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.results import Estimates, Result, Stats
-from tokenform.engine import Grammar, TokenAutomaton
+from tokenform.engine import Grammar
 from tokenform.errors import SamplingError
+from tokenform.frontends import Condition
 
 
 def draw_weighted(
-    sampler: AlignedSampler,
-    model: CausalLM,
-    grammar: Grammar,
-    automaton: TokenAutomaton,
-    prompt: Sequence[int],
-    n: int,
-    seed: int,
-    max_tokens: int,
+    sampler: AlignedSampler, problem: Problem, grammar: Grammar | Condition, n: int, seed: int | None
 ) -> list[Result]:
     """At least one and at most n results, in the order drawn.
 
     Args:
-        prompt: ids, at least one.
-        max_tokens: most tokens of a text, end-of-text excluded.
+        grammar: reads the values of texts.
+        seed: key of the draws; None takes a fresh one.
     Raises:
         SamplingError: nothing could be drawn within the sampler's limits.
     """
-    problem = sampler.bind(model, automaton, prompt=prompt, max_tokens=max_tokens)
     sample = sampler.sample(problem, n, seed=seed)
     if not sample.draws:
         raise SamplingError(
@@ -47,7 +39,7 @@ def draw_weighted(
     return results_of(sample, grammar)
 
 
-def results_of(sample: Sample, grammar: Grammar) -> list[Result]:
+def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
     """A sample's draws with its estimates.  The work of a sample is shared equally by its draws."""
     counts, share = sample.counts, len(sample.draws)
     known: Any = sample.log_z

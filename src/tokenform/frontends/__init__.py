@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from tokenform.frontends.coercion import one_constraint, to_grammar
+from tokenform.frontends.coercion import one_constraint, to_constraint, to_grammar
+from tokenform.frontends.condition import Condition, predicate
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.patterns import any_text, choice, regex
 from tokenform.frontends.python_types import from_type
 from tokenform.frontends.schemas import json_schema
 
 __all__ = [
+    "Condition",
     "Grammar",
     "any_text",
     "choice",
     "from_type",
     "json_schema",
     "one_constraint",
+    "predicate",
     "regex",
+    "to_constraint",
     "to_grammar",
 ]

@@ -11,10 +11,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tokenform.errors import OptionError
+from tokenform.frontends.condition import Condition
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.patterns import any_text, choice, regex
 from tokenform.frontends.python_types import from_type, is_type
 from tokenform.frontends.schemas import json_schema
+
+
+def to_constraint(constraint: Any) -> Grammar | Condition:
+    """A condition as it is, or the grammar of anything else."""
+    return constraint if isinstance(constraint, Condition) else to_grammar(constraint)
 
 
 def to_grammar(constraint: Any) -> Grammar:
@@ -39,7 +45,7 @@ def one_constraint(
     choices: Iterable[str] | None = None,
     grammar: Any = None,
     tp: Any = None,
-) -> Grammar | list[Grammar]:
+) -> Grammar | Condition | list[Grammar | Condition]:
     """The grammar of the one argument that is given (a list where `grammar` is one); any text where none is.
 
     Raises:
@@ -56,5 +62,5 @@ def one_constraint(
     if tp is not None:
         return from_type(tp)
     if isinstance(grammar, list | tuple):
-        return [to_grammar(each) for each in grammar]
-    return to_grammar(schema if schema is not None else grammar)
+        return [to_constraint(each) for each in grammar]
+    return to_constraint(schema if schema is not None else grammar)

@@ -25,4 +25,4 @@ def gbnf(text: str, *, start: str = "root") -> Grammar:
         UnsatisfiableGrammar: no text is accepted.
         LimitExceeded: the grammar is too large.
     """
-    return from_structure(read_gbnf(text, start=start), text)
+    return from_structure(read_gbnf(text, start=start), text, {})

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tokenform.errors import InvalidGrammar
+from tokenform.frontends import forms
+from tokenform.frontends.forms import Form
 
 if TYPE_CHECKING:
     from tokenform import _core
@@ -29,26 +31,30 @@ def _same_text(text: str) -> Any:
 class Grammar:
     """A set of accepted texts, and how to read one back.
 
-    Grammars combine with ``|`` (either), ``&`` (both), ``+`` (one after the other) and ``~`` (anything
-    else); the value of a combined grammar is its text.
+    Grammars combine with ``|`` (either), ``+`` (one after the other), and, where they are regular languages,
+    with ``&`` (both) and ``~`` (anything else).  A str stands for itself on either side of ``|`` and ``+``.
+    The value of a combined grammar is its text.
 
     Attributes:
         core: the core's grammar.
+        form: the same as plain data, from which other grammars are made.
         source: what the grammar was made of (schema text, pattern, ...), for people.
         schema: the parsed JSON Schema where it was made of one, else None; prompts show it to the model.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "core", "schema", "source")
+    __slots__ = ("__weakref__", "_automata", "_read", "core", "form", "schema", "source")
 
     def __init__(
         self,
         core: _core.Grammar,
         *,
+        form: Form,
         read: Callable[[str], Any] | None = None,
         source: str = "",
         schema: Any = None,
     ) -> None:
         self.core = core
+        self.form = form
         self.schema = schema
         self.source = source
         self._read = read or _same_text
@@ -74,27 +80,69 @@ class Grammar:
         """The value that an accepted text stands for: parsed JSON, an instance of the type, or the text."""
         return self._read(text)
 
-    def _combined(self, operation: str, symbol: str, *others: Grammar) -> Grammar:
-        method = getattr(self.core, operation, None)
-        if method is None:
-            raise InvalidGrammar(f"this kind of grammar can't be combined with {symbol!r}.")
-        source = (
-            f" {symbol} ".join(f"({g.source})" for g in (self, *others)) if others else f"~({self.source})"
-        )
-        return Grammar(method(*(g.core for g in others)), source=source)
+    def __or__(self, other: Grammar | str) -> Grammar:
+        return _either(self, other)
 
-    def __or__(self, other: Grammar) -> Grammar:
-        return self._combined("union", "|", other) if isinstance(other, Grammar) else NotImplemented
+    def __ror__(self, other: Grammar | str) -> Grammar:
+        return _either(other, self)
+
+    def __add__(self, other: Grammar | str) -> Grammar:
+        return _one_after_the_other(self, other)
+
+    def __radd__(self, other: Grammar | str) -> Grammar:
+        return _one_after_the_other(other, self)
 
     def __and__(self, other: Grammar) -> Grammar:
-        return self._combined("intersection", "&", other) if isinstance(other, Grammar) else NotImplemented
-
-    def __add__(self, other: Grammar) -> Grammar:
-        return self._combined("concatenation", "+", other) if isinstance(other, Grammar) else NotImplemented
+        if not isinstance(other, Grammar):
+            return NotImplemented
+        return _combined(
+            {"language": {"and": [_language(self, "&"), _language(other, "&")]}}, "&", self, other
+        )
 
     def __invert__(self) -> Grammar:
-        return self._combined("complement", "~")
+        return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")
 
     def __repr__(self) -> str:
         shown = self.source if len(self.source) <= 60 else f"{self.source[:57]}..."
         return f"Grammar({shown!r})"
+
+
+def as_grammar(value: Grammar | str) -> Grammar:
+    """The grammar itself, or that of a text alone."""
+    if isinstance(value, Grammar):
+        return value
+    if isinstance(value, str):
+        return _made({"language": forms.literal(value)}, repr(value))
+    raise InvalidGrammar(f"a part of a grammar is a Grammar or a str, not {type(value).__name__}.")
+
+
+def _made(form: Form, source: str) -> Grammar:
+    return Grammar(forms.compiled(form, source), form=form, source=source)
+
+
+def _combined(form: Form, symbol: str, *parts: Grammar) -> Grammar:
+    return _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
+
+
+def _either(first: Grammar | str, second: Grammar | str) -> Grammar:
+    if not isinstance(first, Grammar | str) or not isinstance(second, Grammar | str):
+        return NotImplemented
+    parts = as_grammar(first), as_grammar(second)
+    return _combined(forms.choice([part.form for part in parts]), "|", *parts)
+
+
+def _one_after_the_other(first: Grammar | str, second: Grammar | str) -> Grammar:
+    if not isinstance(first, Grammar | str) or not isinstance(second, Grammar | str):
+        return NotImplemented
+    parts = as_grammar(first), as_grammar(second)
+    return _combined(forms.sequence([part.form for part in parts]), "+", *parts)
+
+
+def _language(grammar: Grammar, symbol: str) -> forms.Language:
+    if "language" not in grammar.form:
+        raise InvalidGrammar(
+            f"{symbol!r} takes regular languages (regex, choice, contains, substring, until), "
+            f"and {grammar!r} is none; say the same with | and +, or inside the schema or grammar."
+        )
+    language: forms.Language = grammar.form["language"]
+    return language

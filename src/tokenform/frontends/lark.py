@@ -14,12 +14,18 @@ An indented line is at most 8 columns deeper than the block around it, and at mo
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar
+from tokenform.errors import OptionError, TokenformError
+from tokenform.frontends import forms
+from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.grammar_structure import GrammarStructure
-from tokenform.frontends.lark_reader import Lexer, read_lark
+from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
+from tokenform.frontends.schemas import json_schema
 
 
 def lark(
@@ -28,27 +34,49 @@ def lark(
     start: str | None = None,
     lexer: Lexer | None = None,
     import_paths: list[str] | None = None,
+    definitions: Mapping[str, Grammar] | None = None,
+    json_options: Mapping[str, Any] | None = None,
 ) -> Grammar:
     """The texts that a grammar in Lark's language derives.
 
     Args:
-        text: the grammar.
+        text: the grammar.  `%json {...}` inside an expansion stands for the documents of a JSON Schema.
         start: name of the start rule; without it that of the text's `// tokenform:` line, or "start".
         lexer: "contextual" (longest match among the terminals that may come) or "dynamic" (every segmentation
             counts); without it that of the text's `// tokenform:` line, or "contextual".
         import_paths: folders in which `%import` looks, before Lark's own grammars.
+        definitions: grammars by the names of terminals that the text uses and does not define.  The lexer
+            does not cut them: every text of such a grammar counts, and what is ignored may stand around it.
+        json_options: options of `json_schema` for each `%json`.
 
     Raises:
         InvalidGrammar: `line` and `column` are the place of the mistake where the text has one.
         UnsupportedRegex: a terminal's pattern isn't regular.
         UnsatisfiableGrammar: no text is accepted.
         LimitExceeded: the grammar is too large.
+        TokenformError: what `json_schema` raises for a schema inside the text, with `line` and `column`.
     """
-    return from_structure(read_lark(text, start=start, lexer=lexer, import_paths=import_paths), text)
+    given = dict(definitions or {})
+    for name, grammar in given.items():
+        if not re.fullmatch("_?[A-Z][A-Z0-9_]*", name):
+            raise OptionError(f"definitions: {name!r} is no name of a terminal; write it in capitals.")
+        if not isinstance(grammar, Grammar):
+            raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
+    declared = "".join(f"\n%declare {name}" for name in given)
+    structure = read_lark(text + declared, start=start, lexer=lexer, import_paths=import_paths)
+    parts = {name: forms.lowered(grammar.form) for name, grammar in given.items()}
+    for name, schema in structure["schemas"].items():
+        try:
+            parts[name] = json_schema(schema, **(json_options or {})).form
+        except TokenformError as error:
+            raise with_place(error, text, int(name.rpartition("_")[2])) from None
+    return from_structure(structure, text, parts)
 
 
-def from_structure(structure: GrammarStructure, source: str) -> Grammar:
-    """The grammar of a neutral structure; `source` is what people are shown."""
-    if structure["schemas"]:
-        raise InvalidGrammar("%json inside a grammar is not supported; use json_schema for the whole text.")
-    return Grammar(_core.context_free(json.dumps(structure)), source=source)
+def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str, Form]) -> Grammar:
+    """The grammar of a neutral structure, whose declared terminals stand for the parts; `source` is for
+    people."""
+    form: Form = {"grammar": {**structure, "parts": dict(parts)}}
+    if parts:
+        return Grammar(forms.compiled(form, "the grammar"), form=form, source=source)
+    return Grammar(_core.context_free(json.dumps(structure)), form=form, source=source)

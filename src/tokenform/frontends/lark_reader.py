@@ -28,7 +28,7 @@ from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import Grammar, load_grammar
 
-from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError
+from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
 from tokenform.frontends.grammar_structure import (
     GrammarStructure,
     IndenterEntry,
@@ -217,6 +217,15 @@ def _read_directives(text: str) -> tuple[dict[str, str], IndenterEntry | None]:
             tab=int(pairs.get("tab", "8")),
         )
     return options, indenter
+
+
+def with_place(error: TokenformError, text: str, number: int) -> TokenformError:
+    """The error of the schema that is the text's `number`-th, with the place of its `%json`."""
+    found = [match.start() for match in _JSON_KEYWORD.finditer(text) if match.lastgroup == "json"]
+    at = found[number]
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    message = f"Line {line}, column {column}: in the schema of %json, {error}"
+    return type(error)(message, pointer=error.pointer, keyword=error.keyword, line=line, column=column)
 
 
 def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:

@@ -40,7 +40,8 @@ def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] 
         raise InvalidRegex(f"a pattern is a str or a compiled pattern, not {type(pattern).__name__}.")
     if dialect not in ("python", "ecma"):
         raise OptionError(f"dialect={dialect!r} is not known; choose 'python' or 'ecma'.")
-    return Grammar(_core.regex(pattern, dialect=dialect), source=pattern)
+    form = {"language": {"regex": pattern, "dialect": dialect}}
+    return Grammar(_core.regex(pattern, dialect=dialect), form=form, source=pattern)
 
 
 def choice(texts: Iterable[str]) -> Grammar:
@@ -54,7 +55,8 @@ def choice(texts: Iterable[str]) -> Grammar:
     for text in listed:
         if not isinstance(text, str):
             raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
-    return Grammar(_core.choice(listed), source=" | ".join(map(repr, listed)))
+    form = {"language": {"words": listed}}
+    return Grammar(_core.choice(listed), form=form, source=" | ".join(map(repr, listed)))
 
 
 def any_text() -> Grammar:

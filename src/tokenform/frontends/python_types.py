@@ -49,7 +49,7 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
         raise InvalidType(f"{label} has no JSON Schema: {_first_line(error)}") from None
     options.setdefault("additional", "forbid")
     inner = json_schema(schema, **options)
-    return Grammar(inner.core, read=read, source=inner.source, schema=schema)
+    return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=schema)
 
 
 def is_type(value: Any) -> bool:

@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from tokenform import _core
 from tokenform.errors import InvalidSchema, OptionError
+from tokenform.frontends import forms
+from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
 
 Schema = Mapping[str, Any] | bool | str
@@ -44,6 +46,7 @@ def json_schema(
     additional: Literal["schema", "forbid"] = "schema",
     unsupported: Literal["refuse", "report"] = "refuse",
     registry: Mapping[str, Schema] | None = None,
+    strings_in: Mapping[str, Grammar] | None = None,
 ) -> Grammar:
     """The grammar of the documents that a JSON Schema accepts.
 
@@ -57,6 +60,8 @@ def json_schema(
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
         registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.  The official
             meta-schemas are known without it.
+        strings_in: grammars by JSON Pointer into the schema: the strings that the subschema there admits are
+            the texts of the grammar, escaped as JSON asks.  The subschema says nothing else about strings.
     Raises:
         InvalidSchema, UnsupportedSchema, UnsatisfiableSchema, LimitExceeded, OptionError.
     """
@@ -76,8 +81,68 @@ def json_schema(
     text = schema_text(schema)
     given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
     known = list((meta_schemas(text, *given.values()) | given).items())
-    core = _core.json_schema(text, **chosen, registry=known)
-    return Grammar(core, read=json.loads, source=text, schema=schema)
+    form: Form = {"schema": text, "options": {**chosen, "registry": known}}
+    if strings_in:
+        if strings != "canonical":
+            raise OptionError("strings_in needs strings='canonical'.")
+        form["schema"], form["holes"] = with_marks(text, strings_in)
+        core = forms.compiled(form, "the schema")
+    else:
+        core = _core.json_schema(text, **chosen, registry=known)
+    return Grammar(core, form=form, read=json.loads, source=text, schema=schema)
+
+
+# What a schema of strings may say beside its grammar.
+_BESIDE = {
+    "type",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$comment",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+}
+
+
+def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[Form]]:
+    """The schema with a mark at each place, and the forms that the marks stand for, in their order."""
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise InvalidSchema(f"the schema is not JSON: {error}.", pointer="") from None
+    holes: list[Form] = []
+    for pointer, grammar in strings_in.items():
+        if not isinstance(grammar, Grammar):
+            raise OptionError(f"strings_in[{pointer!r}] must be a Grammar, not {type(grammar).__name__}.")
+        place = _at(schema, pointer)
+        other = sorted(set(place) - _BESIDE)
+        if other:
+            raise InvalidSchema(
+                f"the strings at {pointer!r} have a grammar; drop {', '.join(map(repr, other))} there.",
+                pointer=pointer,
+                keyword=other[0],
+            )
+        place["format"] = f"tokenform-mark-{len(holes)}"
+        holes.append(forms.lowered(grammar.form))
+    return json.dumps(schema), holes
+
+
+def _at(schema: Any, pointer: str) -> dict[str, Any]:
+    """The subschema at a JSON Pointer (RFC 6901)."""
+    at = schema
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(at, dict) and key in at:
+            at = at[key]
+        elif isinstance(at, list) and key.isdigit() and int(key) < len(at):
+            at = at[int(key)]
+        else:
+            raise OptionError(f"strings_in: {pointer!r} leads nowhere in the schema; there is no {key!r}.")
+    if not isinstance(at, dict) or (pointer and not pointer.startswith("/")):
+        raise OptionError(f"strings_in: {pointer!r} is no JSON Pointer to a subschema.")
+    return at
 
 
 def meta_schemas(*texts: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ Complexity: `generate` keeps the generators of the last few models, so a second 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,6 +15,8 @@ from typing import Any
 from tokenform.decoding import generator
 from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, pair
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.errors import OptionError
 from tokenform.frontends import one_constraint
 from tokenform.integrations.models import open_model
 
@@ -24,7 +27,8 @@ class Generator(generator.Generator):
     Args:
         model: None for the built-in model; a path or hub name; or a Hugging Face causal language model.
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
-        **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, batch_size).
+        **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
+            penalties, batch_size); the companion may be a path or hub name too.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
     """
@@ -33,6 +37,8 @@ class Generator(generator.Generator):
         opened = open_model(model, tokenizer)
         if opened.format_prompt is not None:
             options.setdefault("format_prompt", opened.format_prompt)
+        if isinstance(options.get("companion"), str | os.PathLike):
+            options["companion"] = open_model(options["companion"]).model
         super().__init__(opened.model, opened.tokenizer, **options)
 
 
@@ -58,6 +64,12 @@ def generate(
     top_k: int | None = None,
     top_p: float = 1.0,
     min_p: float = 0.0,
+    sampler: Any = None,
+    drafter: Any = "auto",
+    mixture: Mixture | None = None,
+    companion: Any = None,
+    companion_prompt: Any = None,
+    penalties: Penalties | None = None,
     progress: bool | None = None,
 ) -> Any:
     """Write text that a constraint accepts.
@@ -67,25 +79,44 @@ def generate(
         schema: a JSON Schema (mapping, boolean, JSON text) or a Python type; the value is the document.
         regex: a pattern that the whole text matches.
         choices: the texts to choose from.
-        grammar: a grammar, or a list of them, one for each prompt.
+        grammar: a grammar or a `predicate`, or a list of them, one for each prompt.
         type: a Python type or a function; the value is an instance, or the arguments.
         model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
         n, seed, max_tokens, progress: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
+        sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
+        drafter, mixture, companion, companion_prompt, penalties: as for `Generator` and its `sample`.
     Returns:
         A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
     Raises:
-        OptionError: more than one constraint is given.
+        OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
     """
     constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
     batched = pair(prompt, constraint)[2]
-    sampler = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
-    known = tokenizer is None and (model is None or isinstance(model, str))
-    writer = _named(model) if known else Generator(model, tokenizer)
+    local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    if sampler is not None and local != Local(temperature=0.0):
+        raise OptionError(
+            f"a sampler has its own temperature and truncation; give them to {_name(sampler)}(...)."
+        )
+    changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None
+    known = tokenizer is None and (model is None or isinstance(model, str)) and not changed
+    options = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
+    writer = _named(model) if known else Generator(model, tokenizer, **options)
     results = writer.sample(
-        prompt, constraint, n=n, seed=seed, max_tokens=max_tokens, sampler=sampler, progress=progress
+        prompt,
+        constraint,
+        n=n,
+        seed=seed,
+        max_tokens=max_tokens,
+        sampler=sampler or local,
+        progress=progress,
+        companion_prompt=companion_prompt,
     )
     if n > 1:
         return results
-    return [one for (one,) in results] if batched else results[0]
+    return [one for one, *_ in results] if batched else results[0]
+
+
+def _name(sampler: Any) -> str:
+    return sampler.__class__.__name__

@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenform.decoding.prompts import PromptFormat
 from tokenform.errors import ModelError
-from tokenform.frontends import Grammar
+from tokenform.frontends import Condition, Grammar
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def open_model(model: Any = None, tokenizer: Any = None) -> OpenModel:
     return OpenModel(model, tokenizer)
 
 
-def _builtin_prompt(prompt: Any, grammar: Grammar) -> str:
+def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
     from tokenform.builtin import format_prompt
 
     return format_prompt(prompt, grammar.schema)

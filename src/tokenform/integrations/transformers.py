@@ -5,7 +5,8 @@ generation.
 Invariant: a row's state is a function of the tokens that were written in it, so rows may be reordered, copied
 and dropped between steps as beam search does.  A row that has ended, or that the search went on with although
 nothing was allowed, can only end.
-Complexity: a step is one mask a row, looked up after the first time, and O(V) for its application.
+Complexity: a step is one mask a row, looked up after the first time (on the device, in a table of masks by
+row), and O(V) for its application.
 Rejected: a state for each row number (beam search moves rows without saying so).
 
     processor = GrammarLogitsProcessor(tf.json_schema(schema), tokenizer, model=model, max_tokens=200)
@@ -24,7 +25,7 @@ from tokenform.decoding.generator import read_vocabulary
 from tokenform.engine import TokenAutomaton, Vocabulary
 from tokenform.errors import BudgetTooSmall, ModelError, OptionError
 from tokenform.frontends import to_grammar
-from tokenform.masking import apply_mask_
+from tokenform.masking import CAPACITY, MaskTable, Wanted
 
 _Path = tuple[int, ...]
 
@@ -65,6 +66,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._only_end = np.zeros(words, dtype=np.uint32)
         for token in self.vocabulary.eos:
             self._only_end[token // 32] |= np.uint32(1 << token % 32)
+        self._table: MaskTable | None = None
         self._prompts: set[_Path] = set()
         self._length = -1
         self._states: dict[tuple[int, _Path], int | None] = {}
@@ -86,12 +88,14 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             )
         if not self._goes_on(rows, share):
             self._begin(rows)
-        masks = np.stack([self._mask(place // share, row[self._length :]) for place, row in enumerate(rows)])
-        masked = torch.full_like(scores, float("-inf"))
-        inner = scores[:, : self.vocabulary.size].clone()
-        bits = torch.from_numpy(masks.view(np.int32)).to(scores.device)
-        masked[:, : self.vocabulary.size] = apply_mask_(inner, bits)
-        return masked
+        wanted = [self._wanted(place // share, row[self._length :]) for place, row in enumerate(rows)]
+        table = self._table_on(scores.device, len(rows))
+        return table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
+
+    def _table_on(self, device: torch.device, rows: int) -> MaskTable:
+        if self._table is None or self._table.device != device or self._table.capacity < rows:
+            self._table = MaskTable(self.vocabulary.size, device, capacity=max(CAPACITY, rows))
+        return self._table
 
     def _goes_on(self, rows: list[_Path], share: int) -> bool:
         """Whether these rows continue the texts of the calls before."""
@@ -108,14 +112,14 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     def _begin(self, rows: list[_Path]) -> None:
         self._prompts, self._length, self._states = set(rows), len(rows[0]), {}
 
-    def _mask(self, which: int, path: _Path) -> np.ndarray:
-        """uint32 [ceil(V/32)] after the tokens `path` of a text of grammar `which`."""
+    def _wanted(self, which: int, path: _Path) -> Wanted:
+        """The mask after the tokens `path` of a text of grammar `which`."""
         automaton = self._automata[which]
         state = self._state(which, automaton, path)
         if state is None or automaton.is_finished(state):
             return self._only_end
         if self._max_tokens is None:
-            return np.asarray(automaton.mask(state))
+            return automaton, state
         left = self._max_tokens - len(path)
         return np.asarray(automaton.mask_within(state, left)) if left > 0 else self._only_end
 

@@ -1,7 +1,9 @@
-"""Masks on logits."""
+"""Masks on logits: applied by row number, from a table on the device."""
 
 from __future__ import annotations
 
-from tokenform.masking.reference import apply_mask_, unpack_mask
+from tokenform.masking.apply import apply_mask_, apply_rows
+from tokenform.masking.reference import unpack_mask
+from tokenform.masking.table import CAPACITY, MaskTable, Wanted
 
-__all__ = ["apply_mask_", "unpack_mask"]
+__all__ = ["CAPACITY", "MaskTable", "Wanted", "apply_mask_", "apply_rows", "unpack_mask"]

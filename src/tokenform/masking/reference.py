@@ -1,4 +1,4 @@
-"""Packed masks applied to logits, in plain torch: the definition that faster kernels are compared with.
+"""Packed masks applied to logits, in plain torch: the definition that the kernel is compared with.
 
 Purpose: a mask holds one bit a token (bit t % 32 of word t // 32); a token whose bit is 0 gets the
 logit -inf.
@@ -11,32 +11,25 @@ from __future__ import annotations
 
 import torch
 
-from tokenform.errors import OptionError
-
 
 def unpack_mask(mask_rows: torch.Tensor, size: int) -> torch.Tensor:
-    """The bits of packed rows: int32 [B, ceil(V/32)] -> bool [B, V], V = `size`."""
+    """The bits of packed rows: int32 [B, W] -> bool [B, V], V = `size`; ids beyond 32 W are not allowed."""
     shifts = torch.arange(32, dtype=torch.int32, device=mask_rows.device)
-    bits = (mask_rows.unsqueeze(-1) >> shifts) & 1
-    return bits.bool().flatten(-2)[..., :size]
+    bits = ((mask_rows.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., :size]
+    return torch.nn.functional.pad(bits, (0, size - bits.shape[-1]))
 
 
-def apply_mask_(logits: torch.Tensor, mask_rows: torch.Tensor) -> torch.Tensor:
-    """Set the logits of tokens that are not allowed to -inf, in place.
+def apply_rows(
+    logits: torch.Tensor, table: torch.Tensor, rows: torch.Tensor | None, out: torch.Tensor
+) -> torch.Tensor:
+    """Write logits [B, V] to `out`, which may be `logits`, with -inf where a row's mask forbids.
 
-    Args:
-        logits: floating point [B, V].
-        mask_rows: int32 (or uint32) [B, ceil(V/32)], on the same device.
-    Returns:
-        `logits`.
-    Raises:
-        OptionError: the shapes do not fit.
+    Arguments are those of `tokenform.masking.apply_rows`, which checks them.
     """
-    batch, size = logits.shape
-    if mask_rows.shape != (batch, (size + 31) // 32):
-        raise OptionError(
-            f"masks of shape {tuple(mask_rows.shape)} do not fit logits of shape {tuple(logits.shape)}: "
-            f"{(batch, (size + 31) // 32)} is expected."
-        )
-    allowed = unpack_mask(mask_rows.view(torch.int32), size)
-    return logits.masked_fill_(~allowed, float("-inf"))
+    chosen = table if rows is None else table[rows.clamp(min=0).long()]
+    forbidden = ~unpack_mask(chosen, logits.shape[1])
+    if rows is not None:
+        forbidden &= (rows >= 0).unsqueeze(1)
+    if out is not logits:
+        out.copy_(logits)
+    return out.masked_fill_(forbidden, float("-inf"))

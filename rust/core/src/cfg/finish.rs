@@ -12,11 +12,11 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::chart::{Chart, Item, SetId};
-use super::grammar::Symbol;
+use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
-use crate::lexical::{LexId, Lexicon, Spelling, TermId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::{step, CtxId, Pos, Structure};
+use crate::mask::structure::{step, CtxId, Piece, Pos, Structure};
 
 /// Items that a search may settle, terminals that a way may have, words that are tried for a terminal.
 const SEARCH: usize = 400_000;
@@ -24,7 +24,7 @@ const TERMINALS: usize = 100_000;
 const WORDS: usize = 40;
 
 /// The terminals of a shortest way from a set to the end of the start rule.
-pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
+pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
     let mut best: FxHashMap<Item, (u64, Option<Item>)> = FxHashMap::default();
     let mut queue: BinaryHeap<Reverse<(u64, Item)>> = BinaryHeap::new();
     if chart.accepts(set) {
@@ -34,6 +34,9 @@ pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
     let closure = chart.closure(set);
     for &(_, item) in closure.all() {
         let cost = left_cost(chart, item);
+        if cost >= NEVER {
+            continue;
+        }
         best.insert(item, (cost, None));
         queue.push(Reverse((cost, item)));
     }
@@ -53,7 +56,7 @@ pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
             for &(_, waiting) in closure.waiting(Symbol::Rule(back.rule)) {
                 let next = Item { dot: waiting.dot + 1, ..waiting };
                 let total = cost + left_cost(chart, next);
-                if best.get(&next).is_none_or(|b| total < b.0) {
+                if total < NEVER && best.get(&next).is_none_or(|b| total < b.0) {
                     best.insert(next, (total, Some(item)));
                     queue.push(Reverse((total, next)));
                 }
@@ -65,7 +68,7 @@ pub fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
 
 fn left_cost(chart: &Chart, item: Item) -> u64 {
     let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
-    symbols[item.dot as usize..].iter().map(|&s| chart.grammar.cost(s)).sum()
+    symbols[item.dot as usize..].iter().fold(0, |sum, &s| (sum + chart.grammar.cost(s)).min(NEVER))
 }
 
 /// The terminals that complete a chain of items, rules replaced by their shortest texts.
@@ -90,50 +93,119 @@ fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: I
     Some(out)
 }
 
-/// Bytes from a position to an accepted end.
-pub(super) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+/// Pieces from a position to an accepted end.
+pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    if !machine.is_start(pos) {
+    if !fresh(machine, pos) {
         let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex)?;
-        out.extend(bytes);
+        push(&mut out, bytes);
         pos.lex = lex;
     }
     if let Some(rest) = follow_plan(machine, pos) {
-        out.extend(rest);
-        return Some(out);
+        return Some(joined(out, rest));
     }
     // the lexeme ends only with a line break, which is a lexeme of its own
     pos = walk(machine, pos, b"\n")?;
-    out.push(b'\n');
-    out.extend(follow_plan(machine, pos)?);
-    Some(out)
+    push(&mut out, b"\n".to_vec());
+    Some(joined(out, follow_plan(machine, pos)?))
 }
 
-/// The plan from the end of a lexeme, spelled.
-fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<u8>> {
+/// Pieces from a context, before the next lexeme, to an accepted end.
+pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId) -> Option<Vec<Piece>> {
+    let lex = machine.begin(ctx);
+    follow_plan(machine, Pos { ctx, lex })
+}
+
+/// Whether no lexeme has begun.
+fn fresh(machine: &mut Scanned, pos: Pos) -> bool {
+    machine.is_start(pos) || machine.begin(pos.ctx) == pos.lex
+}
+
+fn push(out: &mut Vec<Piece>, bytes: Vec<u8>) {
+    match out.last_mut() {
+        _ if bytes.is_empty() => {}
+        Some(Piece::Bytes(text)) => text.extend(bytes),
+        _ => out.push(Piece::Bytes(bytes)),
+    }
+}
+
+/// Two ways, one after the other; neighbouring texts become one.
+pub(crate) fn joined(mut first: Vec<Piece>, second: Vec<Piece>) -> Vec<Piece> {
+    for piece in second {
+        match piece {
+            Piece::Bytes(text) => push(&mut first, text),
+            token => first.push(token),
+        }
+    }
+    first
+}
+
+/// The plan from the end of a lexeme (or from before one), spelled.
+fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    let mut expected = if machine.is_start(pos) { pos.ctx } else { machine.after_lexeme(pos)? };
-    let set = machine.context(expected).set;
-    let terminals = plan(&mut machine.chart, set)?;
+    let mut expected = if fresh(machine, pos) { pos.ctx } else { machine.after_lexeme(pos)? };
+    let context = machine.context(expected);
+    if machine.ends(context) {
+        return Some(out);
+    }
+    let terminals = plan(&mut machine.chart, context.set)?;
     let mut at = 0;
     while at < terminals.len() {
-        let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
-        let (word, next) = spell_place(machine, pos, expected, place, term)?;
-        out.extend(word);
-        pos = next;
-        at += read;
-        if machine.accepting(pos, &[]) {
+        if machine.chart.grammar.terminals[terminals[at] as usize].part.is_some() {
+            spell_part(machine, pos, terminals[at], &mut out)?;
+            expected = machine.after(expected, terminals[at])?;
+            pos = Pos { ctx: expected, lex: machine.begin(expected) };
+            at += 1;
+        } else {
+            let (place, term, read) = machine.next_place(expected, &terminals[at..])?;
+            let (word, next) = spell_place(machine, pos, expected, place, term)?;
+            push(&mut out, word);
+            pos = next;
+            at += read;
+            expected = machine.after_lexeme(pos)?;
+        }
+        let context = machine.context(expected);
+        if machine.ends(context) {
             return Some(out);
         }
-        expected = machine.after_lexeme(pos)?;
     }
     None
+}
+
+/// A short text of a constraint that stands for a terminal, apart from the lexeme before it.
+fn spell_part(machine: &mut Scanned, pos: Pos, terminal: u32, out: &mut Vec<Piece>) -> Option<()> {
+    let word = machine.parts.get(&terminal)?.word.clone();
+    let first = match word.first() {
+        Some(Piece::Bytes(text)) => text.first().copied(),
+        _ => None,
+    };
+    if !fresh(machine, pos) {
+        let gap = gaps(machine).into_iter().find(|gap| {
+            let Some(end) = walk(machine, pos, gap) else { return false };
+            let ended = machine.after_lexeme(end).is_some();
+            ended && first.is_none_or(|b| machine.lexicon.step(end.lex, b) == Step::Dead)
+        })?;
+        push(out, gap);
+    }
+    *out = joined(std::mem::take(out), word);
+    Some(())
+}
+
+/// Texts that may stand between two lexemes.
+fn gaps(machine: &mut Scanned) -> Vec<Vec<u8>> {
+    // a line break ends comments that a blank does not
+    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
+    for term in machine.ignored_terms() {
+        let lex = machine.lexicon.at(Spelling::Raw, term);
+        gaps.extend(words(&mut machine.lexicon, lex, 3));
+    }
+    gaps
 }
 
 /// A word of a terminal that the lexer reads as that terminal, and the position at its end.
@@ -145,12 +217,7 @@ fn spell_place(
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
     let begin = machine.lexicon.at(Spelling::Raw, term);
-    // a line break ends comments that a blank does not
-    let mut gaps: Vec<Vec<u8>> = vec![Vec::new(), b" ".to_vec(), b"\n".to_vec()];
-    for term in machine.ignored_terms() {
-        let lex = machine.lexicon.at(Spelling::Raw, term);
-        gaps.extend(words(&mut machine.lexicon, lex, 3));
-    }
+    let gaps = gaps(machine);
     let words = words(&mut machine.lexicon, begin, WORDS);
     for gap in &gaps {
         let Some(from) = walk(machine, pos, gap) else { continue };

@@ -22,15 +22,31 @@ pub enum Symbol {
 
 pub struct Terminal {
     pub name: String,
-    /// Its words; `None` for INDENT and DEDENT, which have no text.
+    /// Its words; `None` for INDENT and DEDENT, which have no text, and for parts.
     pub term: Option<TermId>,
     /// Among matches of one length the least rank wins.
     pub rank: u32,
     pub ignored: bool,
+    /// The constraint that stands for it, where that is one of its own.
+    pub part: Option<u32>,
     /// Its one word, where it is a literal without flags.
     pub literal: Option<String>,
     /// Code points of the shortest word.
     pub cost: u64,
+}
+
+impl Terminal {
+    /// Whether it stands for some text.
+    pub fn has_text(&self) -> bool {
+        self.term.is_some() || self.part.is_some()
+    }
+}
+
+/// Constraints that stand for declared terminals.
+#[derive(Default)]
+pub struct Parts {
+    /// By name: the number of the constraint, and the bytes of a short text of it.
+    pub known: FxHashMap<String, (u32, u64)>,
 }
 
 pub struct Expansion {
@@ -60,6 +76,22 @@ pub struct Grammar {
 pub const NEVER: u64 = u64::MAX / 4;
 
 impl Grammar {
+    /// The grammar without rules.
+    pub fn nothing() -> Self {
+        Grammar {
+            terminals: Vec::new(),
+            names: Vec::new(),
+            expansions: Vec::new(),
+            by_rule: Vec::new(),
+            nullable: Vec::new(),
+            costs: Vec::new(),
+            shortest: Vec::new(),
+            start: 0,
+            segmented: true,
+            layout: None,
+        }
+    }
+
     pub fn cost(&self, symbol: Symbol) -> u64 {
         match symbol {
             Symbol::Terminal(t) => self.terminals[t as usize].cost,
@@ -77,10 +109,16 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 /// Reads a grammar and the languages of its terminals.
-pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
+pub fn read(text: &str) -> Result<(Grammar, Box<Lexicon>)> {
     let value: Value =
         serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
-    let mut lexicon = Lexicon::default();
+    let mut lexicon = Box::default();
+    let grammar = read_value(&value, &mut lexicon, &Parts::default())?;
+    Ok((grammar, lexicon))
+}
+
+/// The same, with some of the declared terminals bound to constraints.
+pub fn read_value(value: &Value, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
     let ignore = texts(&value["ignore"]);
     let segmented = value["lexer"] == "dynamic";
     let mut terminals = Vec::new();
@@ -93,39 +131,30 @@ pub fn read(text: &str) -> Result<(Grammar, Lexicon)> {
         let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
         let plain = entry["flags"].as_str().unwrap_or_default().is_empty();
         let literal = entry["literal"].as_str().filter(|_| plain).map(String::from);
-        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, literal, cost });
+        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, part: None, literal, cost });
     }
     order.sort_unstable();
     for (rank, &(_, _, at)) in order.iter().enumerate() {
         terminals[at].rank = rank as u32;
     }
     for name in texts(&value["declare"]) {
-        terminals.push(Terminal { name, term: None, rank: u32::MAX, ignored: false, literal: None, cost: 0 });
+        let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
+        let rank = u32::MAX;
+        terminals.push(Terminal { name, term: None, rank, ignored: false, part, literal: None, cost });
     }
     let layout = Layout::read(&value["indenter"], &terminals, &mut lexicon.terms)?;
     for terminal in &terminals {
         let shown = layout.as_ref().is_some_and(|l| l.has(&terminal.name));
-        if terminal.term.is_none() && !shown {
+        if !terminal.has_text() && !shown {
             return Err(invalid(format!(
                 "The terminal {} is declared and has no pattern; give it one, or name it in an indenter line",
                 terminal.name
             )));
         }
     }
-    let mut grammar = Grammar {
-        terminals,
-        names: Vec::new(),
-        expansions: Vec::new(),
-        by_rule: Vec::new(),
-        nullable: Vec::new(),
-        costs: Vec::new(),
-        shortest: Vec::new(),
-        start: 0,
-        segmented,
-        layout,
-    };
-    grammar.read_rules(&value)?;
-    Ok((grammar, lexicon))
+    let mut grammar = Grammar { terminals, segmented, layout, ..Grammar::nothing() };
+    grammar.read_rules(value)?;
+    Ok(grammar)
 }
 
 /// The words of a terminal.
@@ -229,6 +258,33 @@ impl Grammar {
             self.expansions.push(Expansion { origin, symbols: body.into(), optional_from });
         }
         Ok(())
+    }
+
+    /// The same grammar when the lengths of its parts have changed; what needs a part of the length [`NEVER`] is
+    /// left out.
+    pub fn with_lengths(mut self, mut length: impl FnMut(u32) -> u64) -> Self {
+        for terminal in &mut self.terminals {
+            if let Some(part) = terminal.part {
+                terminal.cost = length(part);
+            }
+        }
+        let all: Vec<(u32, Vec<Symbol>)> =
+            self.expansions.iter().map(|e| (e.origin, e.symbols.to_vec())).collect();
+        for (rule, cost) in self.costs.iter_mut().enumerate() {
+            *cost = if self.nullable[rule] { 0 } else { NEVER };
+            self.shortest[rule] = Box::new([]);
+        }
+        self.settle_costs(&all);
+        for list in &mut self.by_rule {
+            let live = |&e: &u32| {
+                all[e as usize].1.iter().all(|&s| match s {
+                    Symbol::Terminal(t) => self.terminals[t as usize].cost < NEVER,
+                    Symbol::Rule(r) => self.costs[r as usize] < NEVER,
+                })
+            };
+            list.retain(live);
+        }
+        self
     }
 
     fn settle_costs(&mut self, expansions: &[(u32, Vec<Symbol>)]) {

@@ -26,20 +26,20 @@ use crate::error::{Error, Result};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{CtxId, Pos, Structure};
+use crate::mask::structure::{CtxId, Piece, Pos, Structure};
 
 /// States of a lexeme that are looked at to see whether it can end.
 const ESCAPE_STATES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Context {
+pub(crate) struct Context {
     pub set: SetId,
     pub blocks: u32,
 }
 
 pub struct Scanned {
-    pub(super) chart: Chart,
-    pub(super) lexicon: Lexicon,
+    pub(crate) chart: Chart,
+    pub(crate) lexicon: Box<Lexicon>,
     contexts: IndexSet<Context, FxBuildHasher>,
     blocks: IndexSet<Blocks, FxBuildHasher>,
     /// The lexical state before a lexeme, by context.
@@ -51,8 +51,20 @@ pub struct Scanned {
     start: Option<Pos>,
     ignored: Vec<u32>,
     rows: Vec<Row>,
+    /// Terminals that are constraints of their own: what they begin with, and a short text of each.
+    pub(crate) parts: FxHashMap<u32, Opening>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
     places: usize,
+}
+
+/// How a terminal that is a constraint of its own begins.
+pub(crate) struct Opening {
+    /// Bytes that it may begin with; a superset.
+    pub first: ByteSet,
+    /// It may begin with a special token.
+    pub token: bool,
+    /// A short text of it.
+    pub word: Vec<Piece>,
 }
 
 /// Literals in a row that together begin a longer one.
@@ -87,7 +99,7 @@ fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<Row> {
 }
 
 impl Scanned {
-    pub fn new(grammar: Grammar, mut lexicon: Lexicon) -> Result<Self> {
+    pub fn new(grammar: Grammar, mut lexicon: Box<Lexicon>) -> Result<Self> {
         let terminals = grammar.terminals.len();
         let rows = rows(&grammar, &mut lexicon.terms);
         let widths = if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
@@ -106,6 +118,7 @@ impl Scanned {
             start: None,
             ignored,
             rows,
+            parts: FxHashMap::default(),
             places,
         };
         this.blocks.insert(Blocks::outermost());
@@ -121,7 +134,7 @@ impl Scanned {
         (place as usize).checked_sub(self.places - self.rows.len()).map(|i| &self.rows[i])
     }
 
-    pub(super) fn context(&self, ctx: CtxId) -> Context {
+    pub(crate) fn context(&self, ctx: CtxId) -> Context {
         self.contexts[ctx.0 as usize]
     }
 
@@ -130,7 +143,7 @@ impl Scanned {
     }
 
     /// The lexical state before the next lexeme; `DEAD` when there can be none.
-    pub(super) fn begin(&mut self, ctx: CtxId) -> LexId {
+    pub(crate) fn begin(&mut self, ctx: CtxId) -> LexId {
         if let Some(&known) = self.begins.get(&ctx) {
             return known;
         }
@@ -223,12 +236,12 @@ impl Scanned {
         let context = Context { set, blocks };
         let closure = self.chart.closure(set);
         let terminals = &self.chart.grammar.terminals;
-        let goes_on = closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].term.is_some());
+        let goes_on = closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
         (goes_on || self.ends(context)).then_some(context)
     }
 
     /// Whether the text may end here, between lexemes: open blocks are closed by the end.
-    pub(super) fn ends(&mut self, context: Context) -> bool {
+    pub(crate) fn ends(&mut self, context: Context) -> bool {
         let mut set = context.set;
         if let Some(dedent) = self.chart.grammar.layout.as_ref().map(|l| l.dedent) {
             for _ in 1..self.blocks[context.blocks as usize].widths.len() {
@@ -242,7 +255,7 @@ impl Scanned {
     }
 
     /// The context after a lexeme, by its place in the tuple.
-    fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
+    pub(crate) fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
         if let Some(&known) = self.after.get(&(ctx, place)) {
             return known;
         }
@@ -278,11 +291,12 @@ impl Scanned {
         }
         let set = self.chart.step(context.set, place)?;
         let next = self.intern(Context { set, blocks });
-        (self.begin(next) != Lexicon::DEAD || self.ends(self.context(next))).then_some(next)
+        let goes_on = self.begin(next) != Lexicon::DEAD || self.parts_at(next).next().is_some();
+        (goes_on || self.ends(self.context(next))).then_some(next)
     }
 
     /// The place of the terminal that the lexer chooses.
-    pub(super) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+    pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
         let grammar = &self.chart.grammar;
         let rank = |place: u32| match place.cmp(&self.nothing_read()) {
             _ if self.row(place).is_some() => u32::MAX - 1,
@@ -297,7 +311,7 @@ impl Scanned {
     }
 
     /// The context after the lexeme that ends with this outcome, and the bytes that may follow it.
-    fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> (Option<CtxId>, ByteSet) {
+    pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> (Option<CtxId>, ByteSet) {
         if let Some(&known) = self.leaves.get(&(ctx, outcome)) {
             return known;
         }
@@ -317,14 +331,14 @@ impl Scanned {
         (next, bytes)
     }
 
-    pub(super) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
+    pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
         let outcome = self.lexicon.outcome(pos.lex);
         self.left(pos.ctx, outcome).0
     }
 
     /// Whether the lexeme can end somewhere: at the end of the text, or before a byte that it can't read and the
     /// next lexeme can.  (A comment up to the line's end can't where no line break may follow.)
-    fn escapes(&mut self, pos: Pos) -> bool {
+    pub(crate) fn escapes(&mut self, pos: Pos) -> bool {
         if let Some(&known) = self.escapes.get(&pos) {
             return known;
         }
@@ -354,11 +368,38 @@ impl Scanned {
             return true;
         }
         let begin = self.begin(next);
-        (0..=255u8).any(|b| {
-            bytes.has(b)
-                && self.lexicon.step(pos.lex, b) == Step::Dead
-                && self.lexicon.step(begin, b) != Step::Dead
-        })
+        let parts: Vec<u32> = self.parts_at(next).collect();
+        let mut opened = ByteSet::default();
+        for part in parts {
+            let Some(opening) = self.parts.get(&part) else { continue };
+            if opening.token {
+                return true;
+            }
+            opened.add(&opening.first);
+        }
+        if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
+            return true;
+        }
+        begin != Lexicon::DEAD
+            && (0..=255u8).any(|b| {
+                bytes.has(b)
+                    && self.lexicon.step(pos.lex, b) == Step::Dead
+                    && self.lexicon.step(begin, b) != Step::Dead
+            })
+    }
+
+    /// The terminals that may come at a context and are constraints of their own.
+    pub(crate) fn parts_at(&mut self, ctx: CtxId) -> impl Iterator<Item = u32> + '_ {
+        let closure = self.chart.closure(self.contexts[ctx.0 as usize].set);
+        let terminals = &self.chart.grammar.terminals;
+        let all: Vec<u32> = closure.terminals.to_vec();
+        all.into_iter().filter(|&t| terminals[t as usize].part.is_some())
+    }
+
+    /// The context before the first lexeme.
+    pub(crate) fn start_context(&mut self) -> CtxId {
+        let set = self.chart.start();
+        self.intern(Context { set, blocks: 0 })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -413,8 +454,7 @@ impl Structure for Scanned {
     }
 
     fn start(&mut self) -> Option<Pos> {
-        let set = self.chart.start();
-        let ctx = self.intern(Context { set, blocks: 0 });
+        let ctx = self.start_context();
         let mut places = self.readable(ctx);
         if self.ends(self.context(ctx)) {
             places.push((self.nothing_read(), Terms::EPS));
@@ -465,7 +505,11 @@ impl Structure for Scanned {
     }
 
     fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
-        finish::complete(self, pos)
+        match &finish::complete(self, pos)?[..] {
+            [] => Some(Vec::new()),
+            [Piece::Bytes(text)] => Some(text.clone()),
+            _ => None,
+        }
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {

@@ -36,14 +36,14 @@ struct Fan {
 
 pub struct Segmented {
     chart: Chart,
-    lexicon: Lexicon,
+    lexicon: Box<Lexicon>,
     contexts: IndexSet<Context, FxBuildHasher>,
     fans: FxHashMap<CtxId, Fan>,
     start: Option<CtxId>,
 }
 
 impl Segmented {
-    pub fn new(grammar: Grammar, lexicon: Lexicon) -> Self {
+    pub fn new(grammar: Grammar, lexicon: Box<Lexicon>) -> Self {
         Segmented {
             chart: Chart::new(grammar),
             lexicon,

@@ -70,8 +70,12 @@ impl JsonMachine {
 
     pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
         let pending = self.pendings[node.frame as usize].clone();
+        // an item whose text is like no other is not remembered; where several would be, the exact way is taken
+        let other = record == Self::OTHER;
+        self.texts_closed += (pending.start != 0 && !(other && node.record == 0)) as u64;
         let value = match pending.start {
             0 => None,
+            _ if other => None,
             start => {
                 let text = self.records[record as usize][start as usize - 1..].to_vec();
                 let text = std::str::from_utf8(&text).ok()?;
@@ -85,6 +89,7 @@ impl JsonMachine {
             }
             let mut rest = ArrId(next.formula.0);
             if let Some(value) = value {
+                self.recall(value);
                 rest = self.schema.remember(rest, value);
                 self.schema.refill();
                 if !self.schema.array_is_live(rest) {

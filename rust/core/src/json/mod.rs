@@ -7,16 +7,19 @@
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
 //! Reading order: this file (positions), [`object`] and [`array`] (frames), [`white`] (what stands between
-//! lexemes), [`step`] (bytes), [`finish`] (ways out), [`describe`] (words).
+//! lexemes), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways out), [`describe`] (words).
 
 mod array;
 mod describe;
 mod finish;
+mod generic;
 mod object;
 mod step;
 mod white;
 
 pub(crate) use object::Simple;
+
+use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -117,9 +120,13 @@ pub struct JsonMachine {
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
+    /// Texts inside the items that were remembered so far.
+    recalled: BTreeSet<Box<str>>,
+    roomy: FxHashMap<CtxId, bool>,
+    /// How often a text that matters was closed.
+    texts_closed: u64,
     /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
     tails: FxHashMap<Pos, Tail>,
-    keys_closed: u64,
     pub(crate) error: Option<Error>,
 }
 
@@ -165,13 +172,17 @@ impl JsonMachine {
             white: FxHashMap::default(),
             generic: FxHashMap::default(),
             special: FxHashMap::default(),
+            recalled: BTreeSet::new(),
+            roomy: FxHashMap::default(),
+            texts_closed: 0,
             tails: FxHashMap::default(),
-            keys_closed: 0,
             error: None,
         };
         this.orders.insert(Box::new([]));
         this.ranks.push(FxHashMap::default());
         this.records.insert(Box::new([]));
+        // the record of [`JsonMachine::OTHER`]: no text is like it
+        this.records.insert(Box::new([0]));
         Ok(this)
     }
 
@@ -264,7 +275,8 @@ impl JsonMachine {
     fn language(&mut self, v: ValId, kind: Kind) -> TermId {
         let value = self.schema.value(v).clone();
         if kind == Kind::String {
-            return value.str;
+            let guard = self.schema.guard;
+            return self.terms().and(&[value.str, guard]);
         }
         use crate::schema::value::{FALSE, NULL, TRUE};
         let words: Vec<Box<str>> = [(NULL, "null"), (TRUE, "true"), (FALSE, "false")]

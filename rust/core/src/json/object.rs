@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
-use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
 use crate::schema::live::Keys;
@@ -177,7 +176,9 @@ impl JsonMachine {
             let term = self.alternative_keys(a, &object.used);
             parts.push(term);
         }
+        let guard = self.schema.guard;
         let term = self.terms().or(&parts);
+        let term = self.terms().and(&[term, guard]);
         let term = self.terms().prune(term);
         self.keys.insert(frame, term);
         term
@@ -205,9 +206,9 @@ impl JsonMachine {
         }
         refused.extend(used.iter().filter(|n| names.binary_search(n).is_err() && !names.contains(n)));
         let mut cells = Vec::new();
-        for (cell, term) in self.schema.cells_of(&patterns) {
-            if self.key_possible(a, used, &Key::Cell(&cell), None, simple.as_ref()) {
-                cells.push(term);
+        for (cell, term) in self.schema.cells_of(&patterns).iter() {
+            if self.key_possible(a, used, &Key::Cell(cell), None, simple.as_ref()) {
+                cells.push(*term);
             }
         }
         let text = |this: &Self, list: &[NameId]| -> Vec<Box<str>> {
@@ -336,89 +337,6 @@ impl JsonMachine {
         Some(self.pendings.insert_full(pending).0 as u32)
     }
 
-    /// Where a key leads that no schema of the frame names and that was not used; `None` where patterns tell
-    /// such keys apart, or where the text of keys is remembered.
-    pub(super) fn after_generic_key(&mut self, ctx: CtxId) -> Option<Pos> {
-        let node = self.node(ctx);
-        if node.record != 0 {
-            return None;
-        }
-        let pending = match self.generic.get(&node.frame) {
-            Some(&known) => known,
-            None => {
-                let found = self.generic_pending(node.frame);
-                self.generic.insert(node.frame, found);
-                found
-            }
-        }?;
-        let next = self.ctx(Place::Colon, node.up, pending, 0, node.depth);
-        Some(self.pos(next))
-    }
-
-    fn generic_pending(&mut self, frame: u32) -> Option<u32> {
-        let object = self.objects[frame as usize].clone();
-        let mut patterns = Vec::new();
-        for a in object.alternatives.iter() {
-            self.schema.all_patterns(a.formula, &mut patterns);
-        }
-        if patterns.iter().any(|&p| p != Terms::ALL) {
-            return None;
-        }
-        // what a key leads to depends on the keys used before only where another key is closed, and the caller
-        // watches that: one position serves the frame whatever was used
-        let term = self.key_term(frame);
-        let open = term == Terms::ALL || matches!(self.terms().get(term), Term::Not(_));
-        let frame = if open {
-            let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: Box::new([]) };
-            self.objects.insert_full(plain).0 as u32
-        } else {
-            frame
-        };
-        // a key that no text can spell: code point U+FFFF repeated, made longer until no schema names it
-        let special = self.special_names(frame);
-        let mut text = String::from("\u{FFFF}");
-        while special.iter().any(|s| **s == *text) {
-            text.push('\u{FFFF}');
-        }
-        let name = self.schema.name(&text);
-        let pending = self.pending(frame, name)?;
-        if !open {
-            return Some(pending);
-        }
-        let plain = Pending { used: Box::new([]), ..self.pendings[pending as usize].clone() };
-        Some(self.pendings.insert_full(plain).0 as u32)
-    }
-
-    fn special_names(&mut self, frame: u32) -> std::sync::Arc<[Box<str>]> {
-        if let Some(known) = self.special.get(&frame) {
-            return known.clone();
-        }
-        let object = self.objects[frame as usize].clone();
-        let mut names = object.used.to_vec();
-        for a in object.alternatives.iter() {
-            self.schema.all_names(a.formula, &mut names);
-            names.extend(self.ranks[a.order as usize].keys());
-        }
-        let mut texts: Vec<Box<str>> = names.iter().map(|&n| self.schema.name_text(n).into()).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let texts: std::sync::Arc<[Box<str>]> = texts.into();
-        self.special.insert(frame, texts.clone());
-        texts
-    }
-
-    /// What is left of the keys that the frame knows by name and that begin with this text.
-    pub(super) fn special_keys(&mut self, ctx: CtxId, text: &[u8]) -> Vec<Vec<u8>> {
-        let frame = self.node(ctx).frame;
-        let names = self.special_names(frame);
-        let from = names.partition_point(|n| n.as_bytes() < text);
-        names[from..]
-            .iter()
-            .take_while(|n| n.as_bytes().starts_with(text))
-            .map(|n| n.as_bytes()[text.len()..].to_vec())
-            .collect()
-    }
-
     pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
         let pending = self.pendings[node.frame as usize].clone();
         let list: Vec<Alternative> = pending
@@ -467,7 +385,7 @@ impl JsonMachine {
             before => {
                 let mut more = text.to_vec();
                 more.push(b'"');
-                self.record(before, &more)
+                self.add(before, &more)
             }
         };
         let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);

@@ -41,11 +41,10 @@ impl JsonMachine {
     }
 
     /// Adds to a record where one is kept.
-    fn add(&mut self, record: u32, more: &[u8]) -> u32 {
-        if record == 0 {
-            0
-        } else {
-            self.record(record, more)
+    pub(super) fn add(&mut self, record: u32, more: &[u8]) -> u32 {
+        match record {
+            0 | Self::OTHER => record,
+            _ => self.record(record, more),
         }
     }
 
@@ -63,18 +62,46 @@ impl JsonMachine {
             self.schema.lexicon.outcome_list(outcome).iter().map(|&i| map[i as usize]).collect()
         };
         let mut record = node.record;
-        if record != 0 {
+        if record > Self::OTHER {
             let mut more = text.to_vec();
             if quote {
                 more.push(b'"');
             }
             record = self.record(record, &more);
+            self.texts_closed += 1;
         }
         let next = self.resume(node.up, &held, record);
         if plain {
             self.closes.insert((ctx, outcome.0), next);
         }
         next
+    }
+
+    /// Whether the document is complete when the lexeme ends with this outcome.
+    pub(crate) fn ends_at(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> bool {
+        match self.node(ctx).place {
+            Place::Done => true,
+            Place::Scalar => self
+                .end_scalar(ctx, outcome, text, false)
+                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
+            _ => false,
+        }
+    }
+
+    /// Bytes that may make a complete document longer; a superset.
+    pub(crate) fn tail_bytes(&mut self, pos: Pos) -> ByteSet {
+        let node = self.node(pos.ctx);
+        match node.place {
+            Place::Done => self.lexicon().first_bytes(pos.lex),
+            Place::Scalar if self.lexicon().is_string(pos.lex) => ByteSet::default(),
+            Place::Scalar if self.node(node.up).place == Place::ReturnRoot => ByteSet::of(b"0123456789.eE+-"),
+            _ => ByteSet::default(),
+        }
+    }
+
+    /// Whether a string value is being read.
+    pub(crate) fn in_string_value(&self, pos: Pos) -> bool {
+        self.node(pos.ctx).place == Place::Scalar && self.schema.lexicon.is_string(pos.lex)
     }
 
     fn close_object(&mut self, node: Node) -> Option<Pos> {
@@ -182,23 +209,23 @@ impl Structure for JsonMachine {
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
         match self.nodes[ctx.0 as usize].place {
             Place::Key => {
-                self.keys_closed += 1;
+                self.texts_closed += 1;
                 self.after_key(ctx, text)
             }
             _ => self.end_scalar(ctx, outcome, text, true),
         }
     }
 
-    fn close_generic(&mut self, ctx: CtxId) -> Option<Pos> {
-        self.after_generic_key(ctx)
+    fn close_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
+        self.after_generic(ctx, held)
     }
 
-    fn special(&mut self, ctx: CtxId, text: &[u8]) -> Vec<Vec<u8>> {
-        self.special_keys(ctx, text)
+    fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+        self.special_texts(ctx, text)
     }
 
     fn closings(&self) -> u64 {
-        self.keys_closed
+        self.texts_closed
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {
@@ -257,13 +284,7 @@ impl Structure for JsonMachine {
         if outcome == Lexicon::NONE || self.lexicon().is_string(pos.lex) {
             return false;
         }
-        match self.node(pos.ctx).place {
-            Place::Done => true,
-            Place::Scalar => self
-                .end_scalar(pos.ctx, outcome, text, false)
-                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
-            _ => false,
-        }
+        self.ends_at(pos.ctx, outcome, text)
     }
 
     fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {

@@ -69,6 +69,19 @@ impl Terms {
         Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL })
     }
 
+    /// The words that a term lacks, where it is every string but those.
+    pub fn lacks(&self, t: TermId) -> Option<Vec<Box<str>>> {
+        match self.get(t) {
+            Term::All => Some(Vec::new()),
+            Term::Not(x) => self.finite_words(*x),
+            Term::And(xs) => {
+                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.lacks(x)).collect();
+                lists.map(|lists| lists.concat())
+            }
+            _ => None,
+        }
+    }
+
     fn is_class(&self, c: TermId) -> bool {
         matches!(self.get(c), Term::Class(_))
     }
@@ -77,8 +90,32 @@ impl Terms {
         matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
+    /// A bound on the distance to an end from every state of a term, by its form; `None` where the form does
+    /// not tell.
+    fn farthest(&mut self, t: TermId) -> Option<u32> {
+        Some(match self.get(t).clone() {
+            Term::Empty | Term::Eps | Term::All => 0,
+            Term::Class(_) => 1,
+            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).max()?,
+            Term::Concat(x, y) => {
+                let head = self.farthest(x)?.saturating_add(self.least_length(y)?);
+                head.max(self.farthest(y)?)
+            }
+            Term::Or(xs) => xs.iter().try_fold(0, |most, &x| Some(most.max(self.farthest(x)?)))?,
+            // the copy that was begun, and those that must follow
+            Term::Repeat(x, lo, _) => {
+                let rest = self.least_length(x)?.saturating_mul(lo.saturating_sub(1));
+                self.farthest(x)?.saturating_add(rest)
+            }
+            _ => return None,
+        })
+    }
+
     /// The greatest distance to an end among the states of a term; `None` where they are many.
     fn reach(&mut self, t: TermId) -> Option<u32> {
+        if let Some(bound) = self.farthest(t) {
+            return Some(bound);
+        }
         let mut seen = FxHashSet::from_iter([t]);
         let mut stack = vec![t];
         let mut most = 0;
@@ -129,7 +166,7 @@ impl Terms {
                     }
                 }
                 Term::Empty | Term::Eps => {}
-                Term::Num(..) => return None,
+                Term::Num(..) | Term::Spans(..) => return None,
             }
         }
         (!ranges.is_empty()).then(|| self.class(&ranges))

@@ -13,6 +13,9 @@ impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
     pub fn content(&self, lex: LexId, longest: u32) -> Option<Box<[u8]>> {
         let (spelling, term) = self.term(lex)?;
+        if !self.terms.is_short(term, &mut { LONGEST }) {
+            return None;
+        }
         let mut out = vec![match spelling {
             Spelling::Raw => 0u8,
             Spelling::Json => 1,
@@ -23,6 +26,25 @@ impl Lexicon {
 }
 
 impl Terms {
+    /// Whether the content may fit: each part of it takes two bytes at least.
+    fn is_short(&self, t: TermId, left: &mut usize) -> bool {
+        let own = match self.get(t) {
+            Term::Words(w) => (w.hi - w.lo) as usize * 4,
+            Term::Class(s) => self.set(*s).len() * 8,
+            _ => 2,
+        };
+        if own > *left {
+            return false;
+        }
+        *left -= own;
+        match self.get(t) {
+            Term::Concat(x, y) => self.is_short(*x, left) && self.is_short(*y, left),
+            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => xs.iter().all(|&x| self.is_short(x, left)),
+            Term::Not(x) | Term::Repeat(x, _, _) => self.is_short(*x, left),
+            _ => true,
+        }
+    }
+
     fn encode(&self, t: TermId, clamp: Option<u32>, out: &mut Vec<u8>) -> bool {
         if out.len() > LONGEST {
             return false;
@@ -96,7 +118,7 @@ impl Terms {
                 return self.encode(*x, clamp, out);
             }
             Term::Tuple(xs) => return list(10, xs, clamp, out),
-            Term::Num(..) => return false,
+            Term::Num(..) | Term::Spans(..) => return false,
         }
         out.len() <= LONGEST
     }

@@ -156,6 +156,7 @@ impl Terms {
                 self.map(&head, |s, a| s.concat(a, rest))
             }
             Term::Num(set, text) => self.number_runs(set, text).into(),
+            Term::Spans(table, set) => self.spans_runs(table, set).into(),
         }
     }
 

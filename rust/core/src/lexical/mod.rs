@@ -2,6 +2,7 @@
 //!
 //! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
+//! [`spans`] those of a document;
 //! [`base`] what a state differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over bytes.
 
 pub mod base;
@@ -9,6 +10,7 @@ pub mod content;
 pub mod delta;
 pub mod live;
 pub mod lower;
+pub mod spans;
 pub mod spell;
 pub mod term;
 pub mod words;

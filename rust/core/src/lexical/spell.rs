@@ -74,7 +74,7 @@ pub enum Step {
     Dead,
 }
 
-type Row = Arc<[(u32, LexId)]>;
+pub(crate) type Row = Arc<[(u32, LexId)]>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Lex {
@@ -362,7 +362,7 @@ impl Lexicon {
     }
 
     /// Code points up to each end lead to a state.
-    fn row(&mut self, lex: LexId) -> Row {
+    pub(crate) fn row(&mut self, lex: LexId) -> Row {
         if let Some(row) = &self.rows[lex.0 as usize] {
             return row.clone();
         }

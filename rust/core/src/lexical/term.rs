@@ -44,6 +44,8 @@ pub enum Term {
     Tuple(Box<[TermId]>),
     /// The rest of a number whose value must lie in a set; the text so far is part of the state.
     Num(NumSetId, u32),
+    /// The rest of a span of a document.
+    Spans(u32, u32),
 }
 
 /// What is known of each term.
@@ -65,6 +67,7 @@ pub struct Terms {
     pub(super) live: FxHashMap<TermId, bool>,
     pub(super) least: FxHashMap<TermId, Option<u32>>,
     pub numbers: NumberTerms,
+    pub(super) spans: Vec<super::spans::Spans>,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
     /// Liveness questions that ran out of budget and were answered "live".
@@ -94,6 +97,7 @@ impl Terms {
             live: FxHashMap::default(),
             least: FxHashMap::default(),
             numbers: NumberTerms::default(),
+            spans: Vec::new(),
             overflow: false,
             unproven: 0,
             max_terms,
@@ -128,7 +132,7 @@ impl Terms {
         &self.sets[s.0 as usize]
     }
 
-    fn intern(&mut self, term: Term) -> TermId {
+    pub(super) fn intern(&mut self, term: Term) -> TermId {
         if let Some(i) = self.terms.get_index_of(&term) {
             return TermId(i as u32);
         }
@@ -158,6 +162,7 @@ impl Terms {
             Term::Repeat(x, lo, _) => (*lo == 0 || n(*x), b(*x)),
             Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
+            Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
         };
         Facts { nullable, boolean }
     }

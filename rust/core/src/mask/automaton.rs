@@ -10,9 +10,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
-use super::core::{fewest_tokens, Core, Engine, StateId};
+use super::core::{tokens_of, Core, Engine, StateId};
 use super::row::Mask;
-use super::structure::{Pos, Structure};
+use super::structure::{Piece, Pos, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -94,17 +94,27 @@ impl TokenAutomaton {
         }
     }
 
+    /// The mask of a state, if it is there already: a lookup that waits for no builder.
+    pub fn finished_mask(&self, s: StateId) -> Option<Arc<Mask>> {
+        self.tables.read().masks.get(s.0 as usize)?.clone()
+    }
+
+    /// The state after a token, if the edge is there already: a lookup that waits for no builder.
+    pub fn finished_edge(&self, s: StateId, token: TokenId) -> Option<StateId> {
+        self.edges.read().get(&(s.0, token.0)).copied()
+    }
+
     /// The mask of a state.
     pub fn mask(&self, s: StateId) -> Result<Arc<Mask>> {
-        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
-            return Ok(mask.clone());
+        if let Some(mask) = self.finished_mask(s) {
+            return Ok(mask);
         }
         if s == FINISHED {
             return Ok(Arc::new(Mask::Sparse(Box::new([]))));
         }
         let mut core = self.core.lock();
-        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
-            return Ok(mask.clone());
+        if let Some(mask) = self.finished_mask(s) {
+            return Ok(mask);
         }
         let mask = Arc::new(core.mask(s)?);
         let states = core.state_count();
@@ -146,7 +156,7 @@ impl TokenAutomaton {
 
     /// The state after a token.
     pub fn advance(&self, s: StateId, token: TokenId) -> Result<StateId> {
-        if let Some(&to) = self.edges.read().get(&(s.0, token.0)) {
+        if let Some(to) = self.finished_edge(s, token) {
             return Ok(to);
         }
         match self.step(s, token)? {
@@ -159,19 +169,34 @@ impl TokenAutomaton {
         if token.0 as usize >= self.vocab.size() || s == FINISHED {
             return Ok(None);
         }
-        if self.vocab.is_eos(token) {
-            return Ok(self.accepting(s)?.then_some(FINISHED));
+        if self.vocab.is_eos(token) && self.accepting(s)? {
+            return Ok(Some(FINISHED));
         }
-        let bytes = self.vocab.token(token);
-        if bytes.is_empty() || self.vocab.is_special(token) {
-            return Ok(None);
-        }
-        let next = self.core.lock().advance_bytes(s, bytes)?;
+        let next = self.follow(s, token)?;
         if let Some(to) = next {
             self.states.fetch_max(to.0 + 1, Ordering::AcqRel);
             self.edges.write().insert((s.0, token.0), to);
         }
         Ok(next)
+    }
+
+    /// The state after a token of the text, a special one included.
+    fn follow(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if self.vocab.is_special(token) {
+            return self.core.lock().take_special(s, token);
+        }
+        match self.vocab.token(token) {
+            [] => Ok(None),
+            bytes => self.core.lock().advance_bytes(s, bytes),
+        }
+    }
+
+    /// The state after a special token that is part of the text.
+    pub fn step_special(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if s == FINISHED {
+            return Ok(None);
+        }
+        self.core.lock().take_special(s, token)
     }
 
     fn rejection(&self, s: StateId, token: TokenId) -> Error {
@@ -217,12 +242,15 @@ impl TokenAutomaton {
         if let Some(&known) = self.distances.lock().get(&class) {
             return Ok((known, None));
         }
-        let Some(text) = core.completion(s) else {
+        let Some(way) = core.way_out(s) else {
             self.distances.lock().insert(class, FAR);
             return Ok((FAR, None));
         };
-        let (read, beyond) = self.until_known(&mut core, s, &text)?;
-        let Some(tokens) = fewest_tokens(&self.vocab, &text[..read]) else {
+        let (way, beyond) = self.until_known(&mut core, s, way)?;
+        let Some(tokens) = tokens_of(&self.vocab, &way) else {
+            let texts =
+                way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
+            let text = texts.collect::<Vec<_>>().concat();
             return Err(Error::new(
                 Kind::VocabularyError,
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
@@ -234,7 +262,12 @@ impl TokenAutomaton {
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
             known.entry(core.class(at)).and_modify(|d| *d = left.min(*d)).or_insert(left);
-            match core.advance_bytes(at, self.vocab.token(token))? {
+            let next = if self.vocab.is_special(token) {
+                core.take_special(at, token)?
+            } else {
+                core.advance_bytes(at, self.vocab.token(token))?
+            };
+            match next {
                 Some(next) => at = next,
                 None => break,
             }
@@ -242,11 +275,17 @@ impl TokenAutomaton {
         Ok((known[&class], tokens.first().copied()))
     }
 
-    /// How many bytes of a way lead to a position whose distance is known already, and that distance: in a long
-    /// document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(&self, core: &mut Box<dyn Engine>, s: StateId, text: &[u8]) -> Result<(usize, u32)> {
+    /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
+    /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
+    fn until_known(
+        &self,
+        core: &mut Box<dyn Engine>,
+        s: StateId,
+        way: Vec<Piece>,
+    ) -> Result<(Vec<Piece>, u32)> {
+        let [Piece::Bytes(text)] = &way[..] else { return Ok((way, 0)) };
         if text.len() <= SHORT_WAY {
-            return Ok((text.len(), 0));
+            return Ok((way, 0));
         }
         let mut at = s;
         for (read, byte) in text.chunks(1).enumerate() {
@@ -254,11 +293,11 @@ impl TokenAutomaton {
             at = next;
             if let Some(&left) = self.distances.lock().get(&core.class(at)) {
                 if left != FAR {
-                    return Ok((read + 1, left));
+                    return Ok((vec![Piece::Bytes(text[..=read].to_vec())], left));
                 }
             }
         }
-        Ok((text.len(), 0))
+        Ok((way, 0))
     }
 
     /// The tokens after which an accepted end is known within `budget` tokens in all.

@@ -10,10 +10,10 @@ use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 #[derive(Clone)]
 pub struct Exit {
     pub node: NodeId,
-    /// Bytes of the lexeme between the start of the walk and its end (the closing quote not included).
-    pub path: Box<[u8]>,
-    /// Code points of the path.
+    /// Code points of the lexeme between the start of the walk and its end.
     pub length: u32,
+    /// There is an escape among them.
+    pub escaped: bool,
     /// The languages that accept there.
     pub outcome: Box<[u32]>,
     /// The closing byte was read: the structure goes on below `node`.
@@ -22,6 +22,15 @@ pub struct Exit {
     pub beyond: Box<[(u8, NodeId)]>,
     /// The exit is part of a [`Group`].
     pub grouped: bool,
+}
+
+impl Exit {
+    /// Bytes of the lexeme between the start of the walk and its end (the closing quote not included).
+    pub fn path(&self, trie: &Trie, top: NodeId) -> Vec<u8> {
+        let mut bytes = trie.path(top, self.node);
+        bytes.truncate(bytes.len() - self.closed as usize);
+        bytes
+    }
 }
 
 /// A set of exits; states that differ in few of them share it.
@@ -59,7 +68,7 @@ impl Exits {
 
     pub(super) fn bytes(&self) -> usize {
         let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
-        merged + self.list.iter().map(|e| 96 + e.path.len() + e.beyond.len() * 8).sum::<usize>() + 64
+        merged + self.list.iter().map(|e| 80 + e.beyond.len() * 8).sum::<usize>() + 64
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
@@ -33,10 +34,41 @@ const FEW_MISSING: usize = 24;
 impl LexMask {
     /// Walks the whole subtree: the slow part, done once for a (node, state).
     pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, node: NodeId, lex: LexId) -> Self {
-        let mut walk = Walk::new(lexicon, vocab);
+        let mut walk = Walk::new(lexicon, vocab, node);
         walk.visit(node, lex);
         let Walk { ids, exits, .. } = walk;
         Self::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab)))
+    }
+
+    /// The same by code points, for a state inside a string; `None` in the middle of a code point. `free` is
+    /// the mask of the free string below the node.
+    pub fn by_chars(
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        free: Option<&LexMask>,
+    ) -> Option<Self> {
+        let words = free.and_then(|f| match &f.within {
+            Within::Many(words, _) => Some(&words[..]),
+            Within::Few(_) => None,
+        });
+        let (within, exits) = CharWalk::run(lexicon, vocab, node, lex, words)?.finish();
+        if let (Some(free), Some(first)) = (free, exits.first()) {
+            if free.exits.remainders.is_some() && exits.iter().all(|e| e.outcome == first.outcome) {
+                let mut this = Self::new(within, free.exits.clone());
+                this.outcome = Some(first.outcome.clone());
+                let mut has = exits.iter().map(|e| e.node).peekable();
+                let missing = free.exits.list.iter().map(|e| e.node);
+                this.missing = missing.filter(|&n| has.next_if_eq(&n).is_none()).collect();
+                if this.missing.len() <= FEW_MISSING || this.missing.len() * 2 <= free.exits.list.len() {
+                    return Some(this);
+                }
+                let within = this.within;
+                return Some(Self::new(within, Arc::new(Exits::new(exits, vocab))));
+            }
+        }
+        Some(Self::new(within, Arc::new(Exits::new(exits, vocab))))
     }
 
     fn new(within: Within, exits: Arc<Exits>) -> Self {
@@ -90,7 +122,10 @@ impl LexMask {
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
-            _ => this.compare_exits(lexicon, at.0, base, how),
+            _ => match lexicon.term(at.0).and_then(|(_, t)| lexicon.terms.lacks(t)) {
+                Some(words) if how.alive => this.miss_words(lexicon, vocab, node, at.0, &words),
+                _ => this.compare_exits(lexicon, vocab, node, at.0, base, how),
+            },
         }
         this.missing = {
             let mut all: Vec<NodeId> = this.missing.iter().chain(base.missing.iter()).copied().collect();
@@ -105,8 +140,41 @@ impl LexMask {
         this
     }
 
+    /// Every string but some words: only their ends are missing. Exits with an escape are run.
+    fn miss_words(
+        &mut self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        words: &[Box<str>],
+    ) {
+        let trie = vocab.trie();
+        let end = |word: &str| {
+            let mut path = word.bytes().chain([b'"']);
+            path.try_fold(node, |at, byte| trie.child(at, byte))
+        };
+        let plain = |word: &str| word.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
+        let plain = words.iter().map(|w| &**w).filter(|w| plain(w));
+        let mut missing: Vec<NodeId> = plain.filter_map(end).collect();
+        let mut escaped = self.exits.list.iter().filter(|e| e.escaped);
+        missing.extend(escaped.by_ref().filter_map(|exit| {
+            outcome_after(lexicon, lex, &exit.path(trie, node)).is_none().then_some(exit.node)
+        }));
+        missing.retain(|n| self.exits.list.binary_search_by_key(n, |e| e.node).is_ok());
+        self.missing = missing.into();
+    }
+
     /// Runs the paths of the base's exits: those that the state has with its most frequent outcome are shared.
-    fn compare_exits(&mut self, lexicon: &mut Lexicon, lex: LexId, base: &LexMask, how: Base) {
+    fn compare_exits(
+        &mut self,
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        node: NodeId,
+        lex: LexId,
+        base: &LexMask,
+        how: Base,
+    ) {
         let plain = how.reach == 0 && lexicon.is_single(lex);
         if let (Some((least, most)), true) = (how.bounds, plain) {
             let out = |e: &&Exit| e.length < least || e.length > most;
@@ -116,7 +184,7 @@ impl LexMask {
         let mut found: Vec<(NodeId, Option<Box<[u32]>>)> = Vec::with_capacity(base.exits.list.len());
         let mut counts: rustc_hash::FxHashMap<Box<[u32]>, usize> = Default::default();
         for exit in &base.exits.list {
-            let outcome = outcome_after(lexicon, lex, &exit.path);
+            let outcome = outcome_after(lexicon, lex, &exit.path(vocab.trie(), node));
             if let Some(outcome) = &outcome {
                 *counts.entry(outcome.clone()).or_default() += 1;
             }
@@ -145,6 +213,16 @@ impl LexMask {
         list.extend(std::mem::take(&mut self.odd).into_vec());
         self.exits = Arc::new(Exits::new(list, vocab));
         self.missing = Box::new([]);
+    }
+
+    /// The exits of the state, each with the languages that accept there.
+    pub fn all_exits(&self) -> impl Iterator<Item = (&Exit, &[u32])> {
+        let own = |e: &&Exit| self.missing.binary_search(&e.node).is_err();
+        let shared = self.exits.list.iter().filter(own);
+
+        shared
+            .map(|e| (e, self.outcome.as_deref().unwrap_or(&e.outcome)))
+            .chain(self.odd.iter().map(|e| (e, &*e.outcome)))
     }
 
     /// Lengths of the vocabulary's tokens, from the mask of the free string.

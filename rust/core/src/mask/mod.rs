@@ -1,11 +1,14 @@
 //! The token layer: whole tokens against an automaton over bytes.
 //!
-//! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone
-//! decides, shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`]
-//! where the others leave it, [`walk`] how both are found); [`store`] where it is kept; [`core`] states, masks, edges;
-//! [`automaton`] the face that threads share; [`oracle`] the slow, right version.
+//! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
+//! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
+//! others leave it, [`walk`] and [`charwalk`] how both are found); [`store`] where it is kept; [`collect`] how a
+//! mask is put together; [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
+//! share; [`oracle`] the slow, right version.
 
 pub mod automaton;
+mod charwalk;
+mod collect;
 pub mod core;
 pub mod exits;
 pub mod lexmask;
@@ -19,4 +22,4 @@ pub mod within;
 
 pub use automaton::TokenAutomaton;
 pub use row::Mask;
-pub use structure::{CtxId, Pos, Structure};
+pub use structure::{CtxId, Piece, Pos, Structure};

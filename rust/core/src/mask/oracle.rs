@@ -14,9 +14,9 @@ pub fn mask(automaton: &TokenAutomaton, s: StateId) -> Result<Vec<u32>> {
     let mut out = Vec::new();
     for id in 0..vocab.size() as u32 {
         let token = TokenId(id);
-        let allowed = if vocab.is_eos(token) {
-            automaton.accepting(s)?
-        } else if vocab.is_special(token) || vocab.token(token).is_empty() {
+        let allowed = if vocab.is_special(token) {
+            vocab.is_eos(token) && automaton.accepting(s)? || automaton.step_special(s, token)?.is_some()
+        } else if vocab.token(token).is_empty() {
             false
         } else {
             automaton.step_bytes(s, vocab.token(token))?.is_some()

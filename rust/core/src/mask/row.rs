@@ -38,6 +38,18 @@ impl Mask {
         Mask::Based(base, ids.into())
     }
 
+    /// Several shared masks and some ids, as one.
+    pub fn joined(bases: &[Arc<[u32]>], ids: &[u32]) -> Self {
+        let mut words = bases[0].to_vec();
+        for base in &bases[1..] {
+            words.iter_mut().zip(base.iter()).for_each(|(a, b)| *a |= b);
+        }
+        for &id in ids {
+            words[id as usize >> 5] |= 1 << (id & 31);
+        }
+        Mask::Dense(words.into())
+    }
+
     /// Writes the row.
     pub fn write(&self, out: &mut [u32]) {
         let ids = match self {

@@ -2,6 +2,7 @@
 
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::{TokenId, Vocabulary};
 
 /// The number of a context: everything outside the lexeme that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +13,14 @@ pub struct CtxId(pub u32);
 pub struct Pos {
     pub ctx: CtxId,
     pub lex: LexId,
+}
+
+/// A piece of a way to an accepted end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Bytes(Vec<u8>),
+    /// A special token, which no bytes spell.
+    Token(TokenId),
 }
 
 /// The structure layer of one constraint.
@@ -34,14 +43,16 @@ pub trait Structure: Send {
     /// The lexeme was closed by the byte that belongs to it; `text` is what the lexeme held before it.
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
 
-    /// Where a lexeme whose text matters leads when its text is none of `special` (see there): one position for
-    /// all such texts, good as long as [`Structure::closings`] does not change while it is walked from.
-    fn close_generic(&mut self, _ctx: CtxId) -> Option<Pos> {
+    /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
+    /// `special` (see there): one position for all such texts, good as long as [`Structure::closings`] does not
+    /// change while it is walked from.
+    fn close_generic(&mut self, _ctx: CtxId, _held: &[u32]) -> Option<Pos> {
         None
     }
 
-    /// The texts that begin with `text` and for which [`Structure::close_generic`] does not speak.
-    fn special(&mut self, _ctx: CtxId, _text: &[u8]) -> Vec<Vec<u8>> {
+    /// What follows `text` in the texts for which [`Structure::close_generic`] does not speak; both without
+    /// escapes.
+    fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
         Vec::new()
     }
 
@@ -61,6 +72,30 @@ pub trait Structure: Send {
 
     /// A short way to an accepted end, in bytes; `None` where none was found within the budget.
     fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>>;
+
+    /// The same where special tokens may be needed on the way.
+    fn way_out(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<Piece>> {
+        self.completion(pos, text).map(|bytes| vec![Piece::Bytes(bytes)])
+    }
+
+    /// The vocabulary is known: special tokens get their numbers.
+    fn bind(&mut self, _vocab: &Vocabulary) {}
+
+    /// Positions (each with the text of its lexeme) that together allow just what this one does, and whose masks
+    /// are quicker to find; `None`: there are none.
+    fn split(&mut self, _pos: Pos) -> Option<Vec<(Pos, Vec<u8>)>> {
+        None
+    }
+
+    /// The special tokens that may come here.
+    fn specials(&mut self, _pos: Pos, _text: &[u8]) -> Vec<TokenId> {
+        Vec::new()
+    }
+
+    /// The position after a special token.
+    fn take_special(&mut self, _pos: Pos, _text: &[u8], _token: TokenId) -> Option<Pos> {
+        None
+    }
 
     /// What is expected here, in words, and where in the schema that is said.
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>);

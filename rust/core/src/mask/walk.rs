@@ -73,8 +73,9 @@ pub(super) struct Walk<'a> {
     vocab: &'a Vocabulary,
     pub(super) ids: Vec<u32>,
     pub(super) exits: Vec<Exit>,
-    path: Vec<u8>,
-    length: u32,
+    top: NodeId,
+    /// Code points from `top`.
+    pub(super) length: u32,
     known: Vec<Known>,
     /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
     places: rustc_hash::FxHashMap<LexId, usize>,
@@ -82,13 +83,13 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, top: NodeId) -> Self {
         Walk {
             lexicon,
             vocab,
             ids: Vec::new(),
             exits: Vec::new(),
-            path: Vec::new(),
+            top,
             length: 0,
             known: Vec::new(),
             places: Default::default(),
@@ -143,11 +144,9 @@ impl<'a> Walk<'a> {
                 }
                 Step::Stay(next) => {
                     self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
-                    self.path.push(byte);
                     self.length += whole as u32;
                     self.visit(child, next);
                     self.length -= whole as u32;
-                    self.path.pop();
                 }
             }
         }
@@ -161,9 +160,16 @@ impl<'a> Walk<'a> {
 
     fn exit(&mut self, node: NodeId, outcome: OutcomeId, closed: bool, beyond: Vec<(u8, NodeId)>) {
         let outcome = self.lexicon.outcome_list(outcome).into();
-        let path = self.path.as_slice().into();
-        let exit =
-            Exit { node, path, length: self.length, outcome, closed, beyond: beyond.into(), grouped: false };
+        let mut exit = Exit {
+            node,
+            length: self.length,
+            escaped: false,
+            outcome,
+            closed,
+            beyond: beyond.into(),
+            grouped: false,
+        };
+        exit.escaped = closed && exit.path(self.vocab.trie(), self.top).contains(&b'\\');
         self.exits.push(exit);
     }
 }

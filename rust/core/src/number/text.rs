@@ -281,7 +281,9 @@ impl Terms {
         let crate::lexical::term::Term::Num(set, text) = *self.get(term) else { return None };
         let text = &self.numbers.texts[text as usize];
         let part = Partial::of(text);
-        if !self.numbers.any_spelling || part.exponent.is_some() || !text.ends_with(|c: char| c.is_ascii_digit())
+        if !self.numbers.any_spelling
+            || part.exponent.is_some()
+            || !text.ends_with(|c: char| c.is_ascii_digit())
         {
             return None;
         }

@@ -217,6 +217,15 @@ impl Schema {
         }
     }
 
+    /// Whether an item may have to be equal to an earlier one.
+    pub(crate) fn wants_duplicates(&self, a: ArrId) -> bool {
+        match self.array(a) {
+            Arr::NotUnique(_) => true,
+            Arr::And(list) | Arr::Or(list) => list.iter().any(|&x| self.wants_duplicates(x)),
+            _ => false,
+        }
+    }
+
     /// The formula after an item with this value was read and found good.
     pub(crate) fn remember(&mut self, a: ArrId, value: JId) -> ArrId {
         match self.array(a).clone() {

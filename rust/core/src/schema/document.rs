@@ -1,5 +1,6 @@
 //! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
 
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use crate::error::{Error, Kind, Result};
@@ -20,6 +21,9 @@ pub enum Json {
     Object(Box<[(Box<str>, JId)]>),
 }
 
+/// Members from which on an object's keys are found by bisection.
+const WIDE: usize = 24;
+
 /// Nesting that a schema's text may have.
 pub const MAX_DEPTH: usize = 2_000;
 
@@ -28,6 +32,8 @@ pub const MAX_DEPTH: usize = 2_000;
 pub struct Document {
     nodes: Vec<Json>,
     parents: Vec<Option<(JId, Box<str>)>>,
+    /// Members of wide objects in the order of their keys.
+    sorted: FxHashMap<JId, Box<[u32]>>,
 }
 
 impl Document {
@@ -74,6 +80,13 @@ impl Document {
                         .collect(),
                 ),
             };
+            if let Json::Object(entries) = &node {
+                if entries.len() >= WIDE {
+                    let mut order: Box<[u32]> = (0..entries.len() as u32).collect();
+                    order.sort_unstable_by(|&a, &b| entries[a as usize].0.cmp(&entries[b as usize].0));
+                    self.sorted.insert(id, order);
+                }
+            }
             self.nodes[id.0 as usize] = node;
             id
         })
@@ -92,9 +105,13 @@ impl Document {
     }
 
     pub fn key(&self, id: JId, key: &str) -> Option<JId> {
-        match self.get(id) {
-            Json::Object(entries) => entries.iter().find(|e| &*e.0 == key).map(|e| e.1),
-            _ => None,
+        let Json::Object(entries) = self.get(id) else { return None };
+        match self.sorted.get(&id) {
+            None => entries.iter().find(|e| &*e.0 == key).map(|e| e.1),
+            Some(order) => {
+                let found = order.binary_search_by(|&i| entries[i as usize].0.as_ref().cmp(key)).ok()?;
+                Some(entries[order[found] as usize].1)
+            }
         }
     }
 

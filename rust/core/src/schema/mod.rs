@@ -26,8 +26,12 @@ pub use options::Options;
 pub use value::{Sub, SubId, ValId, Value};
 
 use crate::error::{Error, Result};
-use crate::lexical::{Lexicon, TermId};
+use crate::lexical::{Lexicon, TermId, Terms};
+use crate::regex::Lang;
 use resolve::Resolver;
+
+/// Formats that stand for languages from outside the schema.
+pub(crate) const MARK: &str = "tokenform-mark-";
 
 /// Time for one step of an automaton.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,7 +58,7 @@ pub struct NameId(pub u32);
 pub struct Schema {
     pub doc: Document,
     pub options: Options,
-    pub lexicon: Lexicon,
+    pub lexicon: Box<Lexicon>,
     pub resolver: Resolver,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
@@ -74,9 +78,12 @@ pub struct Schema {
     pub(crate) compiled: FxHashMap<SubId, ValId>,
     pub(crate) compiling: Vec<SubId>,
     pub(crate) origin: FxHashMap<ValId, JId>,
+    pub(crate) parsed: FxHashMap<Box<str>, Lang>,
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
     pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
     pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
+    /// Combinations of key patterns, by the patterns.
+    pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) rests: FxHashMap<ObjId, bool>,
@@ -85,6 +92,8 @@ pub struct Schema {
     /// When the call that is under way is given up, and how often that was asked.
     pub(crate) deadline: Option<Duration>,
     pub(crate) asked: u32,
+    /// The strings that hold none of the texts that may not occur.
+    pub(crate) guard: TermId,
     /// Work left for one question of satisfiability.
     pub(crate) budget: u32,
     pub(crate) unproven: u32,
@@ -94,10 +103,20 @@ pub struct Schema {
 impl Schema {
     /// Reads a schema; keywords that can't be enforced are refused here, before anything is generated.
     pub fn new(text: &str, options: Options) -> Result<Self> {
+        Self::with_lexicon(text, options, Box::default(), &[])
+    }
+
+    /// The same, with its languages in an arena that holds those of other constraints already, and where the format
+    /// `tokenform-mark-i` stands for the i-th of some languages.
+    pub fn with_lexicon(
+        text: &str,
+        options: Options,
+        mut lexicon: Box<Lexicon>,
+        marks: &[TermId],
+    ) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
         let resolver = Resolver::new(&mut doc, root, &options)?;
-        let mut lexicon = Lexicon::default();
         lexicon.terms.numbers.any_spelling = options.numbers_any;
         let mut this = Schema {
             doc,
@@ -119,9 +138,11 @@ impl Schema {
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
             origin: FxHashMap::default(),
+            parsed: FxHashMap::default(),
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
             matches: FxHashMap::default(),
+            cells: FxHashMap::default(),
             lives: FxHashMap::default(),
             asking: FxHashMap::default(),
             rests: FxHashMap::default(),
@@ -132,10 +153,34 @@ impl Schema {
             budget: 0,
             unproven: 0,
             error: None,
+            guard: Terms::ALL,
         };
+        this.guard = this.without();
+        for (i, &mark) in marks.iter().enumerate() {
+            this.formats.insert(format!("{MARK}{i}").into(), Some(mark));
+        }
         this.reserve();
         table::check(&mut this, root)?;
         Ok(this)
+    }
+
+    /// The strings in whose spelling none of the texts of `without` occurs.  A text with a quote can only occur
+    /// at the end of a string; one with a character that JSON escapes never does.
+    fn without(&mut self) -> TermId {
+        let terms = &mut self.lexicon.terms;
+        let mut parts = Vec::new();
+        for text in self.options.without.iter().filter(|t| !t.contains(|c: char| c < ' ' || c == '\\')) {
+            let (inside, rest) = text.split_once('"').unwrap_or((text, ""));
+            let quoted = inside.len() < text.len();
+            if inside.is_empty() || !(rest.is_empty() || rest.starts_with([',', ':', '}', ']', ' '])) {
+                continue;
+            }
+            let word = terms.literal(inside);
+            let tail = if quoted { Terms::EPS } else { Terms::ALL };
+            let with = terms.concat_all(&[Terms::ALL, word, tail]);
+            parts.push(terms.not(with));
+        }
+        terms.and(&parts)
     }
 
     /// A call of the engine begins.

@@ -40,6 +40,8 @@ pub struct Options {
     pub report_unsupported: bool,
     /// Other documents, by their URI, as JSON texts.
     pub registry: Vec<(String, String)>,
+    /// Texts that may not occur in the document as it is written; each holds a character that only strings do.
+    pub without: Vec<String>,
 }
 
 impl Default for Options {
@@ -54,6 +56,7 @@ impl Default for Options {
             forbid_additional: false,
             report_unsupported: false,
             registry: Vec::new(),
+            without: Vec::new(),
         }
     }
 }

@@ -173,7 +173,7 @@ fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, val
                 if what == PatternMap {
                     for (pattern, at) in entries.iter() {
                         let place = schema.doc.pointer(*at);
-                        schema.pattern(pattern).map_err(|e| e.at(&place))?;
+                        schema.check_pattern(pattern).map_err(|e| e.at(&place))?;
                     }
                 }
                 Ok(())
@@ -213,7 +213,7 @@ fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, val
         Text | Reference if doc.str(value).is_none() => wrong("a string"),
         Text => schema.check_format(value),
         Pattern => match json {
-            Json::String(pattern) => schema.pattern(&pattern).map(|_| ()),
+            Json::String(pattern) => schema.check_pattern(&pattern).map(|_| ()),
             _ => wrong("a regular expression"),
         },
         Type => check_type(schema, value),

@@ -1,8 +1,10 @@
 //! The vocabulary: the bytes of every token, and their trie.
 
+pub mod chars;
 pub mod trie;
 
 use crate::error::{Error, Kind, Result};
+pub use chars::Chars;
 pub use trie::{NodeId, Trie};
 
 /// The number of a token.
@@ -15,6 +17,7 @@ pub struct Vocabulary {
     eos: Vec<TokenId>,
     special: Vec<bool>,
     trie: Trie,
+    chars: Chars,
     longest: usize,
     key: u64,
 }
@@ -44,6 +47,7 @@ impl Vocabulary {
         }
         let trie =
             Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
+        let chars = Chars::new(&trie);
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
@@ -51,7 +55,7 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, longest, key })
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key })
     }
 
     pub fn size(&self) -> usize {
@@ -84,6 +88,12 @@ impl Vocabulary {
         self.special[id.0 as usize]
     }
 
+    /// The special tokens whose text this is.
+    pub fn special_tokens(&self, text: &[u8]) -> Vec<TokenId> {
+        let ids = (0..self.size() as u32).map(TokenId);
+        ids.filter(|&id| self.is_special(id) && self.token(id) == text).collect()
+    }
+
     /// Whether each byte is a token, so that every text can be spelled.
     pub fn spells_every_byte(&self) -> bool {
         (0..=255u8).all(|b| {
@@ -95,6 +105,11 @@ impl Vocabulary {
 
     pub fn trie(&self) -> &Trie {
         &self.trie
+    }
+
+    /// The trie by code points.
+    pub fn chars(&self) -> &Chars {
+        &self.chars
     }
 
     /// Bytes of the longest token.

@@ -10,7 +10,7 @@ from tokenform.bench.engines.base import (
     EngineRefused,
     Session,
 )
-from tokenform.bench.engines.registry import ENGINES, load
+from tokenform.bench.engines.registry import ENGINES, load, missing
 
 __all__ = [
     "ENGINES",
@@ -21,4 +21,5 @@ __all__ = [
     "EngineRefused",
     "Session",
     "load",
+    "missing",
 ]

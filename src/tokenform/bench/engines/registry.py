@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from collections.abc import Iterable
 
 from tokenform.bench.engines.base import Engine, EngineMissing, EngineOptions
 from tokenform.bench.vocabulary import BenchVocabulary
 
-ENGINES = ("tokenform", "llguidance", "xgrammar", "outlines_core", "lmfe", "none")
+_PACKAGES = {
+    "tokenform": "tokenform",
+    "llguidance": "llguidance",
+    "xgrammar": "xgrammar",
+    "outlines_core": "outlines_core",
+    "lmfe": "lmformatenforcer",
+    "none": "tokenform",
+}
+ENGINES = tuple(_PACKAGES)
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """Those of the engines whose package isn't installed; nothing is imported."""
+    return [name for name in names if importlib.util.find_spec(_PACKAGES[name]) is None]
 
 
 def load(name: str, vocabulary: BenchVocabulary, options: EngineOptions) -> Engine:

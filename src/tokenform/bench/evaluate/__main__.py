@@ -15,6 +15,7 @@ from tokenform.bench.evaluate.store import Store
 from tokenform.errors import TokenformError
 
 _INTERRUPTED = 130
+MASK_ENGINES = ("tokenform", "llguidance", "xgrammar")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,26 +26,31 @@ def parser() -> argparse.ArgumentParser:
         "jsonschemabench", help="a model writes documents under each engine; they are judged"
     )
     masks = jobs.add_parser("masks", help="walk given documents through each engine's masks, without a model")
-    for sub, engines in ((bench, default.engines), (masks, ("tokenform", "llguidance"))):
+    for sub, engines, order in ((bench, default.engines, default.order), (masks, MASK_ENGINES, "any")):
         sub.add_argument(
             "--out", type=Path, required=True, help="folder of the run: its database and its report"
         )
         sub.add_argument("--engines", type=_names, default=engines, help="comma-separated")
         sub.add_argument(
-            "--data", help='folder of schemas, .jsonl(.xz) file, or "hub" (epfl-dlab/JSONSchemaBench)'
+            "--data",
+            help="folder of schemas, .jsonl(.xz) file in MaskBench's format, or hub[:NAME] for a data set of "
+            "the hub (default epfl-dlab/JSONSchemaBench) or a local folder that datasets reads",
         )
         sub.add_argument("--split", default=default.split, help="of the hub's data set")
         sub.add_argument(
             "--limit", type=_limit, default=default.limit, help='schemas ("all" for all of them)'
         )
         sub.add_argument("--seed", type=int, default=default.seed)
-        sub.add_argument("--order", choices=("declared", "any"), default=default.order)
+        sub.add_argument("--order", choices=("declared", "any"), default=order)
         sub.add_argument(
             "--whitespace", choices=("compact", "spaced", "indent", "any"), default=default.whitespace
         )
         sub.add_argument("--workers", type=int, default=Limits.workers)
         sub.add_argument(
             "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
+        )
+        sub.add_argument(
+            "--judge-timeout", type=float, default=Limits.judge_timeout, help="seconds for one verdict"
         )
         sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
         sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster")
@@ -66,7 +72,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _limit(text: str) -> int | None:
-    return None if text == "all" else int(text)
+    if text == "all":
+        return None
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'a number or "all", not {text!r}')
+    return int(text)
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -86,7 +96,9 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"there is no run in {arguments.out}: {database} does not exist", file=sys.stderr)
                 return 2
         else:
-            limits = Limits(arguments.workers, arguments.timeout, arguments.memory, arguments.ray)
+            limits = Limits(
+                arguments.workers, arguments.timeout, arguments.memory, arguments.judge_timeout, arguments.ray
+            )
             run(_options(arguments), database, limits, quiet=arguments.quiet)
         page, text = write_report(database)
     except TokenformError as error:

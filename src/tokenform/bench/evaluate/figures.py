@@ -5,8 +5,10 @@ Invariant: every figure is a function of the rows; a test recomputes them with p
     declared coverage  = units whose constraint compiled / units
     empirical coverage = units whose text both judges find valid / units
     compliance         = empirical / declared
+    efficiency         = over the cases that ran under every engine of the run ("ok"), so that all are timed
+                         on the same schemas
 Complexity: one pass over the rows; times of all tokens are held once (8 bytes each).
-Source: Geng et al. 2025, sections on efficiency, coverage and quality.
+Source: Geng et al. 2025: coverage and quality; efficiency "on the intersection" of what all engines cover.
 Rejected: means alone (the paper's medians, and the tails that decide how a server feels, are given too).
 """
 
@@ -52,13 +54,15 @@ class Coverage:
 
 @dataclass
 class Efficiency:
-    """Times over the units that ran ("ok"): seconds, except `token_us`.
+    """Times over the units of the cases that ran under every engine: seconds, except `token_us`.
 
     Attributes:
+        units: how many units these are.
         token_us: microseconds of mask + advance for every token.
         per_token_s: each unit's seconds a token, model included.
     """
 
+    units: int = 0
     compile_s: list[float] = field(default_factory=list)
     first_token_s: list[float] = field(default_factory=list)
     per_token_s: list[float] = field(default_factory=list)
@@ -69,8 +73,7 @@ class Efficiency:
     mask_seconds: float = 0.0
 
     def add(self, row: dict[str, Any]) -> None:
-        if row["status"] != "ok":
-            return
+        self.units += 1
         self.compile_s.append(row["compile_s"])
         self.first_token_s.append(row["first_token_s"])
         self.token_us += row["mask_us"] or []
@@ -109,7 +112,14 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 @dataclass
 class Figures:
-    """All metrics of a run, by engine (in the order of the run's options)."""
+    """All metrics of a run, by engine (in the order of the run's options).
+
+    Attributes:
+        cut: texts that were not ended within the limit of tokens.
+        invalid: texts that were ended, and that are invalid all the same.
+        quality: (right, all) tasks by family.
+        failures: (case, why) of what neither ran nor was refused, and of what is invalid though not cut.
+    """
 
     options: dict[str, Any]
     engines: list[str]
@@ -121,6 +131,7 @@ class Figures:
     by_keyword: dict[str, dict[str, Coverage]]
     efficiency: dict[str, Efficiency]
     cut: dict[str, int]
+    invalid: dict[str, int]
     quality: dict[str, dict[str, tuple[int, int]]]
     failures: dict[str, list[tuple[str, str]]]
     sessions: list[dict[str, Any]]
@@ -145,12 +156,16 @@ def compute(store: Store) -> Figures:
         by_keyword=defaultdict(lambda: each(Coverage)),
         efficiency=each(Efficiency),
         cut=dict.fromkeys(engines, 0),
+        invalid=dict.fromkeys(engines, 0),
         quality=defaultdict(lambda: dict.fromkeys(engines, (0, 0))),
         failures=each(list),
         sessions=store.sessions(),
     )
+    ran = Counter((kind, case) for _, kind, case, status in store.statuses() if status == "ok")
     for row in store.rows():
         figures.done += 1
+        if ran[row["kind"], row["case_id"]] == len(engines):
+            figures.efficiency[row["engine"]].add(row)
         _add(figures, row)
     return figures
 
@@ -158,8 +173,6 @@ def compute(store: Store) -> Figures:
 def _add(figures: Figures, row: dict[str, Any]) -> None:
     engine = row["engine"]
     figures.statuses[engine][row["status"]] += 1
-    figures.efficiency[engine].add(row)
-    figures.cut[engine] += row["finished"] == 0
     if row["kind"] == "quality":
         right, total = figures.quality[row["task"]["family"]][engine]
         figures.quality[row["task"]["family"]][engine] = right + bool(row["correct"]), total + 1
@@ -168,8 +181,10 @@ def _add(figures: Figures, row: dict[str, Any]) -> None:
     groups += [figures.by_keyword[keyword] for keyword in row["keywords"]]
     for group in groups:
         group[engine].add(row)
+    figures.cut[engine] += row["finished"] == 0
     if row["status"] not in ("ok", "refused"):
         figures.failures[engine].append((row["case_id"], f"{row['status']} {row['detail'] or ''}"))
     elif row["status"] == "ok" and row["valid"] == 0 and row["finished"] != 0:
+        figures.invalid[engine] += 1
         wrong = "; ".join(f"{name}: {error}" for name, error in (row["judges"] or {}).items() if error)
         figures.failures[engine].append((row["case_id"], f"invalid: {wrong or 'not JSON'}"))

@@ -21,9 +21,7 @@ from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
 from tokenform.bench.measure import environment
 from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
-from tokenform.errors import DataError
-
-_JUDGE_SECONDS = 30.0
+from tokenform.errors import DataError, OptionError
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,7 @@ class Limits:
         workers: processes (with Ray: actors).
         timeout: seconds for one unit.
         memory_mib: resident size at which a worker is ended.
+        judge_timeout: seconds for one verdict.
         ray: address of a Ray cluster, "auto" for the running one or a local one; None for processes of this
         machine.
     """
@@ -41,7 +40,13 @@ class Limits:
     workers: int = 2
     timeout: float = 120.0
     memory_mib: int = 4096
+    judge_timeout: float = 30.0
     ray: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "timeout", "memory_mib", "judge_timeout"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"{name} must be greater than 0, not {getattr(self, name)}")
 
 
 def run(options: Options, path: str | Path, limits: Limits | None = None, *, quiet: bool = False) -> None:
@@ -52,6 +57,7 @@ def run(options: Options, path: str | Path, limits: Limits | None = None, *, qui
         DataError: the data or an engine that was asked for can't be had.
     """
     limits = limits or Limits()
+    options.check_engines()
     with Store(path) as store:
         store.fix_options(options.as_dict())
         if not store.planned():
@@ -101,7 +107,9 @@ def _result(outcome: Outcome) -> UnitResult:
     if outcome.status == "ok":
         result: UnitResult = outcome.value
     else:
-        result = UnitResult(outcome.status, outcome.detail[:500], total_s=outcome.seconds)
+        result = UnitResult(
+            outcome.status, outcome.detail[:500], compile_s=outcome.noted, total_s=outcome.seconds
+        )
     result.peak_mib = outcome.peak_bytes / 2**20
     return result
 
@@ -119,7 +127,11 @@ def _judge_all(store: Store, limits: Limits, quiet: bool) -> None:
 
     with Meter("verdicts", len(waiting), 0, quiet) as meter:
         stream = run_tasks(
-            tasks(), judge_runner, workers=limits.workers, timeout=_JUDGE_SECONDS, memory_bytes=2 << 30
+            tasks(),
+            judge_runner,
+            workers=limits.workers,
+            timeout=limits.judge_timeout,
+            memory_bytes=limits.memory_mib << 20,
         )
         for task, outcome in stream:
             if outcome.status == "ok":

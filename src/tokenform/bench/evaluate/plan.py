@@ -13,8 +13,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenform.bench.data import Case, keywords_of, read_maskbench, sample
-from tokenform.bench.engines import ENGINES
+from tokenform.bench.data import (
+    MASKBENCH_FILE,
+    Case,
+    keywords_of,
+    read_maskbench,
+    sample,
+    shared_folder,
+)
+from tokenform.bench.engines import ENGINES, missing
 from tokenform.bench.evaluate.store import Store, StoredCase, Unit
 from tokenform.bench.evaluate.tasks import FAMILIES, make_tasks, read_tasks
 from tokenform.bench.keywords import KEYWORDS
@@ -29,9 +36,10 @@ class Options:
 
     Attributes:
         job: "jsonschemabench" (a model writes) or "masks" (no model).
-        data: a folder of schemas or MaskBench-format cases, a `.jsonl(.xz)` file, "hub", or None for the
-        shared MaskBench file.
-        split: of the hub data set.
+        data: a folder of schemas or MaskBench-format cases, a `.jsonl(.xz)` file, "hub" for the benchmark's
+            data set, "hub:NAME" for another one of the same form (a name on the hub, or a local folder that
+            `datasets` reads), or None for the shared MaskBench file.
+        split: of the hub's data set.
         limit: schemas for coverage, chosen by `seed` (None: all; 0: none).
         tasks: families of quality tasks, or task files.
         task_count: tasks of each family.
@@ -58,10 +66,20 @@ class Options:
         unknown = [name for name in self.engines if name not in ENGINES]
         if unknown or not self.engines:
             raise OptionError(f"no engine {', '.join(unknown) or 'given'}: choose of {', '.join(ENGINES)}")
+        if len(set(self.engines)) < len(self.engines):
+            raise OptionError(f"an engine is named twice in {', '.join(self.engines)}")
         if self.job not in ("jsonschemabench", "masks"):
             raise OptionError(f"no evaluation {self.job!r}: choose jsonschemabench or masks")
         if self.max_tokens < 1 or self.temperature < 0 or (self.limit is not None and self.limit < 0):
             raise OptionError("max_tokens must be at least 1; temperature and limit at least 0")
+
+    def check_engines(self) -> None:
+        """DataError if an engine's package isn't installed."""
+        absent = missing(self.engines)
+        if absent:
+            raise DataError(
+                f"not installed: {', '.join(absent)}; pip install 'tokenform[peers]', or leave out"
+            )
 
     def as_dict(self) -> dict[str, Any]:
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
@@ -88,16 +106,23 @@ def cases_of(options: Options) -> Iterator[StoredCase]:
 
 def schemas_of(options: Options) -> Iterator[Case]:
     """The benchmark's schemas: the hub's data set, or local files."""
-    if options.data == "hub":
-        return hub_schemas(options.split)
+    kind, _, name = (options.data or "").partition(":")
+    if kind == "hub":
+        return hub_schemas(options.split, name or HUB)
+    if options.data is None and shared_folder() is None:
+        raise DataError(
+            "no data is given: pass --data (a folder of schemas, a .jsonl file, or hub), or set "
+            f"TOKENFORM_SHARED to the folder that holds data/{MASKBENCH_FILE}"
+        )
     return read_maskbench(options.data)
 
 
-def hub_schemas(split: str) -> Iterator[Case]:
-    """The data set `epfl-dlab/JSONSchemaBench`, every subset, through `datasets`.
+def hub_schemas(split: str, name: str = HUB) -> Iterator[Case]:
+    """Every subset (configuration) of a data set with columns `json_schema` and `unique_id`, through
+    `datasets`.
 
     Raises:
-        DataError: `datasets` isn't installed, or the hub can't be reached.
+        DataError: `datasets` isn't installed, the data set can't be had, or it has other columns.
     """
     try:
         import datasets
@@ -106,14 +131,13 @@ def hub_schemas(split: str) -> Iterator[Case]:
             "the hub's data set needs the package datasets: pip install datasets, or give --data"
         ) from error
     try:
-        subsets = [name for name in datasets.get_dataset_config_names(HUB) if name != "default"]
-        for subset in subsets or ["default"]:
-            for row in datasets.load_dataset(HUB, subset, split=split):
+        configurations = datasets.get_dataset_config_names(name)
+        for subset in [c for c in configurations if c != "default"] or ["default"]:
+            for row in datasets.load_dataset(name, subset, split=split):
                 yield Case(f"{subset}---{row['unique_id']}", json.loads(row["json_schema"]), ())
     except Exception as error:  # network, cache and format errors have no common class
-        raise DataError(
-            f"{HUB} can't be read: {str(error).splitlines()[0]}; give --data FOLDER instead"
-        ) from error
+        why = (str(error) or type(error).__name__).splitlines()[0]
+        raise DataError(f"{name} can't be read: {why}; give --data FOLDER instead") from error
 
 
 def _stored(case: Case, kind: str) -> StoredCase:

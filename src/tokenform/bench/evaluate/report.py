@@ -78,16 +78,18 @@ def _coverage(figures: Figures) -> Section:
         if masks
         else "Declared: the constraint compiles. Empirical: two independent validators find the text valid. "
     )
-    header = ["engine", "schemas", "declared", "empirical", "compliance", "disputed", "cut"]
+    header = ["engine", "schemas", "declared", "empirical", "compliance", "cut", "invalid", "disputed"]
     rows = []
     for engine in figures.engines:
         c = figures.coverage[engine]
         if c.units:
             shares = [_percent(c.declared), _percent(c.empirical), _percent(c.compliance)]
-            rows.append([engine, str(c.units), *shares, str(c.disputed), str(figures.cut[engine])])
+            counts = figures.cut[engine], figures.invalid[engine], c.disputed
+            rows.append([engine, str(c.units), *shares, *map(str, counts)])
     return Section(
         "Coverage",
-        note + "Compliance: empirical / declared. Cut: not ended within the limit of tokens.",
+        note + "Compliance: empirical / declared. Cut: not ended within the limit of tokens. Invalid: ended, "
+        "and invalid all the same. Disputed: the two validators disagree.",
         header,
         rows,
     )
@@ -135,6 +137,7 @@ def _efficiency(figures: Figures) -> Section:
         rows.append(
             [
                 engine,
+                str(e.units),
                 *map(number, cells),
                 number(mean * 1e3),
                 number(e.throughput),
@@ -142,7 +145,18 @@ def _efficiency(figures: Figures) -> Section:
             ]
         )
     first_name = "first mask ms" if figures.options.get("job") == "masks" else "first token ms"
-    header = ["engine", "compile ms", "p99", first_name, "p99", "mask µs: mean", "median", "p99", "worst"]
+    header = [
+        "engine",
+        "units",
+        "compile ms",
+        "p99",
+        first_name,
+        "p99",
+        "mask µs: mean",
+        "median",
+        "p99",
+        "worst",
+    ]
     header += ["token ms", "tokens/s", "forwards/token"]
     token_times = {name: figures.efficiency[name].token_us for name in figures.engines}
     firsts = {name: [v * 1e3 for v in figures.efficiency[name].first_token_s] for name in figures.engines}
@@ -152,7 +166,10 @@ def _efficiency(figures: Figures) -> Section:
         f"<p>Share of schemas with a longer time to the {first_name.removesuffix(' ms')}:</p>",
         svg.distribution("Time to first", f"ms to the {first_name.removesuffix(' ms')}", firsts),
     ]
-    note = "Over the units that ran. Mask: computing it and advancing; token: model and mask together."
+    note = (
+        "Over the schemas that every engine could run, so that all are timed on the same. "
+        "Mask: computing it and advancing; token: model and mask together."
+    )
     return Section("Efficiency", note, header, rows, plots if rows else ())
 
 
@@ -179,10 +196,11 @@ def _facts(figures: Figures) -> list[tuple[str, str]]:
     options = figures.options
     seconds = sum(s["last"] - s["started"] for s in figures.sessions)
     machine: dict[str, Any] = figures.sessions[-1]["environment"] if figures.sessions else {}
+    hidden = {"job", "engines"}
+    if options.get("job") == "masks":
+        hidden |= {"tasks", "task_count", "max_tokens", "temperature", "model"}
     settings = " ".join(
-        f"{k}={shlex.quote(_shown(v))}"
-        for k, v in options.items()
-        if k not in ("job", "engines") and v is not None
+        f"{k}={shlex.quote(_shown(v))}" for k, v in options.items() if k not in hidden and v is not None
     )
     return [
         ("Units", f"{figures.done} of {figures.planned}"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -141,7 +142,7 @@ class Store:
         self._db.close()
 
     def fix_options(self, options: dict[str, Any]) -> None:
-        """Remember the options at the first start; refuse others later.
+        """Remember the options; refuse others as soon as there is a result.
 
         Raises:
             OptionError: the database holds a run with other options.
@@ -150,6 +151,13 @@ class Store:
             "INSERT OR IGNORE INTO meta VALUES ('options', ?)", (json.dumps(options, sort_keys=True),)
         )
         held = self.options()
+        if held != json.loads(json.dumps(options)) and not self.done():  # nothing was done under them
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM cases")
+            self._db.execute("DELETE FROM meta")
+            self._db.execute("INSERT INTO meta VALUES ('options', ?)", (json.dumps(options, sort_keys=True),))
+            self._db.execute("COMMIT")
+            return
         if held != json.loads(json.dumps(options)):
             differing = sorted(k for k in {*held, *options} if held.get(k) != options.get(k))
             raise OptionError(
@@ -172,7 +180,11 @@ class Store:
         return [{**dict(row), "environment": json.loads(row["environment"])} for row in rows]
 
     def add_cases(self, cases: Iterable[StoredCase]) -> None:
-        """Add the run's cases, all or none; those that are there already stay as they are."""
+        """Add the run's cases, all or none.
+
+        Raises:
+            DataError: two cases have the same id.
+        """
         rows = [
             (
                 c.kind,
@@ -186,6 +198,10 @@ class Store:
             )
             for place, c in enumerate(cases)
         ]
+        keys = Counter(row[:2] for row in rows)
+        if len(keys) < len(rows):
+            (kind, name), count = keys.most_common(1)[0]
+            raise DataError(f"the data has {count} {kind} cases named {name!r}: give each an id of its own")
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT OR IGNORE INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('planned', 'true')")
@@ -206,6 +222,10 @@ class Store:
     def done(self) -> set[tuple[str, str, str]]:
         """Keys of the units that have a result."""
         return {tuple(row) for row in self._db.execute("SELECT engine, kind, case_id FROM results")}
+
+    def statuses(self) -> list[tuple[str, str, str, str]]:
+        """(engine, kind, case, status) of every result."""
+        return [tuple(row) for row in self._db.execute("SELECT engine, kind, case_id, status FROM results")]
 
     def add_result(self, unit: Unit, result: UnitResult, session: float) -> bool:
         """Write a result; False where the unit had one."""

@@ -20,13 +20,14 @@ import numpy as np
 
 from tokenform.bench.data import Case, Document
 from tokenform.bench.documents import write as write_document
-from tokenform.bench.engines import Engine, EngineMissing, EngineOptions, EngineRefused, load
+from tokenform.bench.engines import Engine, EngineOptions, EngineRefused, load
 from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.store import Unit, UnitResult
 from tokenform.bench.evaluate.tasks import grade
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
+from tokenform.bench.workers import note, untimed
 
 _SCHEMA_CHARACTERS = 4000
 _COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."
@@ -64,16 +65,15 @@ class ModelRunner:
         self._own_format = opened.format_prompt is not None
         self._chat = bool(getattr(opened.tokenizer, "chat_template", None))
 
-    def prompt(self, text: str, schema: Any, *, show_schema: bool) -> list[int]:
+    def prompt(self, text: str, schema: Any) -> list[int]:
         """The ids of a prompt; the schema is shown as the model's own format does, or as (shortened) text."""
-        shown = None
-        if show_schema and not self._own_format:
+        prompt: Any = text
+        if not self._own_format:
             shown = str(write_document(schema, "compact"))[:_SCHEMA_CHARACTERS]
-        content = text if shown is None else f"{text}\n\n{shown}\n\nDocument:"
-        prompt: Any = (
-            [{"role": "user", "content": content}] if self._chat and not self._own_format else content
-        )
-        return self._reader.read(prompt, SimpleNamespace(schema=schema if show_schema else None))  # type: ignore[arg-type]
+            prompt = f"{text}\n\n{shown}\n\nDocument:"
+            if self._chat:
+                prompt = [{"role": "user", "content": prompt}]
+        return self._reader.read(prompt, SimpleNamespace(schema=schema))  # type: ignore[arg-type]
 
     def room(self, ids: list[int], max_tokens: int) -> int:
         return self._reader.room(ids, max_tokens)
@@ -91,9 +91,9 @@ class Engines:
 
     def __getitem__(self, name: str) -> Engine:
         if name not in self._made:
-            engine = load(name, self._vocabulary, self._options)
-            session = engine.json_schema({"type": "null"}).session()
-            session.fill()  # what is built once in a process is not the first schema's time
+            with untimed():  # what is built once in a process is not the first schema's time
+                engine = load(name, self._vocabulary, self._options)
+                engine.json_schema({"type": "null"}).session().fill()
             self._made[name] = engine
         return self._made[name]
 
@@ -105,38 +105,43 @@ def unit_runner(options: Options, log: str | None = None) -> Callable[[Unit], Un
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     worker = f"{platform.node()}:{os.getpid()}"
     shared = EngineOptions(options.order, options.whitespace)
-    if options.job == "masks":
-        vocabulary = tekken()
-        engines = Engines(vocabulary, shared)
-        return lambda unit: _guarded(lambda: _mask_unit(unit, engines, vocabulary), worker)
-    runner = ModelRunner(options.model)
-    model_engines = Engines(runner.vocabulary, shared)
-    return lambda unit: _guarded(lambda: _model_unit(unit, model_engines, runner, options), worker)
+    runner = None if options.job == "masks" else ModelRunner(options.model)
+    vocabulary = tekken() if runner is None else runner.vocabulary
+    engines = Engines(vocabulary, shared)
+
+    def run(unit: Unit) -> UnitResult:
+        engine = engines[unit.engine]  # made here, outside the unit's time
+        if runner is None:
+            return _guarded(lambda: _mask_unit(unit, engine, vocabulary), worker)
+        return _guarded(lambda: _model_unit(unit, engine, runner, options), worker)
+
+    return run
 
 
 def _guarded(run: Callable[[], UnitResult], worker: str) -> UnitResult:
+    """The unit's result, with its time; what the engine raises is its status."""
     begun = time.perf_counter()
     try:
         result = run()
     except EngineRefused as error:
         result = UnitResult("refused", str(error)[:500], compile_s=time.perf_counter() - begun)
-    except EngineMissing:
-        raise
     except Exception as error:  # an engine's own error in the middle of a text
         result = UnitResult("error", f"{type(error).__name__}: {error}"[:500])
     result.total_s, result.worker = time.perf_counter() - begun, worker
     return result
 
 
-def _model_unit(unit: Unit, engines: Engines, runner: ModelRunner, options: Options) -> UnitResult:
+def _model_unit(unit: Unit, engine: Engine, runner: ModelRunner, options: Options) -> UnitResult:
+    """Let the model write under the engine's constraint."""
     from tokenform.bench.evaluate.write import write
 
-    engine, case = engines[unit.engine], unit.case
+    case = unit.case
     prompt = _COVERAGE_PROMPT if case.task is None else str(case.task["prompt"])
-    ids = runner.prompt(prompt, case.schema, show_schema=case.task is None or unit.engine != "none")
+    ids = runner.prompt(prompt, case.schema)  # the same for all engines: only the constraint differs
     begun = time.perf_counter()
     session = engine.json_schema(case.schema).session()
     compiled = time.perf_counter() - begun
+    note(compiled)
     try:
         written = write(
             runner.loop,
@@ -165,10 +170,9 @@ def _model_unit(unit: Unit, engines: Engines, runner: ModelRunner, options: Opti
     )
 
 
-def _mask_unit(unit: Unit, engines: Engines, vocabulary: BenchVocabulary) -> UnitResult:
+def _mask_unit(unit: Unit, engine: Engine, vocabulary: BenchVocabulary) -> UnitResult:
     """Walk the case's documents without a model; the verdict goes into `detail` ("pass", "wrong_accept:
     ...")."""
-    engine = engines[unit.engine]
     documents = [Document(data, valid) for data, valid in unit.case.documents or ()]
     texts = [(vocabulary.encode(write_document(d.data)), d.valid) for d in documents]
     case = Case(unit.case.case_id, unit.case.schema, tuple(documents))

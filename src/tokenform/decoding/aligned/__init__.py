@@ -5,7 +5,7 @@ Reading order: `protocols` (what is needed of a model and a constraint), `proble
 `awrs`, `smc`, `mcmc`, `beam`.
 
     sampler = SMC(particles=16)
-    problem = sampler.bind(CausalLM(model), grammar.compile(vocabulary), prompt=ids, max_tokens=100)
+    problem = generator.problem(prompt, grammar, max_tokens=100, sampler=sampler)
     sample = sampler.sample(problem, n=4, seed=0)
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tokenform.decoding.aligned.asap import ASAp
     from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
     from tokenform.decoding.aligned.awrs import AWRS
+    from tokenform.decoding.aligned.backbone_lm import BackboneLM
     from tokenform.decoding.aligned.beam import Beam
     from tokenform.decoding.aligned.best_span import BestSpan
     from tokenform.decoding.aligned.canonical import Canonical
@@ -40,6 +41,7 @@ _MODULES = {
     "AWRS": "awrs",
     "AlignedSampler": "sampler",
     "AutomatonConstraint": "automaton_constraint",
+    "BackboneLM": "backbone_lm",
     "Beam": "beam",
     "BestSpan": "best_span",
     "CARS": "cars",
@@ -69,6 +71,7 @@ __all__ = [
     "ASAp",
     "AlignedSampler",
     "AutomatonConstraint",
+    "BackboneLM",
     "Beam",
     "BestSpan",
     "Canonical",

@@ -16,6 +16,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.protocols import Bools, Ids, State
 
+SMALL_MASK = 64  # up to this size tokens are tried one by one, beyond it in one call
 FINGERPRINT_STATES = 32  # states whose masks go into the fingerprint
 
 
@@ -55,7 +56,19 @@ class AutomatonConstraint:
         return np.array([self.automaton.is_accepting(state) for state in states], dtype=np.bool_)
 
     def distance(self, state: State) -> int:
-        return int(self.automaton.distance(state))
+        return int(self.automaton.distance(state) or 0)
+
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        if len(ids) > SMALL_MASK and hasattr(self.automaton, "mask_within"):
+            bits = np.unpackbits(
+                np.asarray(self.automaton.mask_within(state, room)).view(np.uint8), bitorder="little"
+            )
+            fits: Bools = bits[ids].astype(np.bool_)
+        else:
+            fits = np.array(
+                [self.distance(self.advance(state, token)) < room for token in ids.tolist()], dtype=np.bool_
+            )
+        return ids if fits.all() else ids[fits]
 
     @property
     def fingerprint(self) -> str:

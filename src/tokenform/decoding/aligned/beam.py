@@ -59,8 +59,8 @@ class Beam(AlignedSampler):
     Args:
         width: beams; None (best-first only) for an exact search.
         best_first, groups, diversity, patience, length_penalty, include: as above.
-        max_width: with `include`, a search that ends without a text is repeated with twice the width, up to
-            this one.
+        max_width: a search that ends with too few texts (phrases or predicates that no longer fit) is
+            repeated with twice the width, up to this one.
     """
 
     takes_potential = False
@@ -98,8 +98,8 @@ class Beam(AlignedSampler):
         before = problem.counts()
         found = self._by_score(problem, n) if self.best_first else self._by_step(problem, n, self.width or 1)
         wider = (self.width or 1) * 2
-        while len(found) < n and self.phrases.phrases and wider <= self.max_width:
-            # every place went to prefixes after which the phrases no longer fit
+        while len(found) < n and not self.best_first and wider <= self.max_width:
+            # every place went to prefixes after which the phrases, or a predicate, no longer fit
             found = self._by_step(problem, n, wider)
             wider *= 2
         if len(found) < n:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.protocols import Tokens
 
+Encode = Callable[[bytes], Sequence[int]]
+
 
 class Canonical(Predicate):
     """`Constraint` that accepts canonical token sequences alone.
@@ -28,11 +30,13 @@ class Canonical(Predicate):
         margin: how many last tokens of a prefix are not judged yet.
     """
 
+    canonical = True
+
     def __init__(
         self,
         token_bytes: Sequence[bytes],
         eos: Sequence[int],
-        encode: Callable[[bytes], Sequence[int]],
+        encode: Encode,
         *,
         margin: int = 2,
         excluded: Sequence[int] = (),

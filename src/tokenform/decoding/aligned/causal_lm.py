@@ -1,4 +1,7 @@
-"""A Hugging Face causal language model as a `LanguageModel`, with the keys and values of known prefixes kept.
+"""Any causal language model as a `LanguageModel`, with copies of the keys and values of known prefixes.
+
+For models that take no custom attention masks or are no Hugging Face models; the others run on the backbone
+(`backbone_lm`).
 
 Particles, walks and chains ask for prefixes that share most of their tokens, in any order and number.  Each
 prefix that was run leaves its keys and values behind; a new one starts from the longest known beginning and
@@ -37,6 +40,7 @@ class CausalLM:
     Args:
         model: called as Hugging Face models are, on any device.
         eos: ids that end a text; None takes them from the model's configuration.
+        size: V; wider logits are cut to it before the law is formed.  None keeps all.
         cache_bytes: bound on the kept keys and values; 0 keeps none.
         fingerprint: names the model's weights for saved tries; None takes its name or class.
     Raises:
@@ -48,6 +52,7 @@ class CausalLM:
         model: Any,
         *,
         eos: Sequence[int] | None = None,
+        size: int | None = None,
         cache_bytes: int = 512 << 20,
         fingerprint: str | None = None,
     ) -> None:
@@ -67,7 +72,7 @@ class CausalLM:
         self._kept: OrderedDict[Tokens, Past] = OrderedDict()
         self._reuse = "past_key_values" in self._accepted and cache_bytes > 0
         self._cache_type: Any = None
-        self._vocab_size: int | None = None
+        self._size, self._vocab_size = size, size
 
     @property
     def vocab_size(self) -> int:
@@ -153,7 +158,7 @@ class CausalLM:
         self.forwards += 1
         if self._reuse:
             self._keep(output, rows, known, need, width)
-        logits = output.logits[:, -keep:].double().cpu()
+        logits = output.logits[:, -keep:, : self._size].double().cpu()
         laws = torch.log_softmax(logits, -1).numpy()
         return {
             row: {length: laws[i, length - len(row) - 1] for length in range(shortest[row], len(row) + 1)}

@@ -20,7 +20,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,21 @@ from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.aligned.trie import Trie
-from tokenform.errors import LimitExceeded, ModelError
+from tokenform.errors import LimitExceeded, ModelError, SamplingError
 
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
+ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of other shapes
 
 
 @dataclass(frozen=True)
 class Row:
-    """One sampler's result; costs are means over its draws.  `agreement` is in standard errors of log Z,
-    nan where unknown.
+    """One sampler's result; costs are means over its draws.
+
+    Attributes:
+        agreement: in standard errors of log Z; nan where unknown.
+        forwards, rows: forward passes and laws a draw.
+        forwards_per_token: forward passes a token of the draws, ends included.
+        evaluations_per_token: of the constraint, a step of whatever took steps (walks, chains, particles).
     """
 
     sampler: str
@@ -60,19 +66,25 @@ class Row:
     mean_logprob: float
     forwards: float
     rows: float
+    forwards_per_token: float
     evaluations_per_token: float
     seconds: float
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The table, and what it is about.  `log_z` and `texts` are None where the target was not enumerated."""
+    """The table, and what it is about.
+
+    `log_z` and `texts` are None where the target was not enumerated; `gave_up` names the samplers that drew
+    nothing within their limits, and why.
+    """
 
     target: str
     draws: int
     log_z: float | None
     texts: int | None
     rows: list[Row]
+    gave_up: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -92,7 +104,8 @@ class Fidelity:
             "logprob",
             "forwards",
             "rows",
-            "evals/token",
+            "fwd/token",
+            "evals/step",
             "s/draw",
         ]
         body = [
@@ -108,6 +121,7 @@ class Fidelity:
                 _n(r.mean_logprob, 2),
                 _n(r.forwards, 2),
                 _n(r.rows, 2),
+                _n(r.forwards_per_token, 3),
                 _n(r.evaluations_per_token, 2),
                 _n(r.seconds, 4),
             ]
@@ -121,7 +135,8 @@ class Fidelity:
             )
             for row in [head, *body]
         ]
-        return "\n".join([f"target: {self.target}", *lines])
+        missing = [f"{name} gave up: {why}" for name, why in self.gave_up.items()]
+        return "\n".join([f"target: {self.target}", *lines, *missing])
 
     def plot(self, path: str | Path) -> None:
         """Distance against forward passes a draw, log-log, a line for each family of samplers."""
@@ -185,26 +200,35 @@ def evaluate_fidelity(
         samplers: by name; those of one call must have the same transforms, power and potential.
         limit: prefixes up to which the target is enumerated; 0 never.
         report: called with each sampler's name before it runs.
-    A sampler that gives up (SamplingError) is not hidden: the error goes to the caller.
+    A sampler that gives up (SamplingError) has no row; `gave_up` says so.
+    Raises:
+        SamplingError: every sampler gave up.
     """
     samplers = default_samplers() if samplers is None else samplers
     first = next(iter(samplers.values()))
     reference = first.bind(model, constraint, prompt, max_tokens)
     exact = _enumerated(reference, limit)
     found: dict[str, tuple[Problem, Sample, float]] = {}
+    gave_up: dict[str, str] = {}
     for name, sampler in samplers.items():
         report(name)
         problem = sampler.bind(model, constraint, prompt, max_tokens)
         start = time.perf_counter()
-        sample = sampler.sample(problem, draws, seed=seed)
+        try:
+            sample = sampler.sample(problem, draws, seed=seed)
+        except SamplingError as error:
+            gave_up[name] = str(error)
+            continue
         found[name] = (problem, sample, time.perf_counter() - start)
+    if not found:
+        raise SamplingError(f"every sampler gave up; the first said: {next(iter(gave_up.values()))}")
     estimates = {name: sample.log_z for name, (_, sample, _) in found.items() if sample.log_z is not None}
     rows = [
         _row(name, samplers[name], problem, sample, seconds, exact, _agreement(name, estimates, exact))
         for name, (problem, sample, seconds) in found.items()
     ]
     texts = None if exact is None else len(exact.log_measure)
-    return Fidelity(reference.target, draws, None if exact is None else exact.log_z, texts, rows)
+    return Fidelity(reference.target, draws, None if exact is None else exact.log_z, texts, rows, gave_up)
 
 
 def _enumerated(problem: Problem, limit: int) -> ExactLaw | None:
@@ -241,7 +265,8 @@ def _row(
         float(np.mean([draw.logprob for draw in sample.draws])),
         sample.counts.forwards / count,
         sample.counts.rows / count,
-        sample.counts.evaluations / tokens,
+        sample.counts.forwards / tokens,
+        sample.counts.evaluations / max(sample.counts.tokens, 1),
         seconds / count,
     )
 
@@ -320,7 +345,7 @@ def _agreement(name: str, estimates: Mapping[str, LogZ], exact: ExactLaw | None)
 
 def _off(difference: float, error: float) -> float:
     """A difference in standard errors; an error of 0 is a value known up to rounding."""
-    return difference / max(error, 1e-9)
+    return difference / max(error, ROUNDING)
 
 
 def _n(value: float, digits: int) -> str:

@@ -106,6 +106,9 @@ class Predicate:
     def distance(self, state: State) -> int:
         return 0
 
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        return ids
+
     def _judge(self, judge: _Judge, states: list[State], *, whole: bool) -> Bools:
         if self.on != "text":
             return judge(states)

@@ -43,8 +43,7 @@ from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.errors import ModelError, OptionError
 
 FORCED_CHAIN = 64  # longest run of forced tokens asked for in one model call
-DISTANCE_SLACK = 2  # filter by distance once the budget is this near to the least number of tokens
-SMALL_MASK = 256  # masks up to this size are filtered by distance when the budget is this near
+NEAR = 256  # masks up to this size are filtered by distance when the budget is this near
 MASKS_KEPT = 1024  # states whose ids are kept
 
 
@@ -122,6 +121,11 @@ class Problem:
         """The prefix with one more token, which must be allowed and not EOS."""
         return Prefix((*prefix.tokens, int(token)), self.constraint.advance(prefix.state, int(token)))
 
+    @property
+    def widest(self) -> int | None:
+        """Most prefixes that the model is best asked for at once, where it says so."""
+        return getattr(self.model, "widest", None)
+
     # ---- the model's side ------------------------------------------------------------------------
 
     def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
@@ -136,7 +140,7 @@ class Problem:
                     wanted.setdefault(tokens, None)
         fresh: dict[Tokens, Float] = {}
         missing = [tokens for tokens in wanted if tokens not in self._laws]
-        chunk = self.batch_size or max(len(missing), 1)
+        chunk = self.batch_size or self.widest or max(len(missing), 1)
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
             logp = self._fold(
@@ -270,17 +274,14 @@ class Problem:
         room, least = self.max_tokens - len(prefix.tokens), self.constraint.distance(prefix.state)
         if room <= 0 or least > room:
             return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
-        if not self.constraint.exact or room > least + (
-            SMALL_MASK if len(ids) <= SMALL_MASK else DISTANCE_SLACK
-        ):
+        # a large mask costs a walk of the vocabulary: only where nothing but the shortest ends are left
+        if not self.constraint.exact or room > least + (NEAR if len(ids) <= NEAR else 0):
             return ids
         near = self._near.get((prefix.state, room))
         if near is None:
-            advance, distance = self.constraint.advance, self.constraint.distance
-            keep = [
-                token == self.eos or distance(advance(prefix.state, token)) < room for token in ids.tolist()
-            ]
-            near = self._near[prefix.state, room] = ids[np.array(keep, dtype=np.bool_)]
+            ending = ids == self.eos
+            near = self.constraint.within(prefix.state, ids[~ending], room)
+            near = self._near[prefix.state, room] = self._with_eos(near) if ending.any() else near
             if len(self._near) > MASKS_KEPT:
                 self._near.popitem(last=False)
         return near
@@ -314,7 +315,10 @@ class Problem:
         what = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
         factor = "" if self.potential is None else "·Φ(x)"
         budget = "" if self.max_tokens is None else f", |x| ≤ {self.max_tokens} tokens"
-        return f"{what}{factor} given x ∈ L{budget}, over token sequences"
+        over = (
+            "texts (canonical tokens)" if getattr(self.constraint, "canonical", False) else "token sequences"
+        )
+        return f"{what}{factor} given x ∈ L{budget}, over {over}"
 
     @cached_property
     def fingerprint(self) -> str:

@@ -30,6 +30,7 @@ class Product:
             )
         self.factors = tuple(sorted(factors, key=lambda factor: not factor.exact))
         self.exact = all(factor.exact for factor in factors)
+        self.canonical = any(getattr(factor, "canonical", False) for factor in factors)
         self.start: State = tuple(factor.start for factor in self.factors)
         self.token_bytes = factors[0].token_bytes
         self.fingerprint = " & ".join(factor.fingerprint for factor in self.factors)
@@ -60,6 +61,11 @@ class Product:
 
     def distance(self, state: State) -> int:
         return max(factor.distance(part) for factor, part in zip(self.factors, _parts(state), strict=True))
+
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        for factor, part in zip(self.factors, _parts(state), strict=True):
+            ids = factor.within(part, ids, room)
+        return ids
 
     def _narrow(self, count: int, ask) -> Bools:  # type: ignore[no-untyped-def]
         """Asks factor after factor, each only about the rows that all before it let through."""

@@ -37,9 +37,14 @@ class LanguageModel(Protocol):
         rows: next-token laws computed so far.
     """
 
-    eos: tuple[int, ...]
-    forwards: int
-    rows: int
+    @property
+    def eos(self) -> tuple[int, ...]: ...
+
+    @property
+    def forwards(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
 
     @property
     def vocab_size(self) -> int: ...
@@ -68,8 +73,12 @@ class Constraint(Protocol):
     exact: bool
     start: State
     token_bytes: Sequence[bytes]
-    evaluations: int
-    fingerprint: str
+
+    @property
+    def evaluations(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str: ...
 
     def advance(self, state: State, token: int) -> State:
         """The state after one more token, which must be an allowed one and not an EOS id."""
@@ -89,6 +98,12 @@ class Constraint(Protocol):
 
     def distance(self, state: State) -> int:
         """A lower bound on the tokens still needed for an accepted text, EOS excluded; 0 where unknown."""
+        ...
+
+    def within(self, state: State, ids: Ids, room: int) -> Ids:
+        """Those of the candidates (EOS excluded) after which an accepted text may be reached with `room`
+        tokens, theirs included; all of them where that is unknown.
+        """
         ...
 
 

@@ -98,7 +98,15 @@ def sharper(estimate: LogZ, bounds: Certificate) -> LogZ:
 
 @dataclass(slots=True)
 class Counts:
-    """Work done: for a sample, the difference between two readings of the counters."""
+    """Work done: for a sample, the difference between two readings of the counters.
+
+    Attributes:
+        forwards, rows: forward passes, and next-token laws they computed.
+        evaluations: of the constraint.
+        tokens: steps taken by walks, chains and particles, ends included.
+        attempts: texts begun (SMC: runs).
+        resamplings: of particles.
+    """
 
     forwards: int = 0
     rows: int = 0

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.canonical import Canonical, Encode
 from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.product import Product
 from tokenform.decoding.aligned.protocols import Constraint, LanguageModel, Potential
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.transforms import Transforms
@@ -28,6 +30,8 @@ class AlignedSampler(ABC):
         potential: a soft factor Φ of the target.
         batch_size: most prefixes in one forward pass; None for no bound.
         fast_forward: score runs of forced tokens in one forward pass (never changes a draw).
+        canonical: another target, over texts instead of token sequences: each text counts in the one
+            tokenisation that the tokenizer itself would write.
     """
 
     takes_potential = True
@@ -43,6 +47,7 @@ class AlignedSampler(ABC):
         potential: Potential | None = None,
         batch_size: int | None = None,
         fast_forward: bool = True,
+        canonical: bool = False,
     ) -> None:
         self.transforms = Transforms(temperature, top_k, top_p, min_p)
         if not power > 0:
@@ -54,7 +59,7 @@ class AlignedSampler(ABC):
                 f"{type(self).__name__} can't take a potential; use SMC, MCMC or CARS with a bounded one"
             )
         self.power, self.potential = power, potential
-        self.batch_size, self.fast_forward = batch_size, fast_forward
+        self.batch_size, self.fast_forward, self.canonical = batch_size, fast_forward, canonical
 
     def bind(
         self,
@@ -62,9 +67,21 @@ class AlignedSampler(ABC):
         constraint: Constraint | Any,
         prompt: Sequence[int] = (),
         max_tokens: int | None = None,
+        *,
+        encode: Encode | None = None,
     ) -> Problem:
-        """The problem of this sampler's options with a model and a constraint (or a token automaton)."""
+        """The problem of this sampler's options with a model and a constraint (or a token automaton).
+
+        Args:
+            encode: bytes of a text -> its token ids without special tokens; for `canonical`.
+        Raises:
+            OptionError: `canonical` without `encode`.
+        """
         known: Any = constraint if hasattr(constraint, "candidates") else AutomatonConstraint(constraint)
+        if self.canonical:
+            if encode is None:
+                raise OptionError("canonical tokenisations need a tokenizer; give encode=, or leave them out")
+            known = Product(known, Canonical(known.token_bytes, model.eos, encode))
         return Problem(
             model, known, tuple(prompt), max_tokens, self.transforms, self.power, self.potential,
             self.batch_size, self.fast_forward,

@@ -208,7 +208,7 @@ class SMC(AlignedSampler):
     def _runs(self, problem: Problem, numbers: list[int], seed: int) -> list[Population]:
         if self.trie is not None:
             self.trie.belongs_to(problem)
-        together = max(1, AT_ONCE // self.particles_per_run)
+        together = max(1, (problem.widest or AT_ONCE) // self.particles_per_run)
         out: list[Population] = []
         for first in range(0, len(numbers), together):
             group = [
@@ -275,5 +275,5 @@ def _estimates(runs: list[Population]) -> Float:
 
 def _tally(sample: Sample, runs: list[Population]) -> Sample:
     sample.counts.resamplings = sum(population.resamplings for population in runs)
-    sample.counts.tokens = sum(len(draw.tokens) for draw in sample.draws)
+    sample.counts.tokens = sum(len(prefix.tokens) + 1 for p in runs for prefix in p.prefixes)
     return sample

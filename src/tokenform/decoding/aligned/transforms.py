@@ -56,10 +56,13 @@ class Transforms:
         """The warped law: log-probabilities float64 `[n, V]` in and out; the input is not changed."""
         if self.identity:
             return logp
-        return np.stack([self._row(row) for row in logp])
+        warm = logp if self.temperature == 1.0 else _normalise(logp / self.temperature)
+        if self.top_k is None and self.top_p == 1.0 and self.min_p == 0.0:
+            return warm
+        return np.stack([self._truncated(row) for row in warm])
 
-    def _row(self, row: Float) -> Float:
-        out = _normalise(row / self.temperature)
+    def _truncated(self, row: Float) -> Float:
+        out = row
         if self.top_k is not None and self.top_k < len(out):
             out = _keep(out, np.argsort(-out, kind="stable")[: self.top_k])
         if self.min_p > 0:
@@ -77,6 +80,8 @@ def _keep(row: Float, ids: np.ndarray) -> Float:
     return _normalise(kept)
 
 
-def _normalise(row: Float) -> Float:
-    shifted: Float = row - row.max()
-    return np.asarray(shifted - np.log(np.exp(shifted).sum()))
+def _normalise(rows: Float) -> Float:
+    """Along the last axis, of an array that is the caller's own."""
+    rows -= rows.max(-1, keepdims=True)
+    rows -= np.log(np.exp(rows).sum(-1, keepdims=True))
+    return rows

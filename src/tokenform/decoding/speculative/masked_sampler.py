@@ -5,6 +5,8 @@ is left within the remaining tokens after the draw, it is drawn again from the l
 tokens after which one is.
 Invariant: the draw depends on the node alone; its numbers are streams 0 and `_REDRAW` of the
 node's key, so that it equals the draw of plain decoding.
+Mixtures and penalties come before the transforms.  Where a mixture leaves no token that still fits into the
+budget, the model's own law decides there: the text would have no end otherwise.
 Complexity: O(V) a node; one mask, one `distance`, and a second mask near the budget's end.
 Rejected: checking every allowed token against the budget (as many states as the mask has bits).
 """
@@ -20,6 +22,7 @@ import torch
 from tokenform.errors import ModelError
 
 from .node import Node, mask_bits
+from .targets import Mixture, Penalties
 
 _REDRAW = 1 << 16
 
@@ -40,22 +43,34 @@ class MaskedSampler:
     size: V of the vocabulary; wider logits are cut to it.
     eos: ids that end a text.
     transforms: applied to the logits before the mask, in order.
+    mixture: of the model's logits and a companion's.
+    penalties: on tokens that the text has already.
     """
 
     def __init__(
-        self, local: RowSampler, size: int, eos: Sequence[int], transforms: Sequence[Transform] = ()
+        self,
+        local: RowSampler,
+        size: int,
+        eos: Sequence[int],
+        transforms: Sequence[Transform] = (),
+        mixture: Mixture | None = None,
+        penalties: Penalties | None = None,
     ) -> None:
         self.local, self.size, self.eos = local, size, frozenset(eos)
-        self.transforms = tuple(transforms)
+        self.transforms, self.mixture, self.penalties = tuple(transforms), mixture, penalties
 
     def _free(self, node: Node) -> torch.Tensor:
-        row = torch.from_numpy(node.logits[0])
-        if len(row) < self.size:
+        least = min(len(row) for row in node.logits)
+        if least < self.size:
             raise ModelError(
-                f"the model gives {len(row)} logits, but the vocabulary has {self.size} ids;"
+                f"the model gives {least} logits, but the vocabulary has {self.size} ids;"
                 " build it with size= the model's own"
             )
-        free = row[: self.size]
+        rows = tuple(row[: self.size] for row in node.logits)
+        scores = rows[0].copy() if self.mixture is None else self.mixture(rows, node)
+        if self.penalties is not None:
+            scores = self.penalties(scores, node)
+        free = torch.from_numpy(scores)  # a copy: transforms may write into it
         for transform in self.transforms:
             free = transform(node.text, free)
         return free
@@ -64,6 +79,12 @@ class MaskedSampler:
         bits = mask_bits(np.asarray(words).view(np.uint32), self.size)
         return free.masked_fill(torch.from_numpy(~bits), float("-inf"))[None]
 
+    def _within(self, node: Node, free: torch.Tensor, words: Any) -> torch.Tensor:
+        masked = self._masked(free, words)
+        if self.mixture is not None and not torch.isfinite(masked.amax()):
+            return self._masked(torch.from_numpy(node.logits[0][: self.size]), words)
+        return masked
+
     def draw(self, node: Node) -> int:
         free, auto = self._free(node), node.automaton
         if auto is None:
@@ -71,8 +92,8 @@ class MaskedSampler:
         token = self.local.draw(self._masked(free, auto.mask(node.state)), [node.uniform()])[0]
         if token in self.eos or self._fits(node, token):
             return token
-        within = auto.mask_within(node.state, node.remaining)
-        return self.local.draw(self._masked(free, within), [node.uniform(_REDRAW)])[0]
+        words = auto.mask_within(node.state, node.remaining)
+        return self.local.draw(self._within(node, free, words), [node.uniform(_REDRAW)])[0]
 
     def law(self, node: Node) -> np.ndarray:
         """float64 [V of the model]: the law of `draw`, the second draw included."""
@@ -88,7 +109,7 @@ class MaskedSampler:
         again = float(first[~fits].sum())
         law[: self.size] = np.where(fits, first, 0.0)
         if again > 0:
-            law[: self.size] += again * self.local.log_law(self._masked(free, words))[0].exp().numpy()
+            law[: self.size] += again * self.local.log_law(self._within(node, free, words))[0].exp().numpy()
         return law
 
     @staticmethod

@@ -1,15 +1,44 @@
-"""A picture of a report: acceptance by depth and by source, and where the time went.
+"""A report as a file: JSON, a page, or a picture of acceptance by depth and by source and of the times.
 
-Needs matplotlib, which is optional.
+Purpose: `write_report(report, path)`; the path's ending chooses the form.
+Invariant: JSON and the page's table need nothing else; pictures need matplotlib, which is optional.
+Rejected: a page that draws with scripts (it could not be read offline or mailed).
 """
 
 from __future__ import annotations
 
+import html
+import io
+import json
 from pathlib import Path
+from typing import Any
 
 from tokenform.errors import OptionError
 
 from .report import Report
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def write_report(report: Report, path: str | Path) -> None:
+    """Writes `.json`, `.html`, `.png`, `.svg` or `.pdf`.
+
+    Raises:
+        OptionError: another ending, a folder that does not exist, or no matplotlib for a picture.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    try:
+        if ending == ".json":
+            path.write_text(json.dumps(report.as_dict(), indent=1), "utf-8")
+        elif ending == ".html":
+            path.write_text(_page(report), "utf-8")
+        elif ending in _PICTURES:
+            plot(report, path)
+        else:
+            raise OptionError(f"{path.name!r} has no known ending; choose .json, .html, .png, .svg or .pdf.")
+    except OSError as error:
+        raise OptionError(f"{str(path)!r} can't be written: {error.strerror or error}.") from None
 
 
 def plot(report: Report, path: str | Path) -> None:
@@ -18,6 +47,10 @@ def plot(report: Report, path: str | Path) -> None:
     Raises:
         OptionError: matplotlib is not installed, or the run has drafted nothing.
     """
+    _figure(report).savefig(path)
+
+
+def _figure(report: Report) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -40,4 +73,43 @@ def plot(report: Report, path: str | Path) -> None:
     parts = {"model": report.seconds_model, "draft": report.seconds_draft, "mask": report.seconds_mask}
     times.bar(list(parts), list(parts.values()), color=["#4477aa", "#ccbb44", "#228833"])
     times.set(ylabel="seconds", title="Time")
-    figure.savefig(path)
+    return figure
+
+
+def _page(report: Report) -> str:
+    """One HTML page: the figures as tables, and the picture where it can be drawn."""
+    totals = {
+        "tokens": report.tokens,
+        "target forwards": report.forwards,
+        "tokens per forward": f"{report.tokens_per_forward:.2f}",
+        "drafted": report.drafted,
+        "accepted": report.accepted,
+        "seconds in the model": f"{report.seconds_model:.3f}",
+        "seconds in drafters": f"{report.seconds_draft:.3f}",
+        "seconds in masks and draws": f"{report.seconds_mask:.3f}",
+    }
+    parts = [
+        _table(("", ""), list(totals.items())),
+        "<h2>By source</h2>",
+        _table(("source", "drafted", "accepted"), [(s, *n) for s, n in sorted(report.sources.items())]),
+        "<h2>By depth</h2>",
+        _table(("depth", "reached", "accepted"), [(d, *n) for d, n in sorted(report.depths.items())]),
+        *(f"<p>{html.escape(note)}</p>" for note in report.notes),
+    ]
+    try:
+        drawing = io.StringIO()
+        _figure(report).savefig(drawing, format="svg")
+        parts.insert(1, drawing.getvalue()[drawing.getvalue().index("<svg") :])
+    except OptionError as error:
+        parts.insert(1, f"<p>{html.escape(str(error))}</p>")
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<meta charset="utf-8">\n<title>Speculation</title>\n<h1>Speculation</h1>\n{body}\n'
+    )
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    def line(cells: tuple[Any, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    return "\n".join(["<table>", line(header, "th"), *(line(row, "td") for row in rows), "</table>"])

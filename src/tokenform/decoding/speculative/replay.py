@@ -10,7 +10,7 @@ Rejected: a stub model (its passes would be most of the time and prove nothing m
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ def replay(
     policy: Policy | None = None,
     eos: frozenset[int] = frozenset(),
     hints: Sequence[bytes] = (),
+    encode: Callable[[bytes], list[int]] | None = None,
 ) -> Report:
     """The report of writing `tokens` after `prompt`.
 
@@ -38,6 +39,7 @@ def replay(
         tokens: token ids of the text, end-of-text excluded; the automaton must accept them.
         drafter: one that needs no logits.
         policy: None is 32 nodes.
+        hints, encode: as in `Request`.
     Raises:
         TokenRejected: the automaton refuses a token.
     """
@@ -52,6 +54,7 @@ def replay(
         vocabulary_size=vocabulary_size,
         eos=eos,
         hints=hints,
+        encode=encode,
     )
     session = (drafter if isinstance(drafter, Merge) else Merge(drafter)).session(context)
     report, at, no_logits = Report(), 0, torch.zeros(0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ class Request:
         seed, number: key of the randomness.
         drafter: in place of the speculator's own.
         hints: texts that the constraint suggests to drafters (`drafters.property_names(schema)`).
+        encode: bytes -> token ids as the model's tokenizer writes them, for drafters that know text.
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
     """
 
@@ -42,6 +43,7 @@ class Request:
     drafter: Any = None
     companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
     hints: Sequence[bytes] = ()
+    encode: Callable[[bytes], list[int]] | None = None
 
 
 @dataclass

@@ -36,7 +36,7 @@ from .verifiers import SampleAndMatch, Verifier
 class _Live:
     """A sequence at work."""
 
-    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Any) -> None:
+    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
         self.number, self.request, self.output = number, request, Output()
         auto = request.automaton
         self.output.state = request.state if request.state is not None or auto is None else auto.start
@@ -63,9 +63,9 @@ class _Live:
             eos=request.eos,
             companions=len(request.companions),
             hints=request.hints,
+            encode=request.encode,
         )
-        merge: Merge = drafter if isinstance(drafter, Merge) else Merge(drafter)
-        self.session = merge.session(self.context)
+        self.session = drafter.session(self.context)
         self.tree = DraftTree()
 
     def drop(self) -> None:
@@ -105,6 +105,8 @@ class Speculator:
         self._live: dict[int, _Live] = {}
         self._next = 0
         self._check(self.drafter)
+        self._merge = _merged(self.drafter)
+        self._drafting = 0.0
 
     def _check(self, drafter: Any) -> None:
         if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
@@ -125,8 +127,9 @@ class Speculator:
             PromptTooLong, OptionError: the prompt can't be run.
             DrafterError: the request's drafter does not fit the verifier.
         """
-        drafter = request.drafter if request.drafter is not None else self.drafter
-        self._check(drafter)
+        if request.drafter is not None:
+            self._check(request.drafter)
+        drafter = self._merge if request.drafter is None else _merged(request.drafter)
         number, self._next = self._next, self._next + 1
         self._live[number] = _Live(number, request, self.backbone, drafter)
         return number
@@ -160,8 +163,10 @@ class Speculator:
         batch = list(self._live.values())
         if not batch:
             return moved
+        began = time.perf_counter()
         for live in batch:
             self._draft(live, len(batch))
+        self._drafting = time.perf_counter() - began
         for live, logits in self._score(batch):
             tokens: list[int] = []
             if isinstance(logits, TokenformError):
@@ -226,7 +231,7 @@ class Speculator:
         else:
             seconds = time.perf_counter() - began
             self.report.forwards += 1
-            self.policy.observe(sum(len(live.tree) + 1 for live in batch), seconds)
+            self.policy.observe(sum(len(live.tree) + 1 for live in batch), seconds, self._drafting)
             for live in batch:
                 live.output.report.forwards += 1
                 live.output.report.seconds_model += seconds / len(batch)
@@ -326,6 +331,10 @@ def decode(
     finally:
         speculator.close()
     return outputs
+
+
+def _merged(drafter: Any) -> Merge:
+    return drafter if isinstance(drafter, Merge) else Merge(drafter)
 
 
 def _goes_on(automaton: Any, state: int, eos: frozenset[int]) -> bool:

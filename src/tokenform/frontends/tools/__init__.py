@@ -7,10 +7,11 @@ is the tree that `grammar.py` writes for the engine, `reader.py` and `stream.py`
 from __future__ import annotations
 
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
+from tokenform.frontends.tools.compiled import shape_form, tools
 from tokenform.frontends.tools.definitions import Tool, read_tools
 from tokenform.frontends.tools.detect import detect_format
 from tokenform.frontends.tools.formats import FORMATS, find_format
-from tokenform.frontends.tools.grammar import tools
+from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.shape import Shape
@@ -28,5 +29,7 @@ __all__ = [
     "find_format",
     "parse_tool_calls",
     "read_tools",
+    "shape_form",
+    "tool_shape",
     "tools",
 ]

@@ -1,6 +1,6 @@
 """A list of tools and a format, as the tree of the texts that the model may write.
 
-Purpose: `tools(…)` puts together what comes before the calls (reasoning, free text), the calls in the
+Purpose: `tool_shape(…)` puts together what comes before the calls (reasoning, free text), the calls in the
 format's own layout, and what may follow, for each `tool_choice`.
 Invariant: a text of the tree reads back (`reader.py`) as calls whose names are among the tools and whose
 arguments satisfy their schemas; from every prefix of a text some text of the tree goes on, so a model can't
@@ -54,7 +54,7 @@ from tokenform.frontends.tools.tagged import tagged_arguments
 Reasoning = Literal["auto", "open", "none"]
 
 
-def tools(
+def tool_shape(
     tools: Iterable[ToolLike],
     *,
     format: str | Format,

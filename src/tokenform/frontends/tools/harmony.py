@@ -91,6 +91,7 @@ def _message(reader: Reader, header: str, channels: set[str]) -> Generator[None,
     kind = channel.group(1) if channel else ""
     if recipient:
         yield from reader.calls.addressed(recipient.group(1).removeprefix("functions."))
+        yield from reader.source.blank()
     elif kind == "analysis":
         if "analysis" in channels and reader.result.reasoning:
             reader.thought("\n")

@@ -61,6 +61,7 @@ class Tagged:
 
     middle: written before a value that is a string, which is then raw text.
     json_middle: written before any other value, which is then JSON; None: the same, and the schema decides.
+    open_middle: read too, and then the schema decides.
     markers: texts that no raw value may hold besides the closing one.
     python_words: True, False and None are read and written besides true, false and null.
     """
@@ -69,6 +70,7 @@ class Tagged:
     middle: str
     after: str
     json_middle: str | None = None
+    open_middle: str | None = None
     markers: tuple[str, ...] = ()
     python_words: bool = False
 

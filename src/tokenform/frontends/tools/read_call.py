@@ -257,13 +257,13 @@ class CallReader:
         schema = self._schema(key)
         kinds = types_of(schema, key)
         text_only, json_only = kinds == {"string"}, False
-        if layout.json_middle is not None:
-            text_only = yield from self.try_literal(layout.middle)
-            json_only = not text_only
-            if json_only:
-                yield from self.literal(layout.json_middle)
-        else:
+        if layout.json_middle is None:
             yield from self.literal(layout.middle)
+        elif (yield from self.try_literal(layout.middle)):
+            text_only = "string" in kinds
+        elif layout.open_middle is None or not (yield from self.try_literal(layout.open_middle)):
+            yield from self.literal(layout.json_middle)
+            text_only, json_only = False, True
         if layout.middle.endswith("\n"):
             yield from self.source.accept("\n")
         if text_only:
@@ -271,20 +271,22 @@ class CallReader:
             yield from self._raw(layout, lambda text: self.report.fragment(inside_string(text)))
             self.report.fragment('"')
             return
-        if json_only:
-            kinds -= {"string"}
-        if kinds - {"string"} and (yield from self._tagged_json(layout, schema, kinds)):
+        strings = "string" in kinds
+
+        def fits(value: Any) -> bool:
+            marked = json_only or not isinstance(value, str)
+            return not strings or (marked and _satisfies(value, schema))
+
+        if (json_only or kinds - {"string"}) and (yield from self._tagged_json(layout, fits)):
             return
         taken: list[str] = []
         yield from self._raw(layout, taken.append)
         value = self._word_or_text("".join(taken), schema, kinds, key)
         self.report.fragment(json.dumps(value, ensure_ascii=False))
 
-    def _tagged_json(self, layout: Tagged, schema: Any, kinds: frozenset[str]) -> Reading[bool]:
-        """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none.
-
-        A value that may be a string is JSON only if it is no string and fits the schema.
-        """
+    def _tagged_json(self, layout: Tagged, fits: Callable[[Any], bool]) -> Reading[bool]:
+        """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
+        or none that fits."""
         taken: list[str] = []
         mark = self.source.mark()
         found = False
@@ -292,8 +294,7 @@ class CallReader:
             yield from json_value(self.source, taken.append)
             yield from self.source.blank()
             if (yield from self.source.accept(layout.close)):
-                value = json.loads("".join(taken))
-                found = "string" not in kinds or (not isinstance(value, str) and _satisfies(value, schema))
+                found = fits(json.loads("".join(taken)))
         except (ToolError, ValueError, RecursionError):
             found = False
         if found:

@@ -213,22 +213,33 @@ _RUNS = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
 
 
 def _python_string(source: Source, emit: Emit) -> Reading[None]:
-    quote = source.take(1)
+    """One string, or several that stand side by side, which Python joins."""
+    emit('"')
+    following = yield from source.peek()
+    while following in ("'", '"'):
+        yield from _python_part(source, following, lambda text: emit(inside_string(text)))
+        mark = source.mark()
+        yield from source.blank()
+        following = yield from source.peek()
+        if following not in ("'", '"'):
+            source.back(mark)
+        source.release(mark)
     emit('"')
 
-    def encoded(text: str) -> None:
-        emit(inside_string(text))
 
+def _python_part(source: Source, quote: str, emit: Emit) -> Reading[None]:
+    """What stands between two quotes, or between two triples of them."""
+    if (yield from source.matches(quote * 3)):
+        quote *= 3
+    source.take(len(quote))
     while True:
-        yield from source.run(_RUNS[quote], encoded)
-        following = yield from source.peek()
-        if following == quote:
-            source.take(1)
-            emit('"')
+        yield from source.run(_RUNS[quote[0]], emit)
+        if (yield from source.accept(quote)):
             return
+        following = yield from source.peek()
         if not following:
             raise fail(source, "a Python string does not end")
-        encoded((yield from _python_escape(source)))
+        emit(source.take(1) if following == quote[0] else (yield from _python_escape(source)))
 
 
 def _python_escape(source: Source) -> Reading[str]:

@@ -22,7 +22,7 @@ from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Format, Wire
+from tokenform.frontends.tools.layout import Format, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
@@ -247,6 +247,7 @@ class Reader:
             yield from self.source.blank()
             yield from self.calls.call(wire)
             return
+        pythonic = any(isinstance(part, PythonArguments) for part in wire.call)
         yield from self.calls.literal(wire.section[0])
         while True:
             yield from self.source.blank()
@@ -254,6 +255,8 @@ class Reader:
             if (yield from self.calls.try_literal(wire.section[1])):
                 return
             yield from self.calls.literal(wire.between)
+            if pythonic and (yield from self.calls.try_literal(wire.section[1])):  # Python's last comma
+                return
 
     def _read_reasoning(self) -> Reading[None]:
         opened, closed = self.form.reasoning

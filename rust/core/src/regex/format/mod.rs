@@ -13,6 +13,8 @@ mod pattern;
 mod pointer;
 mod uri;
 
+use std::sync::OnceLock;
+
 use super::lang::Lang;
 
 /// Every format that [`format`] knows.
@@ -38,9 +40,15 @@ pub const NAMES: [&str; 19] = [
     "uuid",
 ];
 
-/// The strings of a format of JSON Schema; `None` for a name that is none.
-pub fn format(name: &str) -> Option<Lang> {
-    Some(match name {
+/// The strings of a format of JSON Schema; `None` for a name that is none. Made once for the process.
+pub fn format(name: &str) -> Option<&'static Lang> {
+    static KNOWN: [OnceLock<Lang>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+    let place = NAMES.iter().position(|&known| known == name)?;
+    Some(KNOWN[place].get_or_init(|| build(name)))
+}
+
+fn build(name: &str) -> Lang {
+    match name {
         "date" => datetime::date(),
         "time" => datetime::time(),
         "date-time" => datetime::date_time(),
@@ -60,6 +68,6 @@ pub fn format(name: &str) -> Option<Lang> {
         "relative-json-pointer" => pointer::relative(),
         "regex" => pattern::regex(),
         "uuid" => misc::uuid(),
-        _ => return None,
-    })
+        _ => unreachable!("one of NAMES"),
+    }
 }

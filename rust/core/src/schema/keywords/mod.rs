@@ -85,7 +85,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
     let mut parts = Parts {
         consts: CONSTS,
         numbers: Vec::new(),
-        strings: Vec::new(),
+        strings: vec![schema.guard],
         arrays: Vec::new(),
         objects: Vec::new(),
     };

@@ -7,7 +7,7 @@ use crate::lexical::TermId;
 use crate::number::Decimal;
 use crate::regex::{self, Dialect, RegexErrorKind};
 use crate::schema::document::{JId, Json};
-use crate::schema::Schema;
+use crate::schema::{Schema, MARK};
 
 pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: JId) -> Result<()> {
     let terms = &mut schema.lexicon.terms;
@@ -22,7 +22,7 @@ pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: J
         ("format", Json::String(name)) => {
             let name = name.clone();
             match schema.format_term(&name) {
-                Some(term) if schema.options.formats => term,
+                Some(term) if schema.options.formats || name.starts_with(MARK) => term,
                 _ => return Ok(()),
             }
         }
@@ -46,11 +46,23 @@ impl Schema {
         if let Some(&term) = self.patterns.get(pattern) {
             return Ok(Some(term));
         }
+        if !self.check_pattern(pattern)? {
+            return Ok(None);
+        }
+        let term = self.lexicon.terms.lower(&self.parsed[pattern]);
+        self.patterns.insert(pattern.into(), term);
+        Ok(Some(term))
+    }
+
+    /// Whether a pattern is read and enforced; what it means to the lexicon is found when a value is compiled.
+    pub(crate) fn check_pattern(&mut self, pattern: &str) -> Result<bool> {
+        if self.parsed.contains_key(pattern) {
+            return Ok(true);
+        }
         match regex::parse(pattern, Dialect::Ecma) {
             Ok(lang) => {
-                let term = self.lexicon.terms.lower(&lang);
-                self.patterns.insert(pattern.into(), term);
-                Ok(Some(term))
+                self.parsed.insert(pattern.into(), lang);
+                Ok(true)
             }
             Err(e) => {
                 let kind = match e.kind {
@@ -61,7 +73,7 @@ impl Schema {
                 let message = format!("the pattern {} {}", quoted(pattern), e.message);
                 if kind == Kind::UnsupportedSchema && self.options.report_unsupported {
                     self.note(format!("ignored: {message}"));
-                    return Ok(None);
+                    return Ok(false);
                 }
                 Err(Error::new(kind, message).column(e.column))
             }
@@ -78,7 +90,7 @@ impl Schema {
         if let Some(&known) = self.formats.get(name) {
             return known;
         }
-        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(&lang));
+        let term = regex::format(name).map(|lang| self.lexicon.terms.lower(lang));
         self.formats.insert(name.into(), term);
         term
     }
@@ -86,7 +98,9 @@ impl Schema {
     /// An unknown format is ignored and reported, or refused, as the caller chose.
     pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
-        if !self.options.formats || self.format_term(&name).is_some() {
+        let known =
+            regex::format::NAMES.contains(&&*name) || self.formats.get(&name).is_some_and(Option::is_some);
+        if known || !self.options.formats {
             return Ok(());
         }
         if self.options.refuse_unknown_formats {

@@ -1,5 +1,7 @@
 //! Satisfiability of formulas over arrays.
 
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::schema::array::{Arr, ArrId, ListId, SeenId};
@@ -76,19 +78,27 @@ impl Schema {
     }
 
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
-    /// with values (Kuhn), where a place with more than `lo` values never is the bottleneck.
+    /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
     fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: SeenId) -> bool {
         let seen: FxHashSet<String> =
             self.seen[seen.0 as usize].iter().map(|&v| self.doc.canonical(v)).collect();
         let places = lo.min(FEW as u32);
-        let mut domains: Vec<Vec<String>> = Vec::new();
+        let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
+        let mut known: FxHashMap<SubId, Option<Rc<[usize]>>> = FxHashMap::default();
+        let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
             let sub = self.layout_item(layouts, i);
-            if let Some(values) = self.finite_values(sub, FEW + seen.len()) {
-                domains.push(values.into_iter().filter(|v| !seen.contains(v)).collect());
-            }
+            let domain = known.entry(sub).or_insert_with(|| {
+                let values = self.finite_values(sub, FEW + seen.len())?;
+                let mut number = |value: String| {
+                    let next = numbers.len();
+                    *numbers.entry(value).or_insert(next)
+                };
+                Some(values.into_iter().filter(|v| !seen.contains(v)).map(&mut number).collect())
+            });
+            domains.extend(domain.clone().filter(|d| d.len() < places as usize));
         }
-        let mut taken: FxHashMap<String, usize> = FxHashMap::default();
+        let mut taken: FxHashMap<usize, usize> = FxHashMap::default();
         (0..domains.len()).all(|i| {
             let mut tried = FxHashSet::default();
             place(&domains, i, &mut taken, &mut tried)
@@ -189,22 +199,16 @@ impl Schema {
     }
 }
 
+/// An augmenting path of Kuhn's matching from a place.
 fn place(
-    domains: &[Vec<String>],
+    domains: &[Rc<[usize]>],
     i: usize,
-    taken: &mut FxHashMap<String, usize>,
-    tried: &mut FxHashSet<String>,
+    taken: &mut FxHashMap<usize, usize>,
+    tried: &mut FxHashSet<usize>,
 ) -> bool {
-    for value in &domains[i] {
-        if !tried.insert(value.clone()) {
-            continue;
-        }
-        let free = match taken.get(value).copied() {
-            None => true,
-            Some(other) => place(domains, other, taken, tried),
-        };
-        if free {
-            taken.insert(value.clone(), i);
+    for &value in domains[i].iter() {
+        if tried.insert(value) && taken.get(&value).copied().is_none_or(|o| place(domains, o, taken, tried)) {
+            taken.insert(value, i);
             return true;
         }
     }

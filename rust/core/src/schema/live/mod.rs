@@ -7,7 +7,7 @@
 //! satisfiable and the report says so.
 
 mod array;
-mod object;
+pub(crate) mod object;
 
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@
 //! negated shape (some key, an old or a new one, whose value it does not allow), and for a count.  Keys that no
 //! shape names fall into cells: the combinations of patterns that match them.
 
+use std::sync::Arc;
+
 use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::object::{Key, Obj, ObjId, ShapeId};
 use crate::schema::value::{SubId, ValId};
@@ -198,10 +200,10 @@ impl Schema {
                 }
             }
         }
-        for (cell, term) in self.cells(conj) {
-            let sub = self.value_at(&conj.shapes, &Key::Cell(&cell));
+        for (cell, term) in self.cells(conj).iter().map(|c| (&c.0, c.1)) {
+            let sub = self.value_at(&conj.shapes, &Key::Cell(cell));
             let own = self.compile_or_none(sub);
-            let Some(both) = self.violation(shape, &Key::Cell(&cell), own) else { continue };
+            let Some(both) = self.violation(shape, &Key::Cell(cell), own) else { continue };
             let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
             let mut next = chosen.clone();
             next.push((name, both));
@@ -248,8 +250,8 @@ impl Schema {
                 chosen.push((name, v));
             }
         }
-        for (cell, term) in self.cells(conj) {
-            let sub = self.value_at(&conj.shapes, &Key::Cell(&cell));
+        for (cell, term) in self.cells(conj).iter().map(|c| (&c.0, c.1)) {
+            let sub = self.value_at(&conj.shapes, &Key::Cell(cell));
             let v = self.compile_or_none(sub);
             if !self.is_live(v) {
                 continue;
@@ -276,7 +278,7 @@ impl Schema {
         names
     }
 
-    fn cells(&mut self, conj: &Conjunction) -> Vec<Cell> {
+    fn cells(&mut self, conj: &Conjunction) -> Arc<[Cell]> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut patterns: Vec<TermId> =
             shapes.flat_map(|&s| self.shape(s).patterns.iter().map(|p| p.0)).collect();
@@ -286,7 +288,16 @@ impl Schema {
     }
 
     /// Every combination of patterns that some key matches.
-    pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Vec<Cell> {
+    pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Arc<[Cell]> {
+        if let Some(known) = self.cells.get(patterns) {
+            return known.clone();
+        }
+        let cells: Arc<[Cell]> = self.find_cells(patterns).into();
+        self.cells.insert(patterns.into(), cells.clone());
+        cells
+    }
+
+    fn find_cells(&mut self, patterns: &[TermId]) -> Vec<Cell> {
         if patterns.len() > MAX_PATTERNS {
             self.too_many_cells();
             return Vec::new();

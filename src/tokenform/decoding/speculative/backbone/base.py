@@ -224,6 +224,11 @@ class Backbone:
         track = self._track(seq)
         return len(track.tokens) - track.computed
 
+    def detach(self, seq: int) -> None:
+        """Copies the sequence's last logits, so that those of the pass that they came from may go."""
+        track = self._track(seq)
+        track.root = None if track.root is None else track.root.clone()
+
     def last_logits(self, seq: int) -> torch.Tensor | None:
         """Logits [V] after the committed tokens, if no forward pass is needed to know them."""
         return self._track(seq).root

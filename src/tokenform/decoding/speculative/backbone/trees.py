@@ -128,6 +128,17 @@ class TreeBackbone(Backbone):
                 self._cache.move_row(len(self._rows), at, last.top)
                 self._rows[at] = last
 
+    @property
+    def held_slots(self) -> int:
+        """Keys and values that some sequence holds; one slot a token."""
+        return sum(row.used for row in self._rows)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the keys and values that some sequence holds."""
+        rows, slots = self._shape()
+        return self._cache.bytes * self.held_slots // max(rows * slots, 1)
+
     def compact(self) -> None:
         """Moves the slots in use to the front of every row."""
         for at, row in enumerate(self._rows):

@@ -24,11 +24,8 @@ def auto(
     """The default drafter.
 
     Args:
-        vocabulary: bytes of every token id; without them forced spans are the automaton's canonical
-            tokens alone, and names are not drafted.
-        encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+        vocabulary: bytes of every token id; None is the constraint's own.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's.
         remember: learn from finished outputs, for later ones.
     """
-    if vocabulary is None:
-        return Merge(Forced(), Suffix(remember=remember))
     return Merge(Forced(vocabulary, encode), Names(vocabulary, encode), Suffix(remember=remember))

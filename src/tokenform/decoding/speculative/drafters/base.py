@@ -35,6 +35,7 @@ class Context:
         eos: tokens that end the text.
         companions: second models or prompts that the sampler mixes in.
         hints: texts that the constraint suggests (see `names.py`).
+        encode: bytes -> token ids as the model's tokenizer writes them, or None.
     """
 
     tokens: list[int]
@@ -52,6 +53,7 @@ class Context:
     eos: frozenset[int] = frozenset()
     companions: int = 0
     hints: Sequence[bytes] = ()
+    encode: Callable[[bytes], list[int]] | None = None
 
     def below(self, path: tuple[int, ...], state: int | None) -> Context:
         """The same context after a longer drafted path."""

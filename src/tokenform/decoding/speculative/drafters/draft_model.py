@@ -44,7 +44,7 @@ class DraftModel:
         DrafterError: the options don't fit.
     """
 
-    name = "model"
+    name, costly = "model", True
 
     def __init__(
         self,

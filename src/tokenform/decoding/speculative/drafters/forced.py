@@ -22,23 +22,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
-from ..node import mask_bits
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
-from .other_vocabulary import LongestMatch
+from .spelling import Spelling, spelling_of
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
 _LAST = 0.85  # and of the last one of a span
+_OUT = 0.2  # and of a delimiter that may end an open place
+_DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
 _FEW = 96  # allowed tokens above which a place is no small choice
 
 
 class Forced:
     """Args:
-    vocabulary: bytes of every token id; None drafts the automaton's canonical tokens alone.
-    encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+    vocabulary: bytes of every token id; None is the constraint's own.
+    encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
+        match.
     choices: most bytes that may be possible at a place that is followed.
     rounds: how many such places are followed on one path.
     siblings: most learnt or shorter tokens beside the last token of a span.
@@ -54,14 +55,15 @@ class Forced:
         rounds: int = 3,
         siblings: int = 2,
     ) -> None:
-        self.vocabulary, self.choices, self.rounds, self.siblings = vocabulary, choices, rounds, siblings
+        self.choices, self.rounds, self.siblings = choices, rounds, siblings
+        self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
-        self.ids: dict[bytes, int] = {b: i for i, b in reversed(list(enumerate(vocabulary or ()))) if b}
-        self.spell = LongestMatch(self.ids)
-        self.encode = encode if encode is not None else self.spell
 
     def session(self, context: Context) -> Session:
-        return _ForcedSession(self) if context.automaton is not None else Silent()
+        if context.automaton is None:
+            return Silent()
+        spelling = self.spelling or spelling_of(context)
+        return _ForcedSession(self, spelling) if spelling is not None else _Canonical()
 
 
 @dataclass
@@ -74,19 +76,27 @@ class _Text:
     chance: float
 
 
+class _Canonical(Silent):
+    """For automata that don't tell their vocabulary: their own tokens of the forced bytes."""
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        tree, state = DraftTree(), int(context.state or 0)
+        if not context.automaton.is_finished(state):
+            span = list(context.automaton.forced(state))[: min(budget.nodes, budget.depth)]
+            tree.add_path(ROOT, span, Forced.name, 0.9)
+        return tree
+
+
 class _ForcedSession(Silent):
-    def __init__(self, drafter: Forced) -> None:
-        self.drafter = drafter
+    def __init__(self, drafter: Forced, spelling: Spelling) -> None:
+        self.drafter, self.spelling = drafter, spelling
         self.plans: dict[int, list[_Text]] = {}
         self.ends: dict[tuple[int, ...], bytes] = {}
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        d, tree, auto = self.drafter, DraftTree(), context.automaton
+        tree, auto = DraftTree(), context.automaton
         state = int(context.state or 0)
         if auto.is_finished(state):
-            return tree
-        if d.vocabulary is None:
-            tree.add_path(ROOT, list(auto.forced(state))[: min(budget.nodes, budget.depth)], d.name, 0.9)
             return tree
         plan = self.plans.get(state)
         if plan is None:
@@ -112,18 +122,20 @@ class _ForcedSession(Silent):
 
     def _siblings(self, token: int, last: bytes) -> list[int]:
         """Other tokens for the end of a text: longer ones seen there, then the next shorter one."""
-        d = self.drafter
+        d, ids = self.drafter, self.spelling.ids
         others = [t for t, _ in d.seen[last].most_common(d.siblings) if t != token] if last in d.seen else []
-        shorter = (d.ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in d.ids)
+        shorter = (ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids)
         return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
 
     def _plan(self, auto: Any, state: int) -> list[_Text]:
         """The texts that may follow a state, likeliest first."""
         found: list[tuple[bytes, list[tuple[int, float]]]] = []
         self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found)
+        if not found:
+            self._ways_out(auto, state, found)
         texts = []
         for text, shares in found:
-            tokens = self.drafter.encode(text)
+            tokens = self.spelling.encode(text)
             if tokens:
                 texts.append(self._weigh(tokens, shares))
         texts.sort(key=lambda t: -t.chance)
@@ -131,10 +143,9 @@ class _ForcedSession(Silent):
 
     def _weigh(self, tokens: list[int], shares: list[tuple[int, float]]) -> _Text:
         """Confidences: a token that makes a choice of n has a share of 1 / n."""
-        assert self.drafter.vocabulary is not None
         at, confidences, chance = 0, [], 1.0
         for i, token in enumerate(tokens):
-            end = at + len(self.drafter.vocabulary[token])
+            end = at + len(self.spelling.tokens[token])
             confidence = _SURE if i < len(tokens) - 1 else _LAST
             for place, share in shares:
                 if at <= place < end:
@@ -142,7 +153,7 @@ class _ForcedSession(Silent):
             confidences.append(confidence)
             chance *= confidence
             at = end
-        return _Text(tokens, confidences, self.drafter.vocabulary[tokens[-1]], chance)
+        return _Text(tokens, confidences, self.spelling.tokens[tokens[-1]], chance)
 
     def _expand(
         self,
@@ -155,9 +166,8 @@ class _ForcedSession(Silent):
         found: list[tuple[bytes, list[tuple[int, float]]]],
     ) -> None:
         """Follows forced bytes and small choices; appends (text, [(offset, share) of each choice])."""
-        d = self.drafter
         forced = bytes(auto.forced_bytes(state))
-        for token in d.spell(forced):
+        for token in self.spelling.longest(forced):
             state = auto.advance(state, token)
         text += forced
         following = self._choices(auto, state) if rounds and chance > 0.05 else []
@@ -167,23 +177,36 @@ class _ForcedSession(Silent):
             return
         share = 1.0 / len(following)
         for byte in following:
-            below = auto.advance(state, d.ids[byte])
+            below = auto.advance(state, self.spelling.ids[byte])
             self._expand(
                 auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
             )
 
+    def _ways_out(self, auto: Any, state: int, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
+        """Delimiters that may end what stands open here, where the grammar knows what follows them."""
+        ids, most = self.spelling.ids, self.drafter.rounds - 1
+        if auto.is_finished(state):
+            return
+        for byte in _DELIMITERS:
+            if byte not in ids or not auto.allows(state, ids[byte]):
+                continue
+            after: list[tuple[bytes, list[tuple[int, float]]]] = []
+            below = auto.advance(state, ids[byte])
+            self._expand(auto, below, byte, [(0, _OUT)], _OUT, most, after)
+            found.extend(text for text in after if len(text[0]) > 1)
+
     def _choices(self, auto: Any, state: int) -> list[bytes]:
         """The bytes that may follow, if they are few and each has a token; the end of the text is none."""
-        d = self.drafter
-        if auto.is_finished(state) or d.choices < 2 or d.vocabulary is None:
+        most, tokens, ids = self.drafter.choices, self.spelling.tokens, self.spelling.ids
+        if auto.is_finished(state) or most < 2:
             return []
-        allowed = np.flatnonzero(mask_bits(auto.mask(state), len(d.vocabulary)))
+        allowed = auto.allowed_tokens(state)
         if not 0 < len(allowed) <= _FEW:
             return []
         ends = set(auto.vocabulary.eos) if hasattr(auto, "vocabulary") else set()
-        heads = {d.vocabulary[t][:1] for t in allowed.tolist() if t not in ends and d.vocabulary[t]}
-        few = sorted(b for b in heads if b in d.ids and auto.allows(state, d.ids[b]))
-        return few if len(few) == len(heads) <= d.choices else []
+        heads = {tokens[t][:1] for t in allowed.tolist() if t not in ends and tokens[t]}
+        few = sorted(b for b in heads if b in ids and auto.allows(state, ids[b]))
+        return few if len(few) == len(heads) <= most else []
 
     def observe(
         self,
@@ -195,10 +218,9 @@ class _ForcedSession(Silent):
     ) -> None:
         """Counts which longer token was taken where a text was about to end."""
         d = self.drafter
-        if d.vocabulary is not None:
-            for i, token in enumerate(committed):
-                last = self.ends.get(tuple(committed[:i]))
-                taken = d.vocabulary[token]
-                if last and taken.startswith(last) and len(taken) > len(last):
-                    d.seen[last][token] += 1
+        for i, token in enumerate(committed if self.ends else ()):
+            last = self.ends.get(tuple(committed[:i]))
+            taken = self.spelling.tokens[token]
+            if last and taken.startswith(last) and len(taken) > len(last):
+                d.seen[last][token] += 1
         self.ends = {}

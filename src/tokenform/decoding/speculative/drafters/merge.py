@@ -22,8 +22,9 @@ from tokenform.errors import DrafterError
 from ..grammar import prune
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Drafter, Session
-from .tally import Tally
+from .tally import Rates, Tally
 
+_SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
 _WORTH = 0.15  # probability of a path below which nothing more is hung on it
 
 
@@ -39,6 +40,7 @@ class Merge:
         if not drafters:
             raise DrafterError("Merge needs at least one drafter")
         self.drafters, self.rounds = drafters, rounds
+        self.rates: Rates = {}
         names = [d.name for d in drafters]
         if len(set(names)) < len(names):
             raise DrafterError(f"two drafters of a Merge have one name: {names}; give each another")
@@ -59,7 +61,7 @@ class MergeSession:
         self.rounds = merge.rounds
         self.faults: list[str] = []
         self.seconds: dict[str, float] = {}
-        self.tally = Tally()
+        self.tally = Tally(merge.rates)
         self.stated: list[float] = []
         self._states: dict[int, int | None] = {}
         self._live: list[tuple[Drafter, Session]] = []
@@ -73,6 +75,7 @@ class MergeSession:
         tree = DraftTree()
         self._states = {ROOT: context.state}
         asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
+        asked.sort(key=lambda one: _costly(one[0]))
         leaf = ROOT
         for round_ in range(self.rounds):
             before = len(tree)
@@ -87,8 +90,10 @@ class MergeSession:
                 ):  # drawn once, from the root: what the rules for drawn drafts assume
                     continue
                 room = budget.nodes - len(tree)
-                if room <= 0:
-                    break
+                if room <= 0 or (
+                    _costly(drafter) and not round_ and len(tree) and self._front(tree)[1] >= _SURE
+                ):
+                    break  # its passes are better spent where the likely path ends
                 self._ask(drafter, session, below, Budget(room, depth, budget.stop), tree, leaf)
                 if round_ and len(tree) > before:
                     break
@@ -185,6 +190,11 @@ class MergeSession:
                 session.close()
             except Exception as error:
                 self._fault(drafter, error)
+
+
+def _costly(drafter: Drafter) -> bool:
+    """Whether each of its tokens costs a forward pass."""
+    return bool(getattr(drafter, "costly", False)) and not drafter.drawn
 
 
 def _check(tree: DraftTree, vocabulary_size: int) -> None:

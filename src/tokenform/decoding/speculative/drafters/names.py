@@ -18,7 +18,7 @@ from typing import Any
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
-from .other_vocabulary import LongestMatch
+from .spelling import Spelling, spelling_of
 
 _TAIL = 24  # tokens in which the beginning of a name is looked for
 _TRIED = 64
@@ -29,28 +29,30 @@ class Names:
     """Drafts `context.hints`.
 
     Args:
-        vocabulary: bytes of every token id.
-        encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+        vocabulary: bytes of every token id; None is the constraint's.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
+            match.
     """
 
     name, drawn = "names", False
 
     def __init__(
-        self, vocabulary: Sequence[bytes], encode: Callable[[bytes], list[int]] | None = None
+        self,
+        vocabulary: Sequence[bytes] | None = None,
+        encode: Callable[[bytes], list[int]] | None = None,
     ) -> None:
-        self.vocabulary = vocabulary
-        ids = {b: i for i, b in reversed(list(enumerate(vocabulary))) if b}
-        self.encode = encode if encode is not None else LongestMatch(ids)
+        self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
 
     def session(self, context: Context) -> Session:
-        if not context.hints or context.automaton is None:
+        spelling = self.spelling or spelling_of(context)
+        if not context.hints or context.automaton is None or spelling is None:
             return Silent()
-        return _NamesSession(self, context.hints)
+        return _NamesSession(spelling, context.hints)
 
 
 class _NamesSession(Silent):
-    def __init__(self, drafter: Names, hints: Sequence[bytes]) -> None:
-        self.drafter = drafter
+    def __init__(self, spelling: Spelling, hints: Sequence[bytes]) -> None:
+        self.spelling = spelling
         self.rests: dict[bytes, list[bytes]] = {}
         for hint in dict.fromkeys(hints):
             for n in range(1, len(hint)):
@@ -60,8 +62,8 @@ class _NamesSession(Silent):
         self.longest = max(map(len, self.rests), default=0)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, d = DraftTree(), self.drafter
-        tail = b"".join(d.vocabulary[t] for t in context.tail(_TAIL))
+        tree, pieces = DraftTree(), self.spelling.tokens
+        tail = b"".join(pieces[t] for t in context.tail(_TAIL))
         for n in range(min(self.longest, len(tail)), 0, -1):
             rests = self.rests.get(tail[-n:])
             fits = [tokens for rest in rests or () if (tokens := self._fit(context, rest))][:_TAKEN]
@@ -69,14 +71,14 @@ class _NamesSession(Silent):
                 node = ROOT
                 for i, token in enumerate(tokens[: budget.depth]):
                     if len(tree) < budget.nodes:
-                        node = tree.add(node, token, d.name, 0.9 if i else 0.9 / len(fits))
+                        node = tree.add(node, token, Names.name, 0.9 if i else 0.9 / len(fits))
             if fits:
                 break
         return tree
 
     def _fit(self, context: Context, rest: bytes) -> list[int]:
         """The tokens of the rest of a name, or none if the automaton refuses it."""
-        tokens, state = self.drafter.encode(rest), context.state
+        tokens, state = self.spelling.encode(rest), context.state
         for token in tokens:
             if not context.automaton.allows(state, token):
                 return []

@@ -2,7 +2,7 @@
 
 Purpose: the longest match decides what is copied and how much of it: the longer the match,
 the longer the draft.  Shorter suffixes that continue otherwise become branches.
-Invariant: the text's automaton has seen the committed tokens and nothing else.
+Invariant: the text's automaton has seen the committed tokens and nothing else; the datastore is bounded.
 Complexity: amortised O(1) a committed token, O(path + draft) a proposal.
 Source: Hu et al. 2024 (SAM decoding), draft length min(n, 1 + 4 x match); Oliaro et al. 2024
 (SuffixDecoding), outputs of earlier requests.
@@ -11,6 +11,7 @@ Source: Hu et al. 2024 (SAM decoding), draft length min(n, 1 + 4 x match); Oliar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import Lock
 
 import torch
 
@@ -26,6 +27,7 @@ class Suffix:
     shortest: matches shorter than this give no draft.
     branches: how many different continuations a tree may have.
     remember: add every finished output to the datastore.
+    keep: tokens that the datastore holds at least before its older half is forgotten.
     """
 
     name, drawn = "suffix", False
@@ -36,18 +38,24 @@ class Suffix:
         tokens: int = 32,
         shortest: int = 1,
         branches: int = 3,
-        remember: bool = False,
+        remember: bool = True,
+        keep: int = 1 << 17,
     ) -> None:
         self.tokens, self.shortest, self.branches, self.remember = tokens, shortest, branches, remember
-        self.store = SuffixAutomaton()
+        self.keep, self.store, self._adding = keep, SuffixAutomaton(), Lock()
         for text in datastore:
             self.add(text)
 
     def add(self, text: Sequence[int]) -> None:
-        """Adds a text to the datastore."""
-        for token in text:
-            self.store.extend(token)
-        self.store.extend(SEPARATOR)
+        """Adds a text to the datastore; sessions at work keep the automaton that they began with."""
+        with self._adding:
+            if len(self.store.text) + len(text) > 2 * self.keep:
+                recent = self.store.text[-self.keep :]
+                start = recent.index(SEPARATOR) + 1 if SEPARATOR in recent else len(recent)
+                self.store = SuffixAutomaton(recent[start:])
+            for token in text:
+                self.store.extend(token)
+            self.store.extend(SEPARATOR)
 
     def session(self, context: Context) -> Session:
         return _SuffixSession(self, context)
@@ -56,20 +64,20 @@ class Suffix:
 class _SuffixSession(Silent):
     def __init__(self, drafter: Suffix, context: Context) -> None:
         self.drafter = drafter
-        self.own = SuffixAutomaton(context.tokens)
+        self.own, self.store = SuffixAutomaton(context.tokens), drafter.store
         self.output: list[int] = []
         self.match = (0, 0)
-        if drafter.store.text:
+        if self.store.text:
             for token in context.tokens[-64:]:
-                self.match = drafter.store.step(*self.match, token)
+                self.match = self.store.step(*self.match, token)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         d, tree = self.drafter, DraftTree()
         own, stored = self.own.before(), self.match
         for token in context.path:
             own = self.own.step(*own, token)
-            stored = d.store.step(*stored, token)
-        found = [*self._candidates(self.own, *own), *self._candidates(d.store, *stored)]
+            stored = self.store.step(*stored, token)
+        found = [*self._candidates(self.own, *own), *self._candidates(self.store, *stored)]
         found.sort(key=lambda c: -c[0])
         for rank, (matched, tokens) in enumerate(found[: d.branches]):
             room = min(
@@ -107,7 +115,7 @@ class _SuffixSession(Silent):
     ) -> None:
         for token in committed:
             self.own.extend(token)
-            self.match = self.drafter.store.step(*self.match, token)
+            self.match = self.store.step(*self.match, token)
         self.output.extend(committed)
 
     def close(self) -> None:

@@ -5,7 +5,8 @@ does not pay.
 Invariant: a node is a trial only if its parent was on the committed path, so the measured
 rate is the conditional acceptance that tree shaping needs.
 Complexity: O(children of visited nodes) a step.
-Source: calibration by bins; the prior is the drafter's confidence with weight `_PRIOR`.
+Source: calibration by bins.  A sequence's own counts come on top of those of all sequences of the drafter,
+and these on top of the drafter's confidence, each with weight `_PRIOR`: texts are short.
 """
 
 from __future__ import annotations
@@ -22,18 +23,30 @@ _TRIALS = 24
 _LEAST = 0.03  # accepted nodes per drafted node below which a source does not pay
 
 
-class Tally:
-    """Acceptance by source and stated confidence."""
+Rates = dict[tuple[str, int], list[float]]
+"""(source, bin of confidence) -> [hits, trials], each trial counting less with every later one."""
 
-    def __init__(self) -> None:
-        self._rates: dict[tuple[str, int], list[float]] = {}
+
+class Tally:
+    """Acceptance by source and stated confidence.
+
+    Args:
+        shared: counts of earlier sequences; they are carried on.
+    """
+
+    def __init__(self, shared: Rates | None = None) -> None:
+        self._rates: Rates = {}
+        self._shared: Rates = {} if shared is None else shared
         self._sources: dict[str, list[float]] = {}
         self._silent: dict[str, list[int]] = {}
 
     def rate(self, source: str, confidence: float) -> float:
         """Measured acceptance of such a node, given its parent's."""
-        hits, trials = self._rates.get((source, _bin(confidence)), (0.0, 0.0))
-        return (hits + _PRIOR * confidence) / (trials + _PRIOR)
+        key, rate = (source, _bin(confidence)), confidence
+        for counts in (self._shared, self._rates):
+            hits, trials = counts.get(key, (0.0, 0.0))
+            rate = (hits + _PRIOR * rate) / (trials + _PRIOR)
+        return rate
 
     def calibrate(self, tree: DraftTree) -> None:
         """Replaces the stated confidences of a tree by measured ones; keeps the stated ones for `observe`."""
@@ -49,15 +62,16 @@ class Tally:
         on = set(visited)
         for parent in (ROOT, *visited):
             for child in tree.children(parent):
-                cell = self._rates.setdefault((tree.sources[child], _bin(stated[child])), [0.0, 0.0])
-                cell[0] = cell[0] * _KEEP + (child in on)
-                cell[1] = cell[1] * _KEEP + 1.0
-        counts: dict[str, list[int]] = {}
+                for counts in (self._shared, self._rates):
+                    cell = counts.setdefault((tree.sources[child], _bin(stated[child])), [0.0, 0.0])
+                    cell[0] = cell[0] * _KEEP + (child in on)
+                    cell[1] = cell[1] * _KEEP + 1.0
+        shares: dict[str, list[int]] = {}
         for node, source in enumerate(tree.sources):
-            count = counts.setdefault(source, [0, 0])
+            count = shares.setdefault(source, [0, 0])
             count[0] += node in on
             count[1] += 1
-        for source, (hits, nodes) in counts.items():
+        for source, (hits, nodes) in shares.items():
             self._count(source, hits / nodes)
 
     def _count(self, source: str, share: float) -> None:

@@ -25,8 +25,8 @@ class Policy(Protocol):
         """Which nodes to score; what stands below a node that is left out is left out too."""
         ...
 
-    def observe(self, tokens: int, seconds: float) -> None:
-        """A forward pass over `tokens` tokens has taken `seconds`."""
+    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
+        """A forward pass over `tokens` tokens has taken `seconds`, and its drafts `drafting` seconds."""
         ...
 
 

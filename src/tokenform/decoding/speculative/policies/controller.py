@@ -7,6 +7,9 @@ so free text is not slowed down.
 Complexity: O(n log n) a tree, O(1) a pass.
 Source: the throughput criterion of Sequoia (Chen et al. 2024, section 4.3), with the time of a
 pass fitted online as a + b x tokens (least squares, forgetting 2 % a pass).
+The time of drafting is spent before a tree is shaped, so it counts as fixed.  The slope is drawn towards
+a belief, because sizes that hardly vary say nothing about it, and passes that took far too long are cut:
+a busy machine must not end drafting.
 Rejected: a table of times by size (too few passes to fill it).
 """
 
@@ -17,25 +20,30 @@ from ..tree import DraftTree
 from .base import chances
 
 _KEEP = 0.98
-_START = 8  # tokens that cost as much as the fixed part of a pass, until measured
+_START = 16  # tokens that cost as much as the fixed part of a pass, until measured
+_WEIGHT = 320.0  # what that belief weighs: twenty passes whose sizes spread by four tokens
+_LEAST, _FAR = 8, 2.0  # after so many passes, one that takes so many times the expected time counts as that
 
 
 class Controller:
     """Args:
     nodes: most nodes of a tree.
-    overhead: seconds of work beside the forward pass of a step, as far as drafting causes it.
+    overhead: seconds of other work of a step; the time of drafting is measured.
     """
 
     def __init__(self, nodes: int = 48, overhead: float = 0.0) -> None:
         self.nodes, self.overhead = nodes, overhead
-        self._n = self._x = self._y = self._xx = self._xy = 0.0
+        self._n = self._x = self._y = self._xx = self._xy = self._d = 0.0
         self._active = 1
 
-    def observe(self, tokens: int, seconds: float) -> None:
+    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
         if tokens > 8 * self.nodes * self._active:  # a prompt: another regime
             return
+        if self._n >= _LEAST:  # the machine was busy with something else
+            seconds = min(seconds, _FAR * self._expected(tokens))
         for name, value in (
             ("_n", 1.0),
+            ("_d", drafting),
             ("_x", tokens),
             ("_y", seconds),
             ("_xx", tokens**2),
@@ -43,17 +51,24 @@ class Controller:
         ):
             setattr(self, name, getattr(self, name) * _KEEP + value)
 
+    def _line(self) -> tuple[float, float]:
+        """(seconds of a pass without tokens, seconds of a token), both positive."""
+        mean, size = self._y / self._n, self._x / self._n
+        spread = self._xx - self._x * size
+        slope = (self._xy - self._x * mean + _WEIGHT * mean / (_START + size)) / (spread + _WEIGHT)
+        slope = max(slope, mean * 0.002)
+        return max(mean - slope * size, mean * 0.02), slope
+
+    def _expected(self, tokens: int) -> float:
+        fixed, slope = self._line()
+        return fixed + slope * tokens
+
     def costs(self) -> tuple[float, float]:
-        """(seconds of a pass without tokens, seconds of a token), positive; no unit until measured."""
+        """(seconds of a step without draft, seconds of a token), positive; no unit until measured."""
         if self._n < 1:
             return float(_START), 1.0
-        spread = self._n * self._xx - self._x**2
-        mean = self._y / self._n
-        slope = (
-            (self._n * self._xy - self._x * self._y) / spread if spread > 1e-9 * self._n * self._xx else -1.0
-        )
-        slope = max(slope, mean * 0.002) if slope > 0 else mean / (_START + self._x / self._n)
-        return max(mean - slope * self._x / self._n, mean * 0.02) + self.overhead, slope
+        fixed, slope = self._line()
+        return fixed + self._d / self._n + self.overhead, slope
 
     def budget(self, active: int) -> Budget:
         self._active = max(active, 1)

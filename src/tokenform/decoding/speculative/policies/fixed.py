@@ -25,5 +25,5 @@ class Fixed:
     def shape(self, tree: DraftTree) -> list[bool]:
         return [True] * len(tree)
 
-    def observe(self, tokens: int, seconds: float) -> None:
+    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
         return None

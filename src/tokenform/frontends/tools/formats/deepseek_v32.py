@@ -1,6 +1,7 @@
 """DeepSeek V3.2: DSML, elements whose parameters say whether they are strings.
 
 Source: `encoding_dsv32.py` of deepseek-ai/DeepSeek-V3.2, which writes two line feeds before the block.
+The reader goes by the schema where `string` is missing or says what the schema does not allow.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ FORMAT = Format(
                 before='<｜DSML｜parameter name="',
                 middle='" string="true">',
                 json_middle='" string="false">',
+                open_middle='">',
                 after="</｜DSML｜parameter>\n",
             ),
             "</｜DSML｜invoke>\n",

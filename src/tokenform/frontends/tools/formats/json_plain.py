@@ -1,6 +1,6 @@
 """Plain JSON: one call as an object, several as a list; for models without a format of their own.
 
-A fenced list with text before it, as xLAM writes it, is read too.
+A list that is fenced or marked, with text before it, as xLAM writes it, is read too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ FORMAT = Format(
         Wire(call=_CALL, guess=True),
         Wire(call=_CALL, section=("```json [", "] ```"), between=", ", guess=True),
         Wire(call=("```json", *_CALL, "```"), guess=True),
+        Wire(call=_CALL, section=("``` [", "] ```"), between=", ", guess=True),
+        Wire(call=_CALL, section=("<tool_call> [", "] </tool_call>"), between=", ", guess=True),
+        Wire(call=_CALL, section=("[TOOL_CALLS] [", "]"), between=", ", guess=True),
     ),
     bare=True,
     at_start=True,

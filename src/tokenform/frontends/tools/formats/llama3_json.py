@@ -2,6 +2,7 @@
 
 Source: Meta's model card for Llama 3.1 ("JSON based tool calling"); calls in a row are separated as vLLM
 reads them.
+A list of objects is read too.
 The object is a call only at the start of the output: anywhere else the text may well speak of JSON.
 """
 
@@ -13,6 +14,7 @@ FORMAT = Format(
     name="llama3_json",
     models="Llama 3.1, 3.2, 3.3",
     wire=Wire(call=(JsonCall("name", "parameters"),), between="; ", guess=True),
+    also=(Wire(call=(JsonCall("name", "parameters"),), section=("[", "]"), between=", ", guess=True),),
     special=("<|python_tag|>",),
     at_start=True,
     prefix="<|python_tag|>",

@@ -11,6 +11,9 @@ FORMAT = Format(
     name="phi4",
     models="Phi-4-mini",
     wire=Wire(call=(JsonCall("name", "arguments"),), section=("functools[", "]"), between=", "),
+    also=(
+        Wire(call=(JsonCall("name", "arguments"),), section=("functools [", "]"), between=", ", guess=True),
+    ),
     whole_word=True,
     dropped=("<|end|>", "<|endoftext|>"),
     template=("<|tool|>",),

@@ -2,11 +2,12 @@
 
 Source: the chat template of Qwen/Qwen3-Coder (Step 3.5 and Nemotron 3 write the same).  The template writes
 booleans as Python does (`True`), models write both.
+They leave out `<tool_call>` now and then; the reader takes the function alone.
 """
 
 from __future__ import annotations
 
-from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
+from tokenform.frontends.tools.layout import Format, Maybe, Name, Tagged, Wire
 
 _ARGUMENTS = Tagged(before="<parameter=", middle=">\n", after="\n</parameter>\n", python_words=True)
 
@@ -17,7 +18,19 @@ FORMAT = Format(
         call=("<tool_call>\n<function=", Name(), ">\n", _ARGUMENTS, "</function>\n</tool_call>"),
         between="\n",
     ),
-    also=(Wire(call=("<function=", Name(), ">\n", _ARGUMENTS, "</function>"), between="\n"),),
+    also=(
+        Wire(
+            call=(
+                "<function=",
+                Name(),
+                ">\n",
+                _ARGUMENTS,
+                "</function>",
+                Maybe(("</tool_call>",), written=None),
+            ),
+            between="\n",
+        ),
+    ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
     dropped=("<|im_end|>",),
     template=("<function=", "<parameter="),

@@ -1,0 +1,207 @@
+"""Tokens per target forward and seconds with real models: the built-in one, and any others of one vocabulary.
+
+    python benchmarks/speculation_models.py builtin --count 20       # documents for unseen schemas
+    python benchmarks/speculation_models.py free --count 10          # free text: what the default costs
+    python benchmarks/speculation_models.py assisted --count 10      # beside transformers' own speculation
+
+Purpose: what speculation saves where a model pays for it.
+Invariant: within a table every row runs the same model on the same prompts, greedily, one text at a time;
+rows take turns prompt by prompt, each first as often as the others, so that a busy machine slows all of
+them alike and none finds masks that another has made more often; the first prompt warms up
+and is not counted.  Passes of the target are counted on the model itself.  Texts that differ from the first
+row's are counted ("differ"): a lossless row has none but for ties within float32's rounding.
+Rejected: batches (transformers' assisted generation takes one sequence at a time).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import tokenform as tf
+from tokenform.bench.tables import save, text_table
+from tokenform.builtin import load, load_draft
+from tokenform.builtin.data import Example, examples
+from tokenform.builtin.evaluate import EVALUATION_SEED
+from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Names, NGram, Suffix
+from tokenform.integrations.transformers import GrammarLogitsProcessor
+
+RESULTS = Path(__file__).resolve().parent / "results"
+MOST = 200
+
+Writer = Callable[[Example, int], list[int]]
+
+
+@dataclass
+class Row:
+    """What one way of decoding did; texts by prompt."""
+
+    write: Writer
+    tokens: int = 0
+    forwards: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    texts: list[list[int]] = field(default_factory=list)
+    failed: str = ""
+
+
+class Passes:
+    """Counts a model's forward passes."""
+
+    def __init__(self, model: Any) -> None:
+        self.count = 0
+        model.register_forward_pre_hook(self._seen)
+
+    def _seen(self, *_: Any) -> None:
+        self.count += 1
+
+
+def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes) -> None:
+    """Each prompt with each row in turn; the first is not counted."""
+    for number, prompt in enumerate(prompts):
+        turn = list(rows.values())
+        for row in turn[number % len(turn) :] + turn[: number % len(turn)]:
+            if row.failed:
+                continue
+            before, began, cpu = passes.count, time.perf_counter(), time.process_time()
+            try:
+                text = row.write(prompt, most)
+            except Exception as error:
+                row.failed = f"{type(error).__name__}: {error}".splitlines()[0][:90]
+                continue
+            if number:
+                row.seconds += time.perf_counter() - began
+                row.cpu += time.process_time() - cpu
+                row.forwards += passes.count - before
+                row.tokens += len(text)
+                row.texts.append(text)
+
+
+def generator_row(drafter: Any, constrained: bool) -> Row:
+    """This library's generator on the built-in model."""
+    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=0.0))
+
+    def write(example: Example, most: int) -> list[int]:
+        grammar = grammar_of(example) if constrained else None
+        prompt = generator.tokenizer.encode(example.prompt, add_special_tokens=False)
+        return list(generator.sample(prompt, grammar, max_tokens=most, seed=0)[0].tokens)
+
+    return Row(write)
+
+
+def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: Any) -> Row:
+    """The `generate` of transformers with the same model."""
+    vocabulary = tf.Generator().vocabulary
+
+    def write(example: Example, most: int) -> list[int]:
+        ids = torch.tensor([tokenizer.encode(example.prompt, add_special_tokens=False)])
+        extra = dict(options)
+        if constrained:
+            extra["logits_processor"] = [GrammarLogitsProcessor(grammar_of(example), vocabulary)]
+        with torch.inference_mode():
+            output = model.generate(
+                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=most, **extra
+            )
+        text = output[0, ids.shape[1] :].tolist()
+        return [token for token in text if token not in vocabulary.eos]
+
+    return Row(write)
+
+
+def grammar_of(example: Example) -> tf.Grammar:
+    assert example.record is not None
+    return tf.json_schema(example.record.schema, whitespace="spaced")
+
+
+def with_model(draft: Any) -> Merge:
+    return Merge(Forced(), Names(), Suffix(), DraftModel(draft))
+
+
+def table(title: str, rows: dict[str, Row]) -> str:
+    first = next(iter(rows.values()))
+    cells = []
+    for name, row in rows.items():
+        if row.failed:
+            cells.append([name, "-", "-", "-", "-", "-", row.failed])
+            continue
+        differ = sum(a != b for a, b in zip(row.texts, first.texts, strict=True))
+        speed = (first.seconds / first.tokens) / (row.seconds / row.tokens)
+        cpu = (first.cpu / first.tokens) / (row.cpu / row.tokens)
+        figures = [row.tokens / row.forwards, row.seconds, speed, row.cpu, cpu]
+        cells.append([name, *(f"{figure:.2f}" for figure in figures), str(differ)])
+    return f"{title}\n" + text_table(
+        ["", "tokens/forward", "seconds", "speed-up", "CPU seconds", "CPU speed-up", "differ"], cells
+    )
+
+
+def builtin(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
+    draft = load_draft()[0]
+    rows = {
+        "plain": generator_row(None, True),
+        "auto": generator_row("auto", True),
+        "with the draft model": generator_row(with_model(draft), True),
+    }
+    run(rows, prompts, most, passes)
+    return {"documents for unseen schemas": rows}
+
+
+def free(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
+    rows = {"plain": generator_row(None, False), "auto": generator_row("auto", False)}
+    run(rows, prompts, most, passes)
+    return {"free text": rows}
+
+
+def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dict[str, Row]]:
+    model, tokenizer = load()
+    draft, found = load_draft()[0], {}
+    for constrained in (False, True):
+        rows = {
+            "transformers, plain": transformers_row(model, tokenizer, constrained),
+            "transformers, assistant model": transformers_row(
+                model, tokenizer, constrained, assistant_model=draft
+            ),
+            "tokenform, draft model": generator_row(Merge(DraftModel(draft)), constrained),
+            "transformers, prompt lookup": transformers_row(
+                model, tokenizer, constrained, prompt_lookup_num_tokens=10
+            ),
+            "tokenform, prompt lookup": generator_row(Merge(NGram()), constrained),
+            "tokenform, auto": generator_row("auto", constrained),
+        }
+        run(rows, prompts, most, passes)
+        found["under a schema" if constrained else "free text"] = rows
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    jobs = {"builtin": builtin, "free": free, "assisted": assisted}
+    parser.add_argument("job", choices=list(jobs))
+    parser.add_argument("--count", type=int, default=20, help="prompts")
+    parser.add_argument("--max-tokens", type=int, default=MOST)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    prompts = examples(EVALUATION_SEED, arguments.count + 1, held_out=True, tools=0.0)
+    found = jobs[arguments.job](prompts, Passes(load()[0]), arguments.max_tokens)
+    kept: dict[str, Any] = {}
+    for title, rows in found.items():
+        print(table(title, rows))
+        kept[title] = {
+            name: {k: getattr(row, k) for k in ("tokens", "forwards", "seconds", "cpu", "failed")}
+            for name, row in rows.items()
+        }
+    payload = {"command": sys.argv, "threads": arguments.threads, "prompts": arguments.count, "rows": kept}
+    print(f"results: {save(arguments.results, f'speculation-{arguments.job}', payload)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+//! Short ways to an accepted end, and what is expected.
+//!
+//! A way finishes the part that is being read, then follows the shortest plan of each host around it.
+//! Complexity: one plan a host.
+
+use super::{BackId, Host, Joint, Part, Run, Thread, END};
+use crate::cfg::chart::{Chart, SetId};
+use crate::cfg::finish;
+use crate::cfg::grammar::{Grammar, NEVER};
+use crate::cfg::scanned::Opening;
+use crate::lexical::{LexId, Spelling};
+use crate::mask::pattern::shortest_lexeme;
+use crate::mask::structure::Piece;
+use crate::mask::{CtxId, Pos, Structure};
+
+/// Bytes that the special token of a way counts for.
+const TOKEN: usize = 4;
+/// Things that a message lists.
+const SHOWN: usize = 12;
+
+pub(super) fn length(way: &[Piece]) -> usize {
+    way.iter().map(|p| if let Piece::Bytes(text) = p { text.len() } else { TOKEN }).sum()
+}
+
+impl Joint {
+    /// The shortest of the ways of the threads.
+    pub(super) fn shortest_way(&mut self, threads: &[Thread]) -> Option<Vec<Piece>> {
+        if self.accepts(threads) {
+            return Some(Vec::new());
+        }
+        let mut best: Option<Vec<Piece>> = None;
+        for thread in threads {
+            let Some(way) = self.way_of(thread) else { continue };
+            if best.as_ref().is_none_or(|b| length(&way) < length(b)) {
+                best = Some(way);
+            }
+        }
+        best
+    }
+
+    fn way_of(&mut self, thread: &Thread) -> Option<Vec<Piece>> {
+        let mut out = Vec::new();
+        match thread.run {
+            Run::Done => {}
+            Run::Special(token) => out.push(Piece::Token(token)),
+            Run::Language(lex) => out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex)?)]),
+            Run::Lexeme { host, pos } => out = self.with_lexer(host, |s| finish::complete(s, pos))?,
+            Run::Json { machine, pos, text } => {
+                let text = self.texts[text as usize].clone();
+                let rest = self.with_json(machine, |m| m.completion(pos, &text))?;
+                out = finish::joined(out, vec![Piece::Bytes(rest)]);
+            }
+            Run::Quoted(quote) => {
+                let (mut text, machine, pos) = self.finish_quote(quote)?;
+                text.extend(self.with_json(machine, |m| m.completion(pos, &[]))?);
+                out.push(Piece::Bytes(text));
+            }
+        }
+        self.go_out(thread.back, &mut out)?;
+        Some(out)
+    }
+
+    /// What the hosts around a part need when it has ended.
+    fn go_out(&mut self, mut at: BackId, out: &mut Vec<Piece>) -> Option<()> {
+        while at != END {
+            let back = self.back(at);
+            let frame = *self.frames_after(back.host, &[(back.frame, back.terminal)]).first()?;
+            let way = self.way_from(back.host, frame)?;
+            *out = finish::joined(std::mem::take(out), way);
+            at = back.up;
+        }
+        Some(())
+    }
+
+    /// From a place of a host to the end of the host's text.
+    fn way_from(&mut self, host: u32, frame: u32) -> Option<Vec<Piece>> {
+        if self.frame_ends(host, frame) {
+            return Some(Vec::new());
+        }
+        if matches!(self.hosts[host as usize], Host::Lexed(_)) {
+            return self.with_lexer(host, |s| finish::complete_from(s, CtxId(frame)));
+        }
+        let plan = finish::plan(self.chart(host), SetId(frame))?;
+        let mut out = Vec::new();
+        for terminal in plan {
+            let entry = &self.chart(host).grammar.terminals[terminal as usize];
+            let word = match (entry.part, entry.term) {
+                (Some(part), _) => self.word_of(part)?,
+                (None, term) => {
+                    let lex = self.lexicon.at(Spelling::Raw, term?);
+                    vec![Piece::Bytes(self.shortest_word(lex)?)]
+                }
+            };
+            out = finish::joined(out, word);
+        }
+        Some(out)
+    }
+
+    fn shortest_word(&mut self, lex: LexId) -> Option<Vec<u8>> {
+        shortest_lexeme(&mut self.lexicon, lex).map(|w| w.0)
+    }
+
+    /// A short text of a part.
+    pub(super) fn word_of(&mut self, part: u32) -> Option<Vec<Piece>> {
+        if let Some(known) = self.words.get(&part) {
+            return known.clone();
+        }
+        let word = self.find_word(part);
+        self.words.insert(part, word.clone());
+        word
+    }
+
+    fn find_word(&mut self, part: u32) -> Option<Vec<Piece>> {
+        match &self.parts[part as usize] {
+            Part::Language(term, _) => {
+                let lex = self.lexicon.at(Spelling::Raw, *term);
+                Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
+            }
+            Part::Instead { absent: true, .. } => None,
+            Part::Instead { term, .. } => {
+                let lex = self.lexicon.at(Spelling::Raw, *term);
+                Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
+            }
+            Part::Special { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
+            Part::Special { text, spelled, .. } => {
+                spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
+            }
+            &Part::Json(machine) => {
+                let text = self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[])))?;
+                Some(vec![Piece::Bytes(text)])
+            }
+            &Part::Host(host) => {
+                let frame = self.first_frame(host);
+                self.way_from(host, frame)
+            }
+        }
+    }
+
+    /// Settles the lengths of shortest texts when special tokens are known, inner hosts first.
+    pub(super) fn measure_again(&mut self) {
+        for host in 0..self.hosts.len() {
+            let Host::Plain(chart) = &mut self.hosts[host] else { continue };
+            let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
+            let mut lengths: Vec<(u32, u64)> = Vec::new();
+            for part in grammar.terminals.iter().filter_map(|t| t.part) {
+                lengths.push((part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64)));
+            }
+            let of = |part: u32| lengths.iter().find(|l| l.0 == part).map_or(NEVER, |l| l.1);
+            self.hosts[host] = Host::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
+        }
+    }
+
+    /// Tells the hosts with a lexer how the parts inside them begin, inner hosts first.
+    pub(super) fn open_lexers(&mut self) {
+        for host in 0..self.hosts.len() as u32 {
+            if matches!(self.hosts[host as usize], Host::Plain(_)) {
+                continue;
+            }
+            let all = (0u32..).zip(&self.chart(host).grammar.terminals);
+            let parts: Vec<(u32, u32)> = all.filter_map(|(i, t)| t.part.map(|p| (i, p))).collect();
+            for (terminal, part) in parts {
+                let Some(word) = self.word_of(part) else { continue };
+                let threads = self.threads_of(part);
+                let token = threads.iter().any(|t| matches!(t.run, Run::Special(_)));
+                let first = self.first_bytes(&threads);
+                self.with_lexer(host, |s| s.parts.insert(terminal, Opening { first, token, word }));
+            }
+        }
+    }
+
+    /// What the threads of a position expect.
+    pub(super) fn in_words(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        let threads = self.threads_at(pos, &[]);
+        let mut all: Vec<Thread> = threads.clone();
+        for thread in &threads {
+            if thread.back != END && self.ends(thread) {
+                all.extend(self.settle(&[thread.back]).iter());
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let (mut out, mut place) = (Vec::new(), None);
+        for thread in &all {
+            let (words, at) = self.thread_in_words(thread);
+            out.extend(words.into_iter().filter(|w| w != "the end of the text"));
+            place = place.or(at);
+        }
+        if self.accepts(&threads) {
+            out.push("the end of the text".into());
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        out.retain(|w| seen.insert(w.clone()));
+        if out.len() > SHOWN {
+            let more = out.len() - SHOWN;
+            out.truncate(SHOWN);
+            out.push(format!("{more} other things"));
+        }
+        (out, place)
+    }
+
+    fn thread_in_words(&mut self, thread: &Thread) -> (Vec<String>, Option<String>) {
+        match thread.run {
+            Run::Done => (Vec::new(), None),
+            Run::Special(token) => (vec![format!("the special token {}", token.0)], None),
+            Run::Language(lex) => match self.name_of(thread.back) {
+                Some(name) => (vec![name], None),
+                None => {
+                    let next = self.lexicon.representatives(lex);
+                    (next.iter().take(SHOWN).map(|(c, _)| format!("{c:?}")).collect(), None)
+                }
+            },
+            Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos)),
+            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos)),
+            Run::Quoted(_) => (vec!["the rest of the text in the string".into()], None),
+        }
+    }
+
+    fn name_of(&mut self, back: BackId) -> Option<String> {
+        let back = (back != END).then(|| self.back(back))?;
+        let name = &self.chart(back.host).grammar.terminals[back.terminal as usize].name;
+        Some(name.clone())
+    }
+}

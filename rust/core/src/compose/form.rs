@@ -1,0 +1,256 @@
+//! Reading what the frontends write: a form is a language, a schema, a grammar with parts, or a special token.
+//!
+//! `{"language": L}`, `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
+//! `{"special": text, "spelled": bool}`.  A structure is the neutral form of a grammar; its `parts` bind declared
+//! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts) or "dynamic" (every
+//! segmentation counts).
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::{language, Back, Host, Joint, Part, END};
+use crate::cfg::chart::Chart;
+use crate::cfg::grammar::{self, Parts};
+use crate::cfg::scanned::Scanned;
+use crate::error::{Error, Kind, Result};
+use crate::json::JsonMachine;
+use crate::lexical::{Lexicon, TermId, Terms};
+use crate::mask::pattern::Pattern;
+use crate::mask::structure::Piece;
+use crate::schema::options::{Options, Order, Whitespace};
+use crate::schema::Schema;
+
+/// A constraint that was read.
+pub enum Composite {
+    /// One regular language.
+    Pattern(Box<Pattern>),
+    Joint(Box<Joint>),
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(Kind::InvalidGrammar, message)
+}
+
+/// Reads a form; `name` is what messages call it.
+pub fn read(text: &str, name: &str) -> Result<Composite> {
+    let form: Value = serde_json::from_str(text).map_err(|e| invalid(format!("not a form: {e}")))?;
+    let mut lexicon: Box<Lexicon> = Box::default();
+    if let Some(value) = form.get("language") {
+        let (term, _) = language::read(&mut lexicon, value)?;
+        check(&mut lexicon, term, name)?;
+        return Ok(Composite::Pattern(Box::new(Pattern::new(*lexicon, term, name.into()))));
+    }
+    let mut joint = Joint::empty(lexicon);
+    joint.root = joint.part(&form, name)?;
+    joint.open_lexers();
+    Ok(Composite::Joint(Box::new(joint)))
+}
+
+fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
+    let live = lexicon.terms.live(term);
+    if lexicon.terms.overflow {
+        return Err(Error::limit(format!("{name} needs more states than the limit; simplify it")));
+    }
+    if !live {
+        return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
+    }
+    Ok(())
+}
+
+impl Joint {
+    fn empty(lexicon: Box<Lexicon>) -> Self {
+        let mut this = Joint {
+            lexicon,
+            machines: Vec::new(),
+            holes: Vec::new(),
+            hosts: Vec::new(),
+            parts: Vec::new(),
+            root: 0,
+            backs: Default::default(),
+            ctxs: Default::default(),
+            texts: Default::default(),
+            quotes: Default::default(),
+            settled: FxHashMap::default(),
+            arrived: FxHashMap::default(),
+            alone: FxHashMap::default(),
+            extends: FxHashMap::default(),
+            splits: FxHashMap::default(),
+            byte_sets: FxHashMap::default(),
+            words: FxHashMap::default(),
+            report: Vec::new(),
+        };
+        this.texts.insert(Box::new([]));
+        // the place where the whole text ends
+        this.backs.insert(Back { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
+        this
+    }
+
+    fn add(&mut self, part: Part) -> u32 {
+        self.parts.push(part);
+        self.parts.len() as u32 - 1
+    }
+
+    fn part(&mut self, form: &Value, name: &str) -> Result<u32> {
+        stacker::maybe_grow(128 << 10, 1 << 20, || self.part_here(form, name))
+    }
+
+    fn part_here(&mut self, form: &Value, name: &str) -> Result<u32> {
+        if let Some(value) = form.get("language") {
+            let (term, closed) = language::read(&mut self.lexicon, value)?;
+            check(&mut self.lexicon, term, name)?;
+            if let (Some(token), true) = (form["unless"].as_str(), closed) {
+                return Ok(self.add(Part::Instead { token: token.into(), term, absent: false }));
+            }
+            return Ok(self.add(Part::Language(term, closed)));
+        }
+        if let Some(text) = form["special"].as_str() {
+            let spelled = form["spelled"] != Value::Bool(false);
+            return Ok(self.add(Part::Special { text: text.into(), spelled, tokens: Vec::new() }));
+        }
+        if form.get("schema").is_some() {
+            return self.schema(form);
+        }
+        match form.get("grammar") {
+            Some(structure) => self.host(structure),
+            None => Err(invalid(format!("{name} has no known form"))),
+        }
+    }
+
+    /// The documents of a schema.
+    fn schema(&mut self, form: &Value) -> Result<u32> {
+        let text = form["schema"].as_str().unwrap_or_default();
+        let options = options(&form["options"])?;
+        let spelling = self.machines.first().map(|m| m.schema.options.numbers_any);
+        if spelling.is_some_and(|any| any != options.numbers_any) {
+            return Err(Error::new(
+                Kind::OptionError,
+                "the schemas of one grammar must agree on how numbers are spelled; give all the same numbers=",
+            ));
+        }
+        let mut holes = Vec::new();
+        for hole in form["holes"].as_array().into_iter().flatten() {
+            let before = self.parts.len();
+            holes.push(self.part(hole, "the grammar of a string")?);
+            if self.parts[before..].iter().any(|p| matches!(p, Part::Special { .. })) {
+                return Err(invalid(
+                    "a JSON string can't hold special tokens; use a grammar without them there",
+                ));
+            }
+        }
+        let mut marks = Vec::new();
+        for (i, &part) in (0u32..).zip(&holes) {
+            let word = self.word_of(part).and_then(|way| match &way[..] {
+                [] => Some(String::new()),
+                [Piece::Bytes(text)] => String::from_utf8(text.clone()).ok(),
+                _ => None,
+            });
+            let word = word.ok_or_else(|| invalid("no short text of the grammar of a string was found"))?;
+            let mark = super::quoted::FIRST_MARK + i;
+            let terms = &mut self.lexicon.terms;
+            let (mark, word) = (terms.class(&[(mark, mark)]), terms.literal(&word));
+            marks.push(terms.or(&[mark, word]));
+        }
+        let lexicon = std::mem::take(&mut self.lexicon);
+        let schema = Schema::with_lexicon(text, options, lexicon, &marks)?;
+        self.report.append(&mut schema.report.clone());
+        let mut machine = JsonMachine::new(schema)?;
+        self.lexicon = std::mem::take(&mut machine.schema.lexicon);
+        self.machines.push(machine);
+        self.holes.push(holes);
+        let machine = self.machines.len() as u32 - 1;
+        Ok(self.add(Part::Json(machine)))
+    }
+
+    /// A grammar with parts.
+    fn host(&mut self, structure: &Value) -> Result<u32> {
+        let mut known = Parts::default();
+        let mut empty: Vec<&str> = Vec::new();
+        for (name, form) in structure["parts"].as_object().into_iter().flatten() {
+            let part = self
+                .part(form, name)
+                .map_err(|e| Error { message: format!("{name}: {}", e.message), ..e })?;
+            if self.may_be_empty(part) {
+                empty.push(name);
+                self.without_empty(part);
+            }
+            let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
+            known.known.insert(name.clone(), (part, cost.max(1)));
+        }
+        let structure = with_optional(structure, &empty);
+        let grammar = grammar::read_value(&structure, &mut self.lexicon, &known)?;
+        let host = if grammar.segmented {
+            Host::Plain(Box::new(Chart::new(grammar)))
+        } else {
+            let lexicon = std::mem::take(&mut self.lexicon);
+            let mut scanned = Scanned::new(grammar, lexicon)?;
+            self.lexicon = std::mem::take(&mut scanned.lexicon);
+            Host::Lexed(Box::new(scanned))
+        };
+        self.hosts.push(host);
+        let host = self.hosts.len() as u32 - 1;
+        Ok(self.add(Part::Host(host)))
+    }
+
+    /// The empty text is read by a rule instead, so that no part ends where it begins.
+    fn without_empty(&mut self, part: u32) {
+        if let Part::Language(term, closed) = self.parts[part as usize] {
+            let terms = &mut self.lexicon.terms;
+            let some = terms.not(Terms::EPS);
+            let term = terms.and(&[term, some]);
+            self.parts[part as usize] = Part::Language(term, closed);
+        }
+    }
+}
+
+/// The structure with a rule `part | nothing` around each of these parts.
+fn with_optional(structure: &Value, empty: &[&str]) -> Value {
+    let mut structure = structure.clone();
+    if empty.is_empty() {
+        return structure;
+    }
+    let maybe = |name: &str| format!("{name}?");
+    if let Some(rules) = structure["rules"].as_array_mut() {
+        for rule in rules.iter_mut() {
+            for symbol in rule["expansion"].as_array_mut().into_iter().flatten() {
+                if let Some(name) = symbol.as_str().filter(|s| empty.contains(s)) {
+                    *symbol = maybe(name).into();
+                }
+            }
+        }
+        for name in empty {
+            for expansion in [vec![Value::from(*name)], Vec::new()] {
+                rules.push(serde_json::json!({"origin": maybe(name), "expansion": expansion}));
+            }
+        }
+    }
+    structure
+}
+
+/// Options of a schema by their names in the frontends.
+fn options(value: &Value) -> Result<Options> {
+    let is = |key: &str, word: &str| value[key] == word;
+    let registry = value["registry"].as_array().into_iter().flatten();
+    let pair = |v: &Value| Some((v[0].as_str()?.to_string(), v[1].as_str()?.to_string()));
+    Ok(Options {
+        order: if is("order", "any") { Order::Any } else { Order::Declared },
+        whitespace: match value["whitespace"].as_str() {
+            Some("compact") => Whitespace::Compact,
+            Some("indent") => Whitespace::Indent,
+            Some("any") => Whitespace::Any,
+            _ => Whitespace::Spaced,
+        },
+        numbers_any: is("numbers", "any"),
+        strings_any: is("strings", "any"),
+        formats: !is("formats", "annotate"),
+        refuse_unknown_formats: false,
+        forbid_additional: is("additional", "forbid"),
+        report_unsupported: is("unsupported", "report"),
+        registry: registry.filter_map(pair).collect(),
+        without: value["without"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|w| Some(w.as_str()?.into()))
+            .collect(),
+    })
+}

@@ -1,0 +1,212 @@
+//! Constraints made of others: sequences, choices, JSON inside a grammar, a grammar inside a JSON string.
+//!
+//! A host is a grammar some of whose terminals are constraints of their own (its *parts*): a regular language, the
+//! documents of a schema, another host, one special token.  A state is a set of threads; a thread is a run of one
+//! part and the place to which it returns ([`Back`]).  The set is an exact simulation: wherever a part could end,
+//! what follows it is read too, so `a + b` is the concatenation of two languages, not a guess at its border.
+//! Parts that end at one place of one host are merged into one item set, so that the set stays polynomial.
+//!
+//! Speed: all parts write into one arena of lexical states.  A set of one thread whose part can't be read on where
+//! the next one begins is a position of that part (its lexical state, its shared masks); the mask of any other set
+//! is the union of the masks of its threads.  Only threads that may end and go on with the same byte are walked
+//! byte by byte.
+//!
+//! Invariant: each thread can reach an accepted end by itself, so a set is alive exactly when it is not empty.
+//! Complexity: a step costs its threads; sets are interned and their masks remembered.
+//! Rejected: one automaton of all parts built beforehand (schemas have none that is small); a priority between
+//! parts that end at different places (the accepted language would depend on the order of the alternatives).
+//!
+//! Reading order: this file (threads), [`form`] what the frontends write, [`threads`] ends and beginnings,
+//! [`step`] bytes, [`structure`] the face to the token layer, [`quoted`] grammars inside JSON strings, [`finish`]
+//! ways out.
+
+mod finish;
+pub mod form;
+mod language;
+mod quoted;
+mod step;
+mod structure;
+mod threads;
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::cfg::chart::Chart;
+use crate::cfg::scanned::Scanned;
+use crate::json::JsonMachine;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, TermId};
+use crate::mask::{CtxId, Piece, Pos};
+use crate::vocab::TokenId;
+
+/// The number of an interned [`Back`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct BackId(u32);
+
+/// The whole text ends here.
+const END: BackId = BackId(0);
+
+/// Where a part returns to: it was read as a terminal of a host, from an item set or a context of it; the host
+/// itself returns to `up`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Back {
+    host: u32,
+    frame: u32,
+    terminal: u32,
+    up: BackId,
+    /// Hosts around it.
+    depth: u32,
+}
+
+/// What a thread is reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Run {
+    /// Nothing: the text is complete.
+    Done,
+    /// One special token.
+    Special(TokenId),
+    Language(LexId),
+    /// A lexeme of a host with a lexer; the thread returns to where the host does.
+    Lexeme {
+        host: u32,
+        pos: Pos,
+    },
+    Json {
+        machine: u32,
+        pos: Pos,
+        text: u32,
+    },
+    /// A grammar inside a JSON string.
+    Quoted(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Thread {
+    back: BackId,
+    run: Run,
+}
+
+/// A part: what stands for a terminal.
+enum Part {
+    /// The flag says that no word of it begins another.
+    Language(TermId, bool),
+    /// A language that stands for a special token in vocabularies without it.
+    Instead {
+        token: Box<str>,
+        term: TermId,
+        absent: bool,
+    },
+    Json(u32),
+    Host(u32),
+    /// The text of a special token, and what a vocabulary without it does: spell it, or never write it.
+    Special {
+        text: Box<str>,
+        spelled: bool,
+        tokens: Vec<TokenId>,
+    },
+}
+
+/// Positions that together stand for one, each with the number of a text.
+type Split = Arc<[(Pos, u32)]>;
+
+enum Host {
+    /// Every segmentation counts.
+    Plain(Box<Chart>),
+    /// A contextual lexer cuts what lies between the parts.
+    Lexed(Box<Scanned>),
+}
+
+/// A context of the token layer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Ctx {
+    /// One thread, whose lexical state is the position's; the run's own is not kept.
+    One(Thread),
+    Set(Box<[Thread]>),
+}
+
+/// A constraint made of others.
+pub struct Joint {
+    lexicon: Box<Lexicon>,
+    machines: Vec<JsonMachine>,
+    /// By machine: parts that stand for strings of marked places.
+    holes: Vec<Vec<u32>>,
+    hosts: Vec<Host>,
+    parts: Vec<Part>,
+    root: u32,
+    backs: IndexSet<Back, FxBuildHasher>,
+    ctxs: IndexSet<Ctx, FxBuildHasher>,
+    texts: IndexSet<Box<[u8]>, FxBuildHasher>,
+    quotes: IndexSet<quoted::Quoted, FxBuildHasher>,
+    /// Threads after parts that end at one place.
+    settled: FxHashMap<Box<[BackId]>, Arc<[Thread]>>,
+    /// Threads at a place of a host.
+    arrived: FxHashMap<(u32, u32, BackId), Arc<[Thread]>>,
+    alone: FxHashMap<Thread, bool>,
+    extends: FxHashMap<LexId, ByteSet>,
+    splits: FxHashMap<CtxId, Option<Split>>,
+    byte_sets: FxHashMap<CtxId, ByteSet>,
+    words: FxHashMap<u32, Option<Vec<Piece>>>,
+    report: Vec<String>,
+}
+
+impl Joint {
+    /// What was ignored, loosened or not proven in the schemas.
+    pub fn report(&self) -> &[String] {
+        &self.report
+    }
+
+    /// Runs a JSON machine on the common arena.
+    fn with_json<T>(&mut self, machine: u32, f: impl FnOnce(&mut JsonMachine) -> T) -> T {
+        let inner = &mut self.machines[machine as usize];
+        std::mem::swap(&mut self.lexicon, &mut inner.schema.lexicon);
+        let out = f(inner);
+        std::mem::swap(&mut self.lexicon, &mut inner.schema.lexicon);
+        out
+    }
+
+    /// Runs a host with a lexer on the common arena.
+    fn with_lexer<T>(&mut self, host: u32, f: impl FnOnce(&mut Scanned) -> T) -> T {
+        let Host::Lexed(inner) = &mut self.hosts[host as usize] else {
+            unreachable!("lexemes belong to hosts with a lexer")
+        };
+        std::mem::swap(&mut self.lexicon, &mut inner.lexicon);
+        let out = f(inner);
+        std::mem::swap(&mut self.lexicon, &mut inner.lexicon);
+        out
+    }
+
+    fn chart(&mut self, host: u32) -> &mut Chart {
+        match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => chart,
+            Host::Lexed(scanned) => &mut scanned.chart,
+        }
+    }
+
+    fn back(&self, id: BackId) -> Back {
+        self.backs[id.0 as usize]
+    }
+
+    fn intern_back(&mut self, back: Back) -> BackId {
+        BackId(self.backs.insert_full(back).0 as u32)
+    }
+
+    fn text(&mut self, text: &[u8]) -> u32 {
+        match self.texts.get_index_of(text) {
+            Some(i) => i as u32,
+            None => self.texts.insert_full(text.into()).0 as u32,
+        }
+    }
+
+    /// Whether the part that a thread reads for ends with words that no longer word goes on from.
+    fn is_closed(&self, back: BackId) -> bool {
+        let back = self.back(back);
+        let chart = match &self.hosts[back.host as usize] {
+            Host::Plain(chart) => chart,
+            Host::Lexed(scanned) => &scanned.chart,
+        };
+        let part = chart.grammar.terminals[back.terminal as usize].part;
+        part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true) | Part::Instead { .. }))
+    }
+}

@@ -1,0 +1,316 @@
+//! Bytes: how threads go on, and which of them may be read as a position of their part alone.
+
+use super::{BackId, Ctx, Joint, Run, Thread, END};
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::mask::structure::step;
+use crate::mask::{CtxId, Pos, Structure};
+
+/// States of a lexeme that are looked at to see how it may end.
+const SEARCH: usize = 1024;
+
+/// A position has no place for a text that was begun before it.
+fn without_text(thread: Thread) -> bool {
+    !matches!(thread.run, Run::Json { text, .. } if text != 0)
+}
+
+impl Joint {
+    /// One byte.
+    pub(super) fn advance(&mut self, threads: &[Thread], byte: u8) -> Vec<Thread> {
+        let mut out = Vec::new();
+        let mut ended: Vec<BackId> = Vec::new();
+        for thread in threads {
+            self.step_thread(thread, byte, &mut out);
+            if thread.back != END && self.ends(thread) {
+                ended.push(thread.back);
+            }
+        }
+        self.go_on(ended, byte, &mut out);
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// What follows parts that have ended reads a byte.
+    pub(super) fn go_on(&mut self, mut ended: Vec<BackId>, byte: u8, out: &mut Vec<Thread>) {
+        if ended.is_empty() {
+            return;
+        }
+        ended.sort_unstable();
+        ended.dedup();
+        let next = self.settle(&ended);
+        for thread in next.iter() {
+            self.step_thread(thread, byte, out);
+        }
+    }
+
+    /// One byte inside the part of a thread.
+    fn step_thread(&mut self, thread: &Thread, byte: u8, out: &mut Vec<Thread>) {
+        let back = thread.back;
+        match thread.run {
+            Run::Done | Run::Special(_) => {}
+            Run::Language(lex) => {
+                if let Step::Stay(lex) = self.lexicon.step(lex, byte) {
+                    out.push(Thread { back, run: Run::Language(lex) });
+                }
+            }
+            Run::Lexeme { host, pos } => match self.lexicon.step(pos.lex, byte) {
+                Step::Stay(lex) => {
+                    let fresh = self.with_lexer(host, |s| s.begin(pos.ctx)) == pos.lex;
+                    let pos = Pos { lex, ..pos };
+                    if !fresh || self.with_lexer(host, |s| s.escapes(pos)) {
+                        out.push(Thread { back, run: Run::Lexeme { host, pos } });
+                    }
+                }
+                _ => {
+                    let outcome = self.lexicon.outcome(pos.lex);
+                    self.leave_lexeme(back, host, pos.ctx, outcome, byte, out);
+                }
+            },
+            Run::Json { machine, pos, text } => {
+                let mut text = self.texts[text as usize].to_vec();
+                let next = self.with_json(machine, |m| step(m, pos, &mut text, byte));
+                if let Some(next) = next {
+                    let fresh = next.ctx != pos.ctx;
+                    let text = self.text(&text);
+                    self.push_json(back, machine, next, text, fresh, out);
+                }
+            }
+            Run::Quoted(quote) => self.step_quoted(back, quote, byte, out),
+        }
+    }
+
+    /// A JSON position was reached; a string that begins may be one of another grammar.
+    pub(super) fn push_json(
+        &mut self,
+        back: BackId,
+        machine: u32,
+        pos: Pos,
+        text: u32,
+        fresh: bool,
+        out: &mut Vec<Thread>,
+    ) {
+        if fresh && !self.holes[machine as usize].is_empty() {
+            self.open_quotes(back, machine, pos, out);
+        }
+        out.push(Thread { back, run: Run::Json { machine, pos, text } });
+    }
+
+    /// The lexeme of a host has ended before a byte.
+    fn leave_lexeme(
+        &mut self,
+        back: BackId,
+        host: u32,
+        ctx: CtxId,
+        outcome: OutcomeId,
+        byte: u8,
+        out: &mut Vec<Thread>,
+    ) {
+        if outcome == Lexicon::NONE {
+            return;
+        }
+        if let Some(next) = self.with_lexer(host, |s| s.left(ctx, outcome).0) {
+            let fresh = self.arrive(host, next.0, back);
+            for thread in fresh.iter() {
+                self.step_thread(thread, byte, out);
+            }
+        }
+    }
+
+    /// The thread of a context has left its lexeme before a byte.
+    pub(super) fn leave_one(
+        &mut self,
+        thread: Thread,
+        outcome: OutcomeId,
+        text: &[u8],
+        byte: u8,
+    ) -> Vec<Thread> {
+        let mut out = Vec::new();
+        let back = thread.back;
+        let ends = match thread.run {
+            Run::Language(_) => true,
+            Run::Lexeme { host, pos } => {
+                self.leave_lexeme(back, host, pos.ctx, outcome, byte, &mut out);
+                back != END && self.outcome_ends(host, pos.ctx, outcome)
+            }
+            Run::Json { machine, pos, .. } => {
+                let next = self.with_json(machine, |m| m.leave(pos.ctx, outcome, text, byte));
+                if let Some(next) = next {
+                    self.push_json(back, machine, next, 0, true, &mut out);
+                }
+                self.with_json(machine, |m| m.ends_at(pos.ctx, outcome, text))
+            }
+            _ => false,
+        };
+        if ends && back != END {
+            self.go_on(vec![back], byte, &mut out);
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    fn outcome_ends(&mut self, host: u32, ctx: CtxId, outcome: OutcomeId) -> bool {
+        self.with_lexer(host, |s| {
+            s.left(ctx, outcome).0.is_some_and(|next| {
+                let context = s.context(next);
+                s.ends(context)
+            })
+        })
+    }
+
+    /// The position of a set of threads.
+    pub(super) fn pos_of(&mut self, threads: Vec<Thread>) -> Option<Pos> {
+        match threads[..] {
+            [] => None,
+            [one] if without_text(one) && self.stands_alone(one) => Some(self.single(one)),
+            _ => {
+                let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(threads.into())).0 as u32);
+                let lex = self.lexicon.at(Spelling::Raw, Terms::EPS);
+                Some(Pos { ctx, lex })
+            }
+        }
+    }
+
+    /// A thread as a position of its part.
+    pub(super) fn single(&mut self, thread: Thread) -> Pos {
+        let (run, lex) = match thread.run {
+            Run::Language(lex) => (Run::Language(Lexicon::DEAD), lex),
+            Run::Lexeme { host, pos } => {
+                (Run::Lexeme { host, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD } }, pos.lex)
+            }
+            Run::Json { machine, pos, .. } => {
+                (Run::Json { machine, pos: Pos { ctx: pos.ctx, lex: Lexicon::DEAD }, text: 0 }, pos.lex)
+            }
+            run => (run, Lexicon::DEAD),
+        };
+        let ctx = CtxId(self.ctxs.insert_full(Ctx::One(Thread { run, ..thread })).0 as u32);
+        Pos { ctx, lex }
+    }
+
+    /// The thread of a context, with the lexical state and the text of a position.
+    pub(super) fn whole(&mut self, thread: Thread, lex: LexId, text: &[u8]) -> Thread {
+        let run = match thread.run {
+            Run::Language(_) => Run::Language(lex),
+            Run::Lexeme { host, pos } => Run::Lexeme { host, pos: Pos { ctx: pos.ctx, lex } },
+            Run::Json { machine, pos, .. } => {
+                let text = self.text(text);
+                Run::Json { machine, pos: Pos { ctx: pos.ctx, lex }, text }
+            }
+            run => run,
+        };
+        Thread { run, ..thread }
+    }
+
+    /// Whether a thread is a position of its part alone: wherever the part could end and what follows it goes on,
+    /// the part itself can't.
+    pub(super) fn stands_alone(&mut self, thread: Thread) -> bool {
+        match thread.run {
+            Run::Done | Run::Special(_) | Run::Quoted(_) => return false,
+            _ if thread.back == END => return true,
+            Run::Language(_) if self.is_closed(thread.back) => return true,
+            _ => {}
+        }
+        if let Some(&known) = self.alone.get(&thread) {
+            return known;
+        }
+        let tail = match thread.run {
+            Run::Language(lex) => self.tail_of(lex),
+            Run::Lexeme { host, pos } => self.tail_of_lexeme(host, pos),
+            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.tail_bytes(pos)),
+            _ => ByteSet::ALL,
+        };
+        let alone = tail == ByteSet::default() || {
+            let next = self.settle(&[thread.back]);
+            let follow = self.first_bytes(&next);
+            (0..=255u8).all(|b| !(tail.has(b) && follow.has(b)))
+        };
+        self.alone.insert(thread, alone);
+        alone
+    }
+
+    /// Bytes that may go on after an accepted state of a lexeme; a superset.
+    fn tail_of(&mut self, lex: LexId) -> ByteSet {
+        if let Some(&known) = self.extends.get(&lex) {
+            return known;
+        }
+        let tail = self.tails(lex, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE);
+        self.extends.insert(lex, tail);
+        tail
+    }
+
+    fn tail_of_lexeme(&mut self, host: u32, pos: Pos) -> ByteSet {
+        self.tails(pos.lex, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
+    }
+
+    fn tails(&mut self, lex: LexId, mut ends: impl FnMut(&mut Self, LexId) -> bool) -> ByteSet {
+        if self.lexicon.term(lex).is_none() {
+            return ByteSet::ALL;
+        }
+        let mut tail = ByteSet::default();
+        let mut seen = rustc_hash::FxHashSet::from_iter([lex]);
+        let mut todo = vec![lex];
+        while let Some(lex) = todo.pop() {
+            if seen.len() > SEARCH {
+                return ByteSet::ALL;
+            }
+            if ends(self, lex) {
+                tail.add(&self.lexicon.first_bytes(lex));
+            }
+            for (_, next) in self.lexicon.representatives(lex) {
+                if seen.insert(next) {
+                    todo.push(next);
+                }
+            }
+        }
+        tail
+    }
+
+    /// Bytes that some of the threads may read, ends of their parts left out; a superset.
+    pub(super) fn first_bytes(&mut self, threads: &[Thread]) -> ByteSet {
+        let mut set = ByteSet::default();
+        for thread in threads {
+            match thread.run {
+                Run::Done | Run::Special(_) => {}
+                Run::Quoted(_) => set = ByteSet::ALL,
+                Run::Language(lex) => set.add(&self.lexicon.first_bytes(lex)),
+                Run::Lexeme { host, pos } => {
+                    set.add(&self.lexicon.first_bytes(pos.lex));
+                    let outcome = self.lexicon.outcome(pos.lex);
+                    if outcome != Lexicon::NONE {
+                        set.add(&self.bytes_after_lexeme(thread.back, host, pos.ctx, outcome));
+                    }
+                }
+                Run::Json { machine, pos, .. } => {
+                    set.add(&self.lexicon.first_bytes(pos.lex));
+                    let outcome = self.lexicon.outcome(pos.lex);
+                    if outcome != Lexicon::NONE {
+                        set.add(&self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome)));
+                    }
+                }
+            }
+        }
+        set
+    }
+
+    /// Bytes that may follow a lexeme in its host.
+    pub(super) fn bytes_after_lexeme(
+        &mut self,
+        up: BackId,
+        host: u32,
+        ctx: CtxId,
+        outcome: OutcomeId,
+    ) -> ByteSet {
+        let (next, mut set) = self.with_lexer(host, |s| s.left(ctx, outcome));
+        if let Some(next) = next {
+            let parts = self.arrive(host, next.0, up);
+            let parts: Vec<Thread> = parts
+                .iter()
+                .copied()
+                .filter(|t| !matches!(t.run, Run::Lexeme { host: h, .. } if h == host))
+                .collect();
+            set.add(&self.first_bytes(&parts));
+        }
+        set
+    }
+}

@@ -1,0 +1,253 @@
+//! The face to the token layer.
+
+use super::{BackId, Ctx, Joint, Part, Run, Thread, END};
+use crate::error::Error;
+use crate::lexical::spell::{ByteSet, OutcomeId};
+use crate::lexical::{Lexicon, Spelling, Terms};
+use crate::mask::structure::Piece;
+use crate::mask::{CtxId, Pos, Structure};
+use crate::vocab::{TokenId, Vocabulary};
+
+impl Joint {
+    /// The threads of a position.
+    pub(super) fn threads_at(&mut self, pos: Pos, text: &[u8]) -> Vec<Thread> {
+        match self.ctxs[pos.ctx.0 as usize].clone() {
+            Ctx::One(thread) => vec![self.whole(thread, pos.lex, text)],
+            Ctx::Set(threads) => threads.into(),
+        }
+    }
+
+    /// The JSON machine that a context belongs to alone, and the machine's own context.
+    fn json_at(&self, ctx: CtxId) -> Option<(BackId, u32, CtxId)> {
+        match self.ctxs[ctx.0 as usize] {
+            Ctx::One(Thread { back, run: Run::Json { machine, pos, .. } }) => Some((back, machine, pos.ctx)),
+            _ => None,
+        }
+    }
+
+    fn back_in_json(&mut self, back: BackId, machine: u32, pos: Pos) -> Option<Pos> {
+        let mut out = Vec::new();
+        self.push_json(back, machine, pos, 0, true, &mut out);
+        out.sort_unstable();
+        self.pos_of(out)
+    }
+
+    /// Special tokens that may come, and what each ends.
+    fn special_runs(&mut self, pos: Pos, text: &[u8]) -> Vec<(TokenId, BackId)> {
+        let mut all: Vec<Thread> = self.threads_at(pos, text);
+        let mut ended: Vec<BackId> = Vec::new();
+        for i in 0..all.len() {
+            if all[i].back != END && self.ends(&all[i].clone()) {
+                ended.push(all[i].back);
+            }
+            if let Run::Lexeme { host, pos } = all[i].run {
+                let back = all[i].back;
+                let next = self.with_lexer(host, |s| s.after_lexeme(pos));
+                if let Some(next) = next {
+                    all.extend(self.arrive(host, next.0, back).iter());
+                }
+            }
+        }
+        if !ended.is_empty() {
+            ended.sort_unstable();
+            ended.dedup();
+            all.extend(self.settle(&ended).iter());
+        }
+        let mut out: Vec<(TokenId, BackId)> = all
+            .iter()
+            .filter_map(|t| if let Run::Special(token) = t.run { Some((token, t.back)) } else { None })
+            .collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    fn find_split(&mut self, pos: Pos) -> Option<std::sync::Arc<[(Pos, u32)]>> {
+        let Ctx::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
+        let mut out = Vec::new();
+        let mut mixed = Vec::new();
+        for &thread in threads.iter() {
+            if self.stands_alone(thread) {
+                let text = match thread.run {
+                    Run::Json { text, .. } => text,
+                    _ => 0,
+                };
+                out.push((self.single(thread), text));
+            } else if !matches!(thread.run, Run::Done | Run::Special(_)) {
+                mixed.push(thread);
+            }
+        }
+        if out.is_empty() {
+            return None;
+        }
+        if !mixed.is_empty() {
+            let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(mixed.into())).0 as u32);
+            out.push((Pos { ctx, lex: self.lexicon.at(Spelling::Raw, Terms::EPS) }, 0));
+        }
+        Some(out.into())
+    }
+}
+
+impl Structure for Joint {
+    fn lexicon(&mut self) -> &mut Lexicon {
+        &mut self.lexicon
+    }
+
+    fn begin(&mut self) {
+        for machine in &mut self.machines {
+            machine.begin();
+        }
+    }
+
+    fn bind(&mut self, vocab: &Vocabulary) {
+        for part in &mut self.parts {
+            match part {
+                Part::Special { text, tokens, .. } => *tokens = vocab.special_tokens(text.as_bytes()),
+                Part::Instead { token, absent, .. } => {
+                    *absent = !vocab.special_tokens(token.as_bytes()).is_empty();
+                }
+                _ => {}
+            }
+        }
+        // what was met before the vocabulary was known may spell a token that is special in it
+        self.settled.clear();
+        self.arrived.clear();
+        self.alone.clear();
+        self.words.clear();
+        self.measure_again();
+        self.open_lexers();
+    }
+
+    fn start(&mut self) -> Option<Pos> {
+        let threads = self.first_threads();
+        self.pos_of(threads)
+    }
+
+    fn records(&self, ctx: CtxId) -> bool {
+        self.json_at(ctx).is_some_and(|(_, machine, inner)| self.machines[machine as usize].records(inner))
+    }
+
+    fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
+        let (back, machine, inner) = self.json_at(ctx)?;
+        let next = self.with_json(machine, |m| m.close(inner, outcome, text))?;
+        self.back_in_json(back, machine, next)
+    }
+
+    fn close_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
+        let (back, machine, inner) = self.json_at(ctx)?;
+        let next = self.with_json(machine, |m| m.close_generic(inner, held))?;
+        self.back_in_json(back, machine, next)
+    }
+
+    fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+        match self.json_at(ctx) {
+            Some((_, machine, inner)) => self.with_json(machine, |m| m.special(inner, text)),
+            None => Vec::new(),
+        }
+    }
+
+    fn closings(&self) -> u64 {
+        self.machines.iter().map(|m| m.closings()).sum()
+    }
+
+    fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {
+        let next = match self.ctxs[ctx.0 as usize].clone() {
+            Ctx::One(thread) => self.leave_one(thread, outcome, text, byte),
+            Ctx::Set(threads) => self.advance(&threads, byte),
+        };
+        self.pos_of(next)
+    }
+
+    fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+        match self.ctxs[ctx.0 as usize].clone() {
+            Ctx::One(Thread { back, run }) => {
+                let mut set = match run {
+                    Run::Lexeme { host, pos } => self.bytes_after_lexeme(back, host, pos.ctx, outcome),
+                    Run::Json { machine, pos, .. } => {
+                        self.with_json(machine, |m| m.leave_bytes(pos.ctx, outcome))
+                    }
+                    _ => ByteSet::default(),
+                };
+                if back != END {
+                    let next = self.settle(&[back]);
+                    set.add(&self.first_bytes(&next));
+                }
+                set
+            }
+            Ctx::Set(threads) => {
+                if let Some(&known) = self.byte_sets.get(&ctx) {
+                    return known;
+                }
+                let mut set = self.first_bytes(&threads);
+                for thread in threads.iter() {
+                    if thread.back != END && self.ends(thread) {
+                        let next = self.settle(&[thread.back]);
+                        set.add(&self.first_bytes(&next));
+                    }
+                }
+                self.byte_sets.insert(ctx, set);
+                set
+            }
+        }
+    }
+
+    fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool {
+        let threads = self.threads_at(pos, text);
+        self.accepts(&threads)
+    }
+
+    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
+        match &self.way_out(pos, text)?[..] {
+            [] => Some(Vec::new()),
+            [Piece::Bytes(bytes)] => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
+    fn way_out(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<Piece>> {
+        let threads = self.threads_at(pos, text);
+        self.shortest_way(&threads)
+    }
+
+    fn split(&mut self, pos: Pos) -> Option<Vec<(Pos, Vec<u8>)>> {
+        if !matches!(self.ctxs[pos.ctx.0 as usize], Ctx::Set(_)) {
+            return None;
+        }
+        if !self.splits.contains_key(&pos.ctx) {
+            let found = self.find_split(pos);
+            self.splits.insert(pos.ctx, found);
+        }
+        let found = self.splits[&pos.ctx].as_ref()?;
+        Some(found.iter().map(|&(pos, text)| (pos, self.texts[text as usize].to_vec())).collect())
+    }
+
+    fn specials(&mut self, pos: Pos, text: &[u8]) -> Vec<TokenId> {
+        let mut tokens: Vec<TokenId> = self.special_runs(pos, text).iter().map(|r| r.0).collect();
+        tokens.dedup();
+        tokens
+    }
+
+    fn take_special(&mut self, pos: Pos, text: &[u8], token: TokenId) -> Option<Pos> {
+        let runs = self.special_runs(pos, text);
+        let backs: Vec<BackId> = runs.iter().filter(|r| r.0 == token).map(|r| r.1).collect();
+        if backs.is_empty() {
+            return None;
+        }
+        let next = self.settle(&backs);
+        self.pos_of(next.to_vec())
+    }
+
+    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+        self.in_words(pos)
+    }
+
+    fn take_error(&mut self) -> Option<Error> {
+        let overflow = (0..self.hosts.len() as u32).any(|h| std::mem::take(&mut self.chart(h).overflow));
+        if overflow {
+            return Some(Error::limit(
+                "the grammar's item sets reached the limit; simplify the grammar or end the text",
+            ));
+        }
+        (0..self.machines.len() as u32).find_map(|m| self.with_json(m, |m| m.take_error()))
+    }
+}

@@ -1,0 +1,221 @@
+//! Ends and beginnings of parts.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Back, BackId, Host, Joint, Part, Run, Thread, END};
+use crate::cfg::chart::SetId;
+use crate::lexical::{Lexicon, Spelling, TermId};
+use crate::mask::{CtxId, Pos, Structure};
+
+/// Hosts whose parts ended, innermost first: (depth, host, where the host returns).
+type Ended = BTreeMap<(Reverse<u32>, u32, BackId), Vec<(u32, u32)>>;
+
+impl Joint {
+    /// Threads of what may follow when parts end here, all at one place of the text.
+    pub(super) fn settle(&mut self, backs: &[BackId]) -> Arc<[Thread]> {
+        if let Some(known) = self.settled.get(backs) {
+            return known.clone();
+        }
+        let mut out: Vec<Thread> = Vec::new();
+        let mut ended = Ended::default();
+        for &back in backs {
+            self.end(back, &mut ended, &mut out);
+        }
+        while let Some(((_, host, up), ends)) = ended.pop_first() {
+            for frame in self.frames_after(host, &ends) {
+                out.extend(self.arrive(host, frame, up).iter());
+                if self.frame_ends(host, frame) {
+                    self.end(up, &mut ended, &mut out);
+                }
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        let out: Arc<[Thread]> = out.into();
+        self.settled.insert(backs.into(), out.clone());
+        out
+    }
+
+    fn end(&mut self, back: BackId, ended: &mut Ended, out: &mut Vec<Thread>) {
+        if back == END {
+            out.push(Thread { back: END, run: Run::Done });
+            return;
+        }
+        let Back { host, frame, terminal, up, .. } = self.back(back);
+        let key = (Reverse(self.back(up).depth), host, up);
+        ended.entry(key).or_default().push((frame, terminal));
+    }
+
+    /// Item sets (or contexts) of a host after terminals that end at one place.
+    pub(super) fn frames_after(&mut self, host: u32, ends: &[(u32, u32)]) -> Vec<u32> {
+        match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => {
+                let ignored = |t: u32| chart.grammar.terminals[t as usize].ignored;
+                let same: Vec<SetId> = ends.iter().filter(|e| ignored(e.1)).map(|e| SetId(e.0)).collect();
+                let read: Vec<(SetId, u32)> =
+                    ends.iter().filter(|e| !ignored(e.1)).map(|e| (SetId(e.0), e.1)).collect();
+                let set = match (&read[..], &same[..]) {
+                    ([], [set]) => Some(*set),
+                    ([(set, terminal)], []) => chart.step(*set, *terminal),
+                    _ => chart.merge(&read, &same),
+                };
+                set.map(|s| s.0).into_iter().collect()
+            }
+            Host::Lexed(_) => {
+                let after = |s: &mut crate::cfg::scanned::Scanned| {
+                    ends.iter().filter_map(|&(ctx, t)| s.after(CtxId(ctx), t)).map(|c| c.0).collect()
+                };
+                self.with_lexer(host, after)
+            }
+        }
+    }
+
+    /// Whether the host's own text may end at a place of it.
+    pub(super) fn frame_ends(&mut self, host: u32, frame: u32) -> bool {
+        match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => chart.accepts(SetId(frame)),
+            Host::Lexed(_) => self.with_lexer(host, |s| {
+                let context = s.context(CtxId(frame));
+                s.ends(context)
+            }),
+        }
+    }
+
+    /// The place before the first symbol of a host.
+    pub(super) fn first_frame(&mut self, host: u32) -> u32 {
+        match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => chart.start().0,
+            Host::Lexed(_) => self.with_lexer(host, |s| s.start_context().0),
+        }
+    }
+
+    /// Threads that begin at a place of a host.
+    pub(super) fn arrive(&mut self, host: u32, frame: u32, up: BackId) -> Arc<[Thread]> {
+        if let Some(known) = self.arrived.get(&(host, frame, up)) {
+            return known.clone();
+        }
+        let mut out = Vec::new();
+        let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => {
+                let closure = chart.closure(SetId(frame));
+                let all = (0u32..).zip(&chart.grammar.terminals);
+                let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
+                let mut all: Vec<u32> = closure.terminals.iter().copied().chain(ignored).collect();
+                all.sort_unstable();
+                all.dedup();
+                all
+            }
+            Host::Lexed(_) => {
+                let ctx = CtxId(frame);
+                let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
+                if lex != Lexicon::DEAD {
+                    out.push(Thread { back: up, run: Run::Lexeme { host, pos: Pos { ctx, lex } } });
+                }
+                parts
+            }
+        };
+        let depth = self.back(up).depth + 1;
+        for terminal in terminals {
+            let back = self.intern_back(Back { host, frame, terminal, up, depth });
+            let entry = &self.chart(host).grammar.terminals[terminal as usize];
+            match (entry.part, entry.term) {
+                (Some(part), _) => self.begin_part(part, back, &mut out),
+                (None, Some(term)) => self.begin_language(term, back, &mut out),
+                (None, None) => {}
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        let out: Arc<[Thread]> = out.into();
+        self.arrived.insert((host, frame, up), out.clone());
+        out
+    }
+
+    pub(super) fn begin_part(&mut self, part: u32, back: BackId, out: &mut Vec<Thread>) {
+        match &self.parts[part as usize] {
+            Part::Language(term, _) => self.begin_language(*term, back, out),
+            Part::Instead { term, absent, .. } => {
+                if !absent {
+                    self.begin_language(*term, back, out);
+                }
+            }
+            Part::Special { text, spelled, tokens } => {
+                if tokens.is_empty() && *spelled {
+                    let text = text.clone();
+                    let term = self.lexicon.terms.literal(&text);
+                    return self.begin_language(term, back, out);
+                }
+                out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
+            }
+            &Part::Json(machine) => {
+                if let Some(pos) = self.with_json(machine, |m| m.start()) {
+                    out.push(Thread { back, run: Run::Json { machine, pos, text: 0 } });
+                }
+            }
+            &Part::Host(host) => {
+                let frame = self.first_frame(host);
+                out.extend(self.arrive(host, frame, back).iter());
+            }
+        }
+    }
+
+    fn begin_language(&mut self, term: TermId, back: BackId, out: &mut Vec<Thread>) {
+        let lex = self.lexicon.at(Spelling::Raw, term);
+        if lex != Lexicon::DEAD {
+            out.push(Thread { back, run: Run::Language(lex) });
+        }
+    }
+
+    /// Whether the part of a thread may end here.
+    pub(super) fn ends(&mut self, thread: &Thread) -> bool {
+        match thread.run {
+            Run::Done => true,
+            Run::Special(_) | Run::Quoted(_) => false,
+            Run::Language(lex) => self.lexicon.outcome(lex) != Lexicon::NONE,
+            Run::Lexeme { host, pos } => self.lexeme_ends(host, pos),
+            Run::Json { machine, pos, text } => {
+                let text = self.texts[text as usize].clone();
+                self.with_json(machine, |m| m.accepting(pos, &text))
+            }
+        }
+    }
+
+    pub(super) fn lexeme_ends(&mut self, host: u32, pos: Pos) -> bool {
+        if self.lexicon.outcome(pos.lex) == Lexicon::NONE {
+            return false;
+        }
+        self.with_lexer(host, |s| {
+            s.after_lexeme(pos).is_some_and(|ctx| {
+                let context = s.context(ctx);
+                s.ends(context)
+            })
+        })
+    }
+
+    /// Whether the whole text may end here.
+    pub(super) fn accepts(&mut self, threads: &[Thread]) -> bool {
+        threads.iter().any(|thread| {
+            if thread.run == Run::Done {
+                return true;
+            }
+            self.ends(thread)
+                && (thread.back == END || self.settle(&[thread.back]).iter().any(|t| t.run == Run::Done))
+        })
+    }
+
+    /// Threads before the first byte.
+    pub(super) fn first_threads(&mut self) -> Vec<Thread> {
+        let mut out = Vec::new();
+        self.begin_part(self.root, END, &mut out);
+        if let Part::Host(host) = self.parts[self.root as usize] {
+            let frame = self.first_frame(host);
+            if self.frame_ends(host, frame) {
+                out.push(Thread { back: END, run: Run::Done });
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+}

@@ -1,0 +1,212 @@
+//! Texts that matter, where nearly all of them mean the same.
+//!
+//! Purpose: the key of an object that no schema names, or a string inside an item of a `uniqueItems` array, is
+//! remembered; yet the 500 tokens that close it lead to places that differ only by what was remembered.  One
+//! position stands for all texts but the few that the frame or an earlier item knows; so a mask is one walk.
+//! Invariant: the position allows what the exact one does, as long as no further remembered text is closed;
+//! every such closing is counted, and the caller takes the exact way where the count moved.
+//! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.
+
+use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
+use crate::lexical::term::Term;
+use crate::lexical::{TermId, Terms};
+use crate::mask::{CtxId, Pos};
+use crate::schema::document::{JId, Json};
+use crate::schema::ArrId;
+
+/// Words that a language must have beyond every text for one of them more or less not to matter: those of two
+/// characters over so many places.
+const ROOM: u32 = 256;
+
+impl JsonMachine {
+    /// The record of an item that holds a text which no remembered item has.
+    pub(super) const OTHER: u32 = 1;
+
+    /// Where a lexeme leads that is closed with a text like most others.
+    pub(super) fn after_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
+        let node = self.node(ctx);
+        match node.place {
+            Place::Key if node.record == 0 || self.is_roomy(node) => self.after_generic_key(node),
+            Place::Scalar if self.is_roomy(node) && self.is_free_text(node) => {
+                let goals: Vec<u32> =
+                    held.iter().map(|&i| self.maps[node.frame as usize][i as usize]).collect();
+                self.resume(node.up, &goals, Self::OTHER)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is left of the texts that begin with this one and that the frame or an earlier item knows.
+    pub(super) fn special_texts(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
+        let node = self.node(ctx);
+        let mut out: Vec<String> = Vec::new();
+        if node.record != 0 {
+            let from =
+                self.recalled.range::<str, _>((std::ops::Bound::Included(text), std::ops::Bound::Unbounded));
+            let own = from.take_while(|known| known.starts_with(text));
+            out.extend(own.map(|known| known[text.len()..].to_string()));
+        }
+        if node.place == Place::Key {
+            let names = self.special_names(node.frame);
+            let from = names.partition_point(|n| &**n < text);
+            let own = names[from..].iter().take_while(|n| n.starts_with(text));
+            out.extend(own.map(|n| n[text.len()..].to_string()));
+        }
+        out
+    }
+
+    /// Every text of a remembered item is known from now on.
+    pub(super) fn recall(&mut self, value: JId) {
+        let mut stack = vec![value];
+        while let Some(at) = stack.pop() {
+            match self.schema.doc.get(at) {
+                Json::String(text) => {
+                    self.recalled.insert(text.clone());
+                }
+                Json::Array(items) => stack.extend(items.iter()),
+                Json::Object(entries) => {
+                    for (key, value) in entries.iter() {
+                        self.recalled.insert(key.clone());
+                        stack.push(*value);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether one value more or less is of no account to the arrays that remember this one: the next item of
+    /// each has the same schema, and duplicates are only forbidden, never asked for.
+    fn is_roomy(&mut self, node: Node) -> bool {
+        if let Some(&known) = self.roomy.get(&node.up) {
+            return known;
+        }
+        let mut at = node.up;
+        let mut answer = true;
+        loop {
+            let up = self.node(at);
+            if up.place == Place::ReturnArray {
+                let pending = self.pendings[up.frame as usize].clone();
+                answer &= pending.start == 0 || self.repeats(&pending);
+                if up.record == 0 && pending.start != 0 {
+                    break;
+                }
+            } else if up.place == Place::ReturnRoot {
+                break;
+            }
+            at = up.up;
+        }
+        self.roomy.insert(node.up, answer);
+        answer
+    }
+
+    fn repeats(&mut self, pending: &Pending) -> bool {
+        pending.branches.iter().all(|(_, next)| {
+            let rest = ArrId(next.formula.0);
+            if self.schema.wants_duplicates(rest) {
+                return false;
+            }
+            let items = self.schema.read_item(rest);
+            items.iter().all(|&(sub, _)| {
+                let v = self.schema.compile_or_none(sub);
+                pending.goals.contains(&v)
+            })
+        })
+    }
+
+    /// Whether a string is of languages in which every text can go on in very many ways.
+    fn is_free_text(&mut self, node: Node) -> bool {
+        let up = self.node(node.up);
+        let goals = self.pendings[up.frame as usize].goals.clone();
+        let map = self.maps[node.frame as usize].clone();
+        map.iter().all(|&i| {
+            let language = self.schema.value(goals[i as usize]).str;
+            self.has_room(language)
+        })
+    }
+
+    fn has_room(&mut self, t: TermId) -> bool {
+        let terms = self.terms();
+        match terms.get(t).clone() {
+            Term::All => true,
+            Term::Not(x) => matches!(terms.get(x), Term::Words(_) | Term::Eps),
+            Term::Repeat(c, _, hi) => {
+                hi >= ROOM && matches!(terms.get(c), Term::Class(s) if size(terms.set(*s)) > 1)
+            }
+            Term::And(xs) => xs.iter().all(|&x| self.has_room(x)),
+            _ => false,
+        }
+    }
+
+    /// Where a key leads that no schema of the frame names and that was not used; `None` where patterns tell
+    /// such keys apart.
+    fn after_generic_key(&mut self, node: Node) -> Option<Pos> {
+        let pending = match self.generic.get(&node.frame) {
+            Some(&known) => known,
+            None => {
+                let found = self.generic_pending(node.frame);
+                self.generic.insert(node.frame, found);
+                found
+            }
+        }?;
+        let record = if node.record == 0 { 0 } else { Self::OTHER };
+        let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
+        Some(self.pos(next))
+    }
+
+    fn generic_pending(&mut self, frame: u32) -> Option<u32> {
+        let object = self.objects[frame as usize].clone();
+        let mut patterns = Vec::new();
+        for a in object.alternatives.iter() {
+            self.schema.all_patterns(a.formula, &mut patterns);
+        }
+        if patterns.iter().any(|&p| p != Terms::ALL) {
+            return None;
+        }
+        // what a key leads to depends on the keys used before only where another key is closed, and the caller
+        // watches that: one position serves the frame whatever was used
+        let term = self.key_term(frame);
+        let open = term == Terms::ALL || matches!(self.terms().get(term), Term::Not(_));
+        let frame = if open {
+            let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: Box::new([]) };
+            self.objects.insert_full(plain).0 as u32
+        } else {
+            frame
+        };
+        // a key that no text can spell: code point U+FFFF repeated, made longer until no schema names it
+        let special = self.special_names(frame);
+        let mut text = String::from("\u{FFFF}");
+        while special.iter().any(|s| **s == *text) {
+            text.push('\u{FFFF}');
+        }
+        let name = self.schema.name(&text);
+        let pending = self.pending(frame, name)?;
+        if !open {
+            return Some(pending);
+        }
+        let plain = Pending { used: Box::new([]), ..self.pendings[pending as usize].clone() };
+        Some(self.pendings.insert_full(plain).0 as u32)
+    }
+
+    fn special_names(&mut self, frame: u32) -> std::sync::Arc<[Box<str>]> {
+        if let Some(known) = self.special.get(&frame) {
+            return known.clone();
+        }
+        let object = self.objects[frame as usize].clone();
+        let mut names = object.used.to_vec();
+        for a in object.alternatives.iter() {
+            self.schema.all_names(a.formula, &mut names);
+            names.extend(self.ranks[a.order as usize].keys());
+        }
+        let mut texts: Vec<Box<str>> = names.iter().map(|&n| self.schema.name_text(n).into()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        let texts: std::sync::Arc<[Box<str>]> = texts.into();
+        self.special.insert(frame, texts.clone());
+        texts
+    }
+}
+
+fn size(ranges: &[(u32, u32)]) -> u32 {
+    ranges.iter().map(|&(lo, hi)| hi - lo + 1).sum()
+}

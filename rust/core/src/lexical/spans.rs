@@ -1,0 +1,150 @@
+//! Spans of a document: the texts of runs of its chunks (characters, words, lines), as one term.
+//!
+//! A suffix automaton over the chunks (Blumer et al. 1985; the construction of Crochemore 1986) has at most 2n
+//! states for n chunks; a term stands for a set of places in it, since one chunk may begin another.
+//! Complexity: O(n) chunks to build (times the logarithm of the ways out of a state), each set of places derived
+//! once.
+//! Rejected: the n suffixes as words (n squared characters).
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
+
+use super::delta::Run;
+use super::term::{Term, TermId, Terms, MAX_CP};
+
+/// A state of the automaton, reached (`offset` 0) or being reached by so many characters of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Place {
+    state: u32,
+    chunk: u32,
+    offset: u32,
+}
+
+/// One document.
+pub(super) struct Spans {
+    /// Characters of each different chunk.
+    chunks: Vec<Vec<char>>,
+    next: Vec<BTreeMap<u32, u32>>,
+    sets: IndexSet<Box<[Place]>, FxBuildHasher>,
+}
+
+impl Spans {
+    fn new(chunks: &[&str]) -> Self {
+        let mut names: IndexSet<&str, FxBuildHasher> = IndexSet::default();
+        let sequence: Vec<u32> =
+            chunks.iter().filter(|c| !c.is_empty()).map(|&c| names.insert_full(c).0 as u32).collect();
+        let mut next: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new()];
+        let mut link: Vec<Option<u32>> = vec![None];
+        let mut length = vec![0u32];
+        let mut last = 0u32;
+        for symbol in sequence {
+            let new = next.len() as u32;
+            next.push(BTreeMap::new());
+            link.push(Some(0));
+            length.push(length[last as usize] + 1);
+            let mut at = Some(last);
+            while let Some(p) = at.filter(|&p| !next[p as usize].contains_key(&symbol)) {
+                next[p as usize].insert(symbol, new);
+                at = link[p as usize];
+            }
+            if let Some(p) = at {
+                let q = next[p as usize][&symbol];
+                if length[p as usize] + 1 == length[q as usize] {
+                    link[new as usize] = Some(q);
+                } else {
+                    let copy = next.len() as u32;
+                    next.push(next[q as usize].clone());
+                    link.push(link[q as usize]);
+                    length.push(length[p as usize] + 1);
+                    let mut at = Some(p);
+                    while let Some(p) = at.filter(|&p| next[p as usize].get(&symbol) == Some(&q)) {
+                        next[p as usize].insert(symbol, copy);
+                        at = link[p as usize];
+                    }
+                    link[q as usize] = Some(copy);
+                    link[new as usize] = Some(copy);
+                }
+            }
+            last = new;
+        }
+        let chunks = names.iter().map(|c| c.chars().collect()).collect();
+        let mut sets: IndexSet<Box<[Place]>, FxBuildHasher> = IndexSet::default();
+        sets.insert(Box::new([Place { state: 0, chunk: 0, offset: 0 }]));
+        Spans { chunks, next, sets }
+    }
+
+    fn nullable(&self, set: u32) -> bool {
+        self.sets[set as usize].iter().any(|p| p.offset == 0)
+    }
+
+    /// The sets after each character that may come.
+    fn derive(&mut self, set: u32) -> Vec<(char, u32)> {
+        let mut ways: BTreeMap<char, Vec<Place>> = BTreeMap::new();
+        for place in self.sets[set as usize].clone().iter() {
+            let mut read = |state: u32, chunk: u32, offset: u32| {
+                let text = &self.chunks[chunk as usize];
+                let whole = offset as usize + 1 == text.len();
+                let to = Place {
+                    state,
+                    chunk: if whole { 0 } else { chunk },
+                    offset: if whole { 0 } else { offset + 1 },
+                };
+                ways.entry(text[offset as usize]).or_default().push(to);
+            };
+            if place.offset > 0 {
+                read(place.state, place.chunk, place.offset);
+            } else {
+                for (&chunk, &state) in &self.next[place.state as usize] {
+                    read(state, chunk, 0);
+                }
+            }
+        }
+        ways.into_iter()
+            .map(|(c, mut places)| {
+                places.sort_unstable();
+                places.dedup();
+                (c, self.sets.insert_full(places.into()).0 as u32)
+            })
+            .collect()
+    }
+}
+
+impl Terms {
+    /// The texts of runs of chunks of a document, the empty one included.
+    pub fn spans(&mut self, chunks: &[&str]) -> TermId {
+        self.spans.push(Spans::new(chunks));
+        self.span_term(self.spans.len() as u32 - 1, 0)
+    }
+
+    pub(super) fn spans_nullable(&self, table: u32, set: u32) -> bool {
+        self.spans[table as usize].nullable(set)
+    }
+
+    pub(super) fn spans_runs(&mut self, table: u32, set: u32) -> Vec<Run> {
+        let ways = self.spans[table as usize].derive(set);
+        let mut runs: Vec<Run> = Vec::new();
+        let mut next = 0;
+        for (c, to) in ways {
+            let cp = c as u32;
+            let to = self.span_term(table, to);
+            if cp > next {
+                runs.push(Run { end: cp - 1, to: Self::EMPTY });
+            }
+            match runs.last_mut() {
+                Some(last) if last.to == to => last.end = cp,
+                _ => runs.push(Run { end: cp, to }),
+            }
+            next = cp + 1;
+        }
+        if next <= MAX_CP {
+            runs.push(Run { end: MAX_CP, to: Self::EMPTY });
+        }
+        runs
+    }
+
+    fn span_term(&mut self, table: u32, set: u32) -> TermId {
+        self.intern(Term::Spans(table, set))
+    }
+}

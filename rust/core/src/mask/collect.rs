@@ -1,0 +1,357 @@
+//! How the mask of a position is put together: the shared part of its lexical state, and the tokens that leave
+//! the lexeme, walked through the structure layer and remembered by where they lead.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::exits::{Exit, Exits, Remainders};
+use super::lexmask::LexMask;
+use super::row::Mask;
+use super::store::{Key, Store};
+use super::structure::{step, CtxId, Pos, Structure};
+use super::within::{Lengths, Within};
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon};
+use crate::vocab::{NodeId, Trie};
+
+/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
+const DIRECT: usize = 48;
+/// Languages side by side, and nodes below, from which on a walk is split after a byte.
+const WIDE: usize = 4;
+const WIDE_NODES: usize = 2000;
+
+impl<S: Structure> Core<S> {
+    fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
+        if let Some(found) = self.lexmasks.get(&(node, lex)) {
+            return found.clone();
+        }
+        if let Some(same) = self.same_within_token(lex) {
+            let mask = self.lexmask(node, same);
+            self.lexmasks.insert((node, lex), mask.clone());
+            return mask;
+        }
+        let longest = self.vocab.longest() as u32;
+        let lexicon = self.structure.lexicon();
+        let key = lexicon.content(lex, longest).map(|content| Key {
+            vocabulary: self.vocab.key(),
+            node: node.0,
+            content,
+        });
+        let found = key.as_ref().and_then(|k| Store::global().get(k));
+        let mask = match found {
+            Some(mask) => mask,
+            None => {
+                let mask = Arc::new(self.build_lexmask(node, lex));
+                if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
+                    Store::global().put(key, mask.clone());
+                }
+                mask
+            }
+        };
+        self.lexmasks.insert((node, lex), mask.clone());
+        mask
+    }
+
+    /// A state that differs from this one by a bound on the length alone, which no token can reach.
+    fn same_within_token(&mut self, lex: LexId) -> Option<LexId> {
+        let longest = self.vocab.longest() as u32;
+        let lexicon = self.structure.lexicon();
+        let (spelling, term) =
+            lexicon.term(lex).filter(|_| lexicon.is_string(lex) && lexicon.is_single(lex))?;
+        let how = lexicon.terms.base(term)?;
+        let (least, most) = how.bounds?;
+        let same = lexicon.at(spelling, how.term);
+        (least == 0 && most >= longest.saturating_add(how.reach) && same != lex).then_some(same)
+    }
+
+    /// Lengths of the tokens in a string of this spelling.
+    fn lengths(&mut self, spelling: crate::lexical::Spelling) -> Arc<Lengths> {
+        let free = self.structure.lexicon().at(spelling, crate::lexical::Terms::ALL);
+        let mask = self.lexmask(Trie::ROOT, free);
+        mask.lengths(&self.vocab, self.structure.lexicon(), free)
+    }
+
+    /// By differences from a state that is nearly the same, or by a walk of its own.
+    fn build_lexmask(&mut self, node: NodeId, lex: LexId) -> LexMask {
+        let vocab = self.vocab.clone();
+        let lexicon = self.structure.lexicon();
+        if lexicon.is_string(lex) {
+            if let Some((spelling, term)) = lexicon.term(lex) {
+                if let Some(how) = lexicon.terms.base(term) {
+                    let under = lexicon.at(spelling, how.term);
+                    if under != lex {
+                        let base = self.lexmask(node, under);
+                        let lengths = self.lengths(spelling);
+                        let lexicon = self.structure.lexicon();
+                        return LexMask::differ(lexicon, &vocab, node, (lex, under), &base, how, &lengths);
+                    }
+                }
+                let free = lexicon.at(spelling, crate::lexical::Terms::ALL);
+                let free = (free != lex && node == Trie::ROOT).then(|| self.lexmask(node, free));
+                let lexicon = self.structure.lexicon();
+                if let Some(mask) = LexMask::by_chars(lexicon, &vocab, node, lex, free.as_deref()) {
+                    return mask;
+                }
+            }
+        }
+        LexMask::build(self.structure.lexicon(), &vocab, node, lex)
+    }
+
+    /// Collects the tokens below `node` that a position allows. At the root the shared part of the mask is
+    /// returned instead of being copied.
+    pub(super) fn collect(
+        &mut self,
+        node: NodeId,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> Option<Arc<LexMask>> {
+        let vocab = self.vocab.clone();
+        if node != Trie::ROOT {
+            if let Some(parts) = self.structure.split(pos) {
+                for (pos, mut text) in parts {
+                    let mask = self.collect(node, pos, &mut text, out);
+                    debug_assert!(mask.is_none(), "whole masks are returned at the root alone");
+                }
+                return None;
+            }
+        }
+        if vocab.trie().subtree_size(node) <= DIRECT {
+            self.walk_trie(vocab.trie(), node, pos, text, out);
+            return None;
+        }
+        if vocab.trie().subtree_size(node) > WIDE_NODES
+            && !self.structure.records(pos.ctx)
+            && self.structure.lexicon().width(pos.lex) > WIDE
+        {
+            self.collect_split(node, pos, out);
+            return None;
+        }
+        let mask = self.lexmask(node, pos.lex);
+        if !self.structure.records(pos.ctx) {
+            self.collect_exits(&mask, pos, out);
+        } else if !self.collect_generic(node, &mask, pos, text, out) {
+            let held = text.len();
+            for (exit, outcome) in mask.all_exits() {
+                text.truncate(held);
+                text.extend(exit.path(vocab.trie(), node));
+                self.collect_exit(exit, outcome, pos.ctx, text, out);
+            }
+            text.truncate(held);
+        }
+        match &mask.within {
+            Within::Few(ids) => out.extend_from_slice(ids),
+            Within::Many(..) if node == Trie::ROOT => return Some(mask),
+            Within::Many(words, _) => {
+                let ids = Mask::Dense(words.to_vec().into()).ids(words.len());
+                out.extend(ids);
+            }
+        }
+        None
+    }
+
+    /// One byte by hand, then by the shared masks of what is left: states in which many lexemes may begin are
+    /// many, those one byte on are few.
+    fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+        let vocab = self.vocab.clone();
+        let (bytes, nodes) = vocab.trie().children(node);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if let Some(next) = step(&mut self.structure, pos, &mut Vec::new(), byte) {
+                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                self.collect_below(child, next, out);
+            }
+        }
+    }
+
+    /// The exits of a lexeme whose text does not matter: remembered.
+    fn collect_exits(&mut self, mask: &LexMask, pos: Pos, out: &mut Vec<u32>) {
+        let exits = &mask.exits;
+        if exits.list.is_empty() {
+            return;
+        }
+        if let Some(remainders) = &exits.remainders {
+            let shared = mask.outcome.as_ref().unwrap_or(&remainders.outcome);
+            let outcome = self.structure.lexicon().intern_outcome(shared);
+            if let Some(next) = self.structure.close(pos.ctx, outcome, &[]) {
+                let ids = self.tokens_after(exits, next);
+                self.without(&ids, &mask.missing, out);
+            }
+            for exit in &mask.odd {
+                self.collect_exit(exit, &exit.outcome, pos.ctx, &[], out);
+            }
+            return;
+        }
+        if let Some(ids) = self.left.get(&(pos.ctx, exits.id)) {
+            let ids = ids.clone();
+            return self.without(&ids, &mask.missing, out);
+        }
+        let mut ids = Vec::new();
+        for exit in exits.list.iter().filter(|e| !e.grouped) {
+            self.collect_exit(exit, &exit.outcome, pos.ctx, &[], &mut ids);
+        }
+        for group in &exits.groups {
+            self.collect_group(group, pos.ctx, &mut ids);
+        }
+        let ids: Arc<[u32]> = ids.into();
+        self.left.insert((pos.ctx, exits.id), ids.clone());
+        self.without(&ids, &mask.missing, out);
+    }
+
+    /// The tokens whose remainder after the closing byte a position allows; remembered.
+    fn tokens_after(&mut self, exits: &Exits, next: Pos) -> Arc<[u32]> {
+        if let Some(ids) = self.after.get(&(next, exits.id)) {
+            return ids.clone();
+        }
+        let trie = &exits.remainders.as_ref().expect("asked before").trie;
+        let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
+        self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
+        let ids: Arc<[u32]> = ids.into();
+        self.after.insert((next, exits.id), ids.clone());
+        ids
+    }
+
+    /// The ids that do not pass one of these exits.
+    fn without(&self, ids: &[u32], exits: &[NodeId], out: &mut Vec<u32>) {
+        if exits.is_empty() {
+            return out.extend_from_slice(ids);
+        }
+        let trie = self.vocab.trie();
+        let mut gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
+        gone.sort_unstable();
+        out.extend(ids.iter().copied().filter(|id| gone.binary_search(id).is_err()));
+    }
+
+    /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
+    /// names): one walk for those, and one for each of the few others. False where that can't be said.
+    fn collect_generic(
+        &mut self,
+        node: NodeId,
+        mask: &LexMask,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let Some(remainders) = &mask.exits.remainders else { return false };
+        let held = mask.outcome.as_ref().unwrap_or(&remainders.outcome);
+        if !mask.odd.is_empty() {
+            return false;
+        }
+        let Some(plain) = without_escapes(text) else { return false };
+        let Some(next) = self.structure.close_generic(pos.ctx, held) else { return false };
+        let before = self.structure.closings();
+        let ids = self.tokens_after(&mask.exits, next);
+        if self.structure.closings() != before {
+            // a token holds another key as a whole: what it may be depends on this one
+            self.after.remove(&(next, mask.exits.id));
+            return false;
+        }
+        let trie = self.vocab.clone();
+        let trie = trie.trie();
+        let mut single: Vec<NodeId> = Vec::new();
+        // those that need an escape are among the escaped exits
+        let spelled_plainly = |rest: &String| rest.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
+        for rest in self.structure.special(pos.ctx, &plain).into_iter().filter(spelled_plainly) {
+            let mut path = rest.as_bytes().iter().chain(b"\"");
+            let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
+            single.extend(node);
+        }
+        let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
+        single.extend(escaped);
+        single.sort_unstable();
+        single.dedup();
+        let mut gone = single.clone();
+        gone.extend(mask.missing.iter());
+        self.without(&ids, &gone, out);
+        let held = text.len();
+        for (exit, outcome) in mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok()) {
+            text.truncate(held);
+            text.extend(exit.path(trie, node));
+            self.collect_exit(exit, outcome, pos.ctx, text, out);
+        }
+        text.truncate(held);
+        true
+    }
+
+    /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.
+    fn collect_exit(&mut self, exit: &Exit, outcome: &[u32], ctx: CtxId, text: &[u8], out: &mut Vec<u32>) {
+        let vocab = self.vocab.clone();
+        let outcome = self.structure.lexicon().intern_outcome(outcome);
+        if exit.closed {
+            if let Some(next) = self.structure.close(ctx, outcome, text) {
+                out.extend(vocab.trie().tokens(exit.node).iter().map(|t| t.0));
+                self.collect_below(exit.node, next, out);
+            }
+            return;
+        }
+        let allowed = self.structure.leave_bytes(ctx, outcome);
+        for &(byte, child) in exit.beyond.iter().filter(|b| allowed.has(b.0)) {
+            if let Some(next) = self.structure.leave(ctx, outcome, text, byte) {
+                out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
+                self.collect_below(child, next, out);
+            }
+        }
+    }
+
+    /// The exits of a group, through the trie of what follows them.
+    fn collect_group(&mut self, group: &Remainders, ctx: CtxId, out: &mut Vec<u32>) {
+        let outcome = self.structure.lexicon().intern_outcome(&group.outcome);
+        let allowed = self.structure.leave_bytes(ctx, outcome);
+        let (bytes, nodes) = group.trie.children(Trie::ROOT);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if !allowed.has(byte) {
+                continue;
+            }
+            if let Some(next) = self.structure.leave(ctx, outcome, &[], byte) {
+                out.extend(group.trie.tokens(child).iter().map(|t| t.0));
+                self.walk_trie(&group.trie, child, next, &[], out);
+            }
+        }
+    }
+
+    fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+        if let Some(mask) = self.collect(node, pos, &mut Vec::new(), out) {
+            if let Within::Many(words, _) = &mask.within {
+                out.extend(Mask::Dense(words.to_vec().into()).ids(words.len()));
+            }
+        }
+    }
+
+    /// The plain walk, byte by byte.
+    fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
+        let (bytes, nodes) = trie.children(node);
+        let allowed = if nodes.len() > 8 { self.next_bytes(pos) } else { ByteSet::ALL };
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if !allowed.has(byte) {
+                continue;
+            }
+            let mut own = text.to_vec();
+            if let Some(next) = step(&mut self.structure, pos, &mut own, byte) {
+                out.extend(trie.tokens(child).iter().map(|t| t.0));
+                self.walk_trie(trie, child, next, &own, out);
+            }
+        }
+    }
+
+    /// A superset of the bytes that a position allows.
+    pub(super) fn next_bytes(&mut self, pos: Pos) -> ByteSet {
+        let lexicon = self.structure.lexicon();
+        if lexicon.is_string(pos.lex) {
+            return ByteSet::ALL;
+        }
+        let outcome = lexicon.outcome(pos.lex);
+        let mut set = lexicon.first_bytes(pos.lex);
+        if outcome != Lexicon::NONE {
+            set.add(&self.structure.leave_bytes(pos.ctx, outcome));
+        }
+        set
+    }
+}
+
+/// The text of a string's lexeme as it was meant; `None` in the middle of an escape or of a code point.
+pub(super) fn without_escapes(text: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    let text = std::str::from_utf8(text).ok()?;
+    if !text.contains('\\') {
+        return Some(text.into());
+    }
+    serde_json::from_str::<String>(&format!("\"{text}\"")).ok().map(Into::into)
+}

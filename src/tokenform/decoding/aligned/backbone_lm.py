@@ -1,0 +1,150 @@
+"""The speculative backbone as a `LanguageModel`: prefixes are forks of one sequence and share its cache.
+
+Particles, walks and chains ask for prefixes that share most of their tokens.  Each prefix that was run is a
+sequence of the backbone; a new one is a path of a draft tree below its longest known beginning.  All trees
+of a call are scored in one forward pass over one row of slots, so the prompt's keys and values (and those
+of every common beginning) are there once, and a token costs one slot whoever continues it.  What is drafted
+beyond the prefixes that were asked for (see `drafts`) rides in the same trees.
+
+Invariant: a law depends on the prefix alone, up to the rounding of the model's kernels.
+Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
+Every token of a call attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
+forgotten.
+Complexity: one forward pass a call; bookkeeping O(length) a new prefix.
+Rejected: copies of keys and values for each prefix (`causal_lm` does that, for models that take no custom
+masks): a step of 16 particles after a prompt of 1,000 tokens then moves 16,000 keys and values.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenform.decoding.aligned.protocols import Float, Tokens
+from tokenform.decoding.speculative.backbone import TreeBackbone
+from tokenform.decoding.speculative.tree import ROOT, DraftTree
+from tokenform.errors import ModelError
+
+_EVERYBODY = 1 << 30  # all prefixes share one row of slots
+SLOTS = 4096  # keys and values that are kept for later; a call may hold more
+
+
+class BackboneLM:
+    """See the module's header.
+
+    Args:
+        model: a Hugging Face causal language model that takes custom attention masks.
+        eos: ids that end a text.
+        size: V; wider logits are cut to it before the law is formed.  None keeps all.
+        cache_bytes: bound on what is kept of known prefixes.
+        fingerprint: names the model's weights for saved tries; None takes its name or class.
+    Raises:
+        OptionError: the model can't be run with custom masks.
+    """
+
+    widest = 64  # prefixes of one call that are still cheaper in one row than apart
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        eos: Sequence[int],
+        size: int | None = None,
+        cache_bytes: int = 512 << 20,
+        fingerprint: str | None = None,
+    ) -> None:
+        self.eos = tuple(int(token) for token in eos)
+        self._backbone = TreeBackbone(model, "tree", _EVERYBODY)
+        self._size = self._backbone.vocabulary_size if size is None else size
+        name = getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
+        self.fingerprint = fingerprint if fingerprint is not None else str(name)
+        self.rows = 0
+        self._limit = cache_bytes
+        self._known: OrderedDict[Tokens, int] = OrderedDict()
+
+    @property
+    def vocab_size(self) -> int:
+        """V, the width of a row."""
+        return self._size
+
+    @property
+    def forwards(self) -> int:
+        """Forward passes made so far."""
+        return self._backbone.counters.forwards
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        """See `LanguageModel`.  An empty prefix is refused: give a prompt of at least one token."""
+        wanted = list(dict.fromkeys(tuple(prefix) for prefix in prefixes))
+        if any(len(prefix) == 0 for prefix in wanted):
+            raise ModelError(
+                "the model needs a token before the first one it writes; give a prompt (a BOS token will do)"
+            )
+        places, trees = self._placed(wanted)
+        scored = self._backbone.score(trees)
+        rows = torch.stack([scored[seq][node + 1] for seq, node in places])
+        if rows.shape[1] < self._size:
+            raise ModelError(
+                f"the model gives {rows.shape[1]} logits, but the vocabulary has {self._size} ids;"
+                " build it with size= the model's own"
+            )
+        laws = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
+        self._keep(wanted, places, trees)
+        self.rows += len(wanted)
+        if len(wanted) == len(prefixes):
+            return np.asarray(laws)
+        number = {prefix: i for i, prefix in enumerate(wanted)}
+        return np.asarray(laws[[number[tuple(prefix)] for prefix in prefixes]])
+
+    def _placed(self, wanted: list[Tokens]) -> tuple[list[tuple[int, int]], dict[int, DraftTree]]:
+        """For each prefix the sequence and the node of its tree where it ends; and the trees."""
+        trees: dict[int, DraftTree] = {}
+        places = []
+        strangers = [prefix for prefix in wanted if self._beginning(prefix) is None]
+        for first in dict.fromkeys(prefix[0] for prefix in strangers):
+            common = _common([prefix for prefix in strangers if prefix[0] == first])
+            self._known[common] = self._backbone.open(common)
+        for prefix in wanted:
+            found = self._beginning(prefix)
+            assert found is not None
+            seq = self._known[found]
+            self._known.move_to_end(found)
+            tree = trees.setdefault(seq, DraftTree())
+            places.append((seq, tree.add_path(ROOT, prefix[len(found) :])))
+        return places, trees
+
+    def _beginning(self, prefix: Tokens) -> Tokens | None:
+        """The longest known beginning."""
+        for length in range(len(prefix), 0, -1):
+            if prefix[:length] in self._known:
+                return prefix[:length]
+        return None
+
+    def _keep(self, wanted: list[Tokens], places: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
+        """Prefixes at leaves and branchings of the trees become sequences of their own."""
+        for prefix, (seq, node) in zip(wanted, places, strict=True):
+            tree = trees[seq]
+            if node == ROOT or len(tree.children(node)) == 1:
+                continue
+            fork = self._backbone.fork(seq)
+            self._backbone.commit(fork, tree.path(node))
+            self._backbone.detach(fork)
+            self._known[prefix] = fork
+        touched = len(trees) + len(wanted)  # at the end of the order
+        while len(self._known) > 1 and (
+            self._bytes() > self._limit or (len(self._known) > touched and self._backbone.held_slots > SLOTS)
+        ):
+            self._backbone.drop(self._known.popitem(last=False)[1])
+
+    def _bytes(self) -> int:
+        logits = len(self._known) * self._backbone.vocabulary_size * self._backbone.dtype.itemsize
+        return self._backbone.held_bytes + logits
+
+
+def _common(prefixes: list[Tokens]) -> Tokens:
+    """The longest beginning that all share."""
+    first, last = min(prefixes), max(prefixes)
+    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]

@@ -1,0 +1,50 @@
+"""What a generator mixes into its model's law: a second model, a second prompt, penalties.
+
+Purpose: `Mixing` holds the options of a generator and opens the companion's backbone for a call.
+Invariant: the companion reads the same draft trees as the model, so that every drafter and verifier works
+unchanged; both must have one vocabulary.
+Complexity: a companion costs a second forward pass a step, over trees of the same size.
+Rejected: mixing in a `transforms` function that runs the second model itself (no cache, no drafts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Options beside the model itself.
+
+    Attributes:
+        mixture: of the model's logits and the companion's; one of `tokenform.targets`.
+        companion: the second model, of the same vocabulary; None reads the second prompt with the model.
+        penalties: on tokens that the text has already.
+    """
+
+    mixture: Mixture | None = None
+    companion: Any = None
+    penalties: Penalties | None = None
+
+    def __post_init__(self) -> None:
+        if self.companion is not None and self.mixture is None:
+            raise OptionError("a companion model needs mixture=, one of tokenform.targets.")
+        companions = getattr(self.mixture, "companions", 1)
+        if self.mixture is not None and companions != 1:
+            raise OptionError(f"the mixture wants {companions} companions; a generator has one.")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the model's own law is all there is."""
+        return self.mixture is None and self.penalties is None
+
+    def backbone(self, own: Backbone) -> Backbone | None:
+        """Runs the companion of one call; the model's own where a second prompt alone is mixed in."""
+        if self.mixture is None:
+            return None
+        return own if self.companion is None else Backbone(self.companion)

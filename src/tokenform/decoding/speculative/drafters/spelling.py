@@ -1,0 +1,60 @@
+"""How bytes are written in a model's tokens, for drafters that know text rather than tokens.
+
+Purpose: `spelling_of(context)` gives a drafter the tokens of the constraint's vocabulary, and the way in
+which the model's own tokenizer writes text, where the generator has one; else longest match.
+Invariant: special tokens spell nothing.
+Complexity: O(V) once a vocabulary; it is kept as long as the vocabulary lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .base import Context
+from .other_vocabulary import LongestMatch
+
+Encode = Callable[[bytes], list[int]]
+
+
+class Spelling:
+    """Args:
+    tokens: bytes of every token id.
+    encode: bytes -> token ids as the model's tokenizer writes them; None is longest match.
+    special: ids that are no text.
+
+    Attributes:
+        ids: bytes -> token id.
+        longest: longest match from the left.
+    """
+
+    def __init__(
+        self, tokens: Sequence[bytes], encode: Encode | None = None, special: Sequence[int] = ()
+    ) -> None:
+        self.tokens, hidden = tokens, frozenset(special)
+        self.ids = {b: i for i, b in reversed(list(enumerate(tokens))) if b and i not in hidden}
+        self.longest = LongestMatch(self.ids)
+        self.encode: Encode = encode if encode is not None else self.longest
+
+    def writing(self, encode: Encode | None) -> Spelling:
+        """The same tokens with another way of writing text."""
+        if encode is None:
+            return self
+        other = object.__new__(Spelling)
+        other.tokens, other.ids, other.longest, other.encode = self.tokens, self.ids, self.longest, encode
+        return other
+
+
+_KNOWN: WeakKeyDictionary[Any, Spelling] = WeakKeyDictionary()
+
+
+def spelling_of(context: Context) -> Spelling | None:
+    """The spelling of the constraint's vocabulary; None without a constraint that has one."""
+    vocabulary = getattr(context.automaton, "vocabulary", None)
+    if vocabulary is None:
+        return None
+    found = _KNOWN.get(vocabulary)
+    if found is None:
+        found = _KNOWN[vocabulary] = Spelling(list(vocabulary.tokens), None, list(vocabulary.special))
+    return found.writing(context.encode)

@@ -1,0 +1,100 @@
+"""Constraints about a text as a whole: spans of a document, phrases, text up to a trigger, special tokens.
+
+Purpose: `substring`, `contains`, `until`, `literal` and `special_token`, which combine with everything else
+by `+`, `|` and `&`.
+Invariant: each is exact for any tokenisation.
+Complexity: `substring` O(n) in the document's chunks; `contains` visits at most 2^k * m states for k phrases
+of m characters, and only those that a text reaches; `until` as many states as the triggers have characters.
+Source: Blumer et al. 1985 (suffix automata); Aho, Corasick 1975 (`contains` walks the product of the
+phrases' automata, built by derivatives).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from tokenform.errors import OptionError
+from tokenform.frontends import forms
+from tokenform.frontends.forms import Form
+from tokenform.frontends.grammar import Grammar, as_grammar
+
+_CHUNKS = {"character": r"(?s).", "word": r"\w+|(?s:\W)", "line": r"[^\n]*\n|[^\n]+"}
+
+
+def from_form(form: Form, source: str) -> Grammar:
+    """The grammar of a form; `source` is what people are shown."""
+    return Grammar(forms.compiled(form, source), form=form, source=source)
+
+
+def substring(text: str, *, by: Literal["character", "word", "line"] = "character") -> Grammar:
+    """The spans of a document, the empty one included: for quoting and extraction.
+
+    Args:
+        text: the document.
+        by: a span begins and ends at any character; or it is made of whole words (runs of letters, digits and
+            `_`; every other character is a word by itself); or of whole lines.
+    Raises:
+        OptionError: `by` is not one of these.
+    """
+    if by not in _CHUNKS:
+        raise OptionError(f"by={by!r} is not known; choose one of {', '.join(map(repr, _CHUNKS))}.")
+    chunks = re.findall(_CHUNKS[by], text)
+    return from_form({"language": {"spans": chunks}}, f"substring({_short(text)})")
+
+
+def contains(phrases: str | Iterable[str]) -> Grammar:
+    """The texts in which each of the phrases occurs, in any order; occurrences may overlap.
+
+    Combine with `&` to ask more of the text: `contains(["cat", "mat"]) & regex(r"[A-Z][^.]*\\.")`.
+
+    Raises:
+        OptionError: no phrase, an empty one, or one that is not a str.
+    """
+    listed = _texts("phrases", phrases)
+    parts = [forms.containing(forms.literal(phrase)) for phrase in listed]
+    language = parts[0] if len(parts) == 1 else {"and": parts}
+    return from_form({"language": language}, f"contains({', '.join(map(_short, listed))})")
+
+
+def until(trigger: str | Iterable[str], *, then: Grammar | str | None = None) -> Grammar:
+    """Free text up to the first place where a trigger ends, the trigger, and then what `then` accepts.
+
+    Args:
+        trigger: one text or several; none of them occurs earlier.
+        then: what follows the trigger; None: nothing.
+    Raises:
+        OptionError: no trigger, an empty one, or one that is not a str.
+    """
+    listed = _texts("trigger", trigger)
+    ends = forms.literal(listed[0]) if len(listed) == 1 else {"words": listed}
+    form: Form = {"language": {"until": [forms.ANY, ends]}}
+    source = f"until({', '.join(map(_short, listed))})"
+    if then is None:
+        return from_form(form, source)
+    then = as_grammar(then)
+    return from_form(forms.sequence([form, then.form]), f"{source} + ({then.source})")
+
+
+def literal(text: str) -> Grammar:
+    """The text alone."""
+    return from_form({"language": forms.literal(text)}, repr(text))
+
+
+def special_token(text: str) -> Grammar:
+    """One special token, named by its text; a vocabulary without it writes the text out instead."""
+    if not isinstance(text, str) or not text:
+        raise OptionError("a special token is named by its text, which is a str and not empty.")
+    return from_form({"special": text, "spelled": True}, text)
+
+
+def _texts(name: str, given: str | Iterable[str]) -> list[str]:
+    listed = [given] if isinstance(given, str) else list(given)
+    if not listed or not all(isinstance(text, str) and text for text in listed):
+        raise OptionError(f"{name} must be a str or several, none of them empty.")
+    return list(dict.fromkeys(listed))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 30 else text[:27] + "...")

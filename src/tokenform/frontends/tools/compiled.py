@@ -1,0 +1,317 @@
+"""The tree of a turn as a grammar of the engine.
+
+Purpose: `tools(…)`: what a model may write when it may call tools, exact and token by token.
+Invariant: the texts are those of the tree; special tokens stand for themselves where the vocabulary has them,
+and are spelled out where it has not.
+Free text is joined with the text that ends it into one regular language ("the first place where the trigger
+ends"), so that reading it is one state of a lexical automaton and not a guess at every character.
+Complexity: linear in the tree; a node behind free text is built once more for each such place.
+Rejected: free text as a part of its own (each `<` of it might be the trigger's, and every token would be
+walked through both).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tokenform.errors import OptionError
+from tokenform.frontends import forms
+from tokenform.frontends.forms import ANY, Form, Language, literal
+from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.tools.definitions import ToolLike, read_tools
+from tokenform.frontends.tools.formats import find_format
+from tokenform.frontends.tools.grammar import Reasoning, tool_shape
+from tokenform.frontends.tools.layout import Format
+from tokenform.frontends.tools.reader import parse_tool_calls
+from tokenform.frontends.tools.shape import (
+    Choice,
+    Free,
+    Json,
+    Node,
+    RawString,
+    Regex,
+    Repeat,
+    Rule,
+    Seq,
+    Shape,
+    Special,
+    Text,
+    Trigger,
+)
+
+# One expansion: forms, and names of rules.
+Items = list["Form | str"]
+
+_NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
+
+
+def tools(
+    tools: Iterable[ToolLike],
+    *,
+    format: str | Format,
+    tool_choice: str = "auto",
+    parallel: bool | int = True,
+    strict: bool = True,
+    reasoning: Reasoning = "auto",
+    json_options: Mapping[str, str] | None = None,
+) -> Grammar:
+    """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
+
+    Args:
+        json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
+    The others, and the errors, are those of `tool_shape`.
+    """
+    known = read_tools(tools)
+    form = find_format(format)
+    shape = tool_shape(
+        known,
+        format=form,
+        tool_choice=tool_choice,
+        parallel=parallel,
+        strict=strict,
+        reasoning=reasoning,
+    )
+    source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
+    made = shape_form(shape, json_options)
+    return Grammar(
+        forms.compiled(made, source),
+        form=made,
+        read=lambda text: parse_tool_calls(text, known, format=form),
+        source=source,
+    )
+
+
+def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
+    """The form of a tree."""
+    unknown = set(json_options or ()) - {"order", "whitespace", "numbers", "strings"}
+    if unknown:
+        raise OptionError(f"json_options: {', '.join(sorted(unknown))} can't be chosen for tools.")
+    return _Compiler(shape, dict(json_options or {})).form()
+
+
+@dataclass(frozen=True)
+class _Open:
+    """Text that has begun and ends where what follows it says."""
+
+    language: Language
+    # What may not be the text's end when something follows: it would make a trigger end earlier.
+    triggers: tuple[str, ...] = ()
+
+    def before(self, text: str) -> Language:
+        """The open text up to the first place where `text` (or the trigger that it begins with) ends."""
+        end = next((t for t in self.triggers if text.startswith(t)), text)
+        first: Language = {"until": [self.language, literal(end)]}
+        return first if end == text else {"concat": [first, literal(text[len(end) :])]}
+
+
+class _Compiler:
+    def __init__(self, shape: Shape, options: dict[str, str]) -> None:
+        self.shape = shape
+        self.options = options
+        self.rules = forms.Rules()
+        self.specials = {node.text for node in shape.nodes() if isinstance(node, Special)}
+        self._nodes: dict[int, str] = {}
+        self._named: set[str] = set()
+        self._kept: list[object] = []
+
+    def form(self) -> Form:
+        self.expand("start", self.sequence((self.shape.root,), None))
+        return self.rules.finished("start")
+
+    def expand(self, name: str, alternatives: Sequence[Items]) -> str:
+        return self.rules.rule(
+            name, [[self.symbol(item) for item in _folded(items)] for items in alternatives]
+        )
+
+    def symbol(self, item: Form | str) -> str:
+        return item if isinstance(item, str) else self.rules.symbol(item)
+
+    def rule(self, node: Node) -> str:
+        """The rule of a node by itself; nodes that are shared share it."""
+        if id(node) not in self._nodes:
+            self._nodes[id(node)] = name = f"node {len(self._nodes)}"
+            self._kept.append(node)  # keeps the id from being used again
+            self.expand(name, self.alternatives(node))
+        return self._nodes[id(node)]
+
+    def alternatives(self, node: Node) -> list[Items]:
+        if isinstance(node, Choice):
+            return [items for option in node.options for items in self.sequence((option,), None)]
+        if isinstance(node, Repeat):
+            return self.repeat(node)
+        return self.sequence((node,), None)
+
+    def repeat(self, node: Repeat) -> list[Items]:
+        """`item`, counted where it must be; without bounds by a rule that calls itself."""
+        one: Items = [self.rule(node.item)]
+        if node.most == 0:
+            return [[]]
+        between: Items = [] if node.separator is None else [self.rule(node.separator)]
+        if node.most is not None:
+            rest: Items = []
+            for index in range(node.most - 1, 0, -1):
+                more: list[Items] = [[*between, *one, *rest]]
+                rest = [self.expand(self.rules.fresh(), more if index < node.least else [*more, []])]
+            return [[*one, *rest]] + ([[]] if node.least == 0 else [])
+        several = self.rules.fresh()
+        self.expand(several, [one, [several, *between, *one]])
+        counted = [item for _ in range(node.least - 1) for item in (*one, *between)]
+        return [[*counted, several]] + ([[]] if node.least == 0 else [])
+
+    def sequence(self, parts: tuple[Node, ...], opened: _Open | None) -> list[Items]:
+        """The expansions of the parts in a row, after a text that is still open."""
+        items: Items = []
+        for index, part in enumerate(parts):
+            rest = parts[index + 1 :]
+            if isinstance(part, Seq):
+                return _after(items, self.sequence((*part.parts, *rest), opened))
+            if isinstance(part, Free):
+                if opened:
+                    items.append({"language": opened.language})
+                if not (rest or opened or items):
+                    return self.free(part, last=True)
+                branches = self.free(part, last=not rest)
+                if not rest:
+                    return _after(items, branches)
+                heads = [branch[:-1] for branch in branches]
+                tail = branches[0][-1]
+                assert isinstance(tail, dict)
+                opened = self.open(part)
+                if len(heads) > 1 or heads[0]:
+                    items.append(self.expand(self.rules.fresh(), heads))
+                continue
+            if isinstance(part, RawString):
+                if opened:
+                    items.append({"language": opened.language})
+                opened = _Open(_raw(part))
+                continue
+            if opened is None:
+                items += self.item(part)
+                continue
+            if isinstance(part, (Choice, Repeat, Rule)):
+                return _after(items, self.branches(part, rest, opened))
+            if isinstance(part, Special):
+                both: list[Items] = [
+                    [{"language": opened.language}, {"special": part.text, "spelled": False}],
+                    [{"language": opened.before(part.text), "unless": part.text}],
+                ]
+                items.append(self.expand(self.rules.fresh(), both))
+            elif isinstance(part, Text):
+                items.append({"language": opened.before(part.text)})
+            else:
+                items += [{"language": opened.language}, *self.item(part)]
+            opened = None
+        if opened:
+            items.append({"language": opened.language})
+        return [items]
+
+    def branches(self, part: Choice | Repeat | Rule, rest: tuple[Node, ...], opened: _Open) -> list[Items]:
+        """The expansions where the open text runs into a node with alternatives."""
+        if isinstance(part, Rule):
+            return [[{"language": opened.language}, *self.item(part), *self.tail(rest)]]
+        if isinstance(part, Choice):
+            return [items for option in part.options for items in self.sequence((option, *rest), opened)]
+        out: list[Items] = []
+        if part.most != 0:
+            least, most = max(part.least - 1, 0), None if part.most is None else part.most - 1
+            more = part.item if part.separator is None else Seq((part.separator, part.item))
+            again = () if most == 0 else (Repeat(more, least, most),)
+            tail = self.tail((*again, *rest))
+            out = _before(self.sequence((part.item,), opened), tail)
+        return out if part.least else [*out, *self.sequence(rest, opened)]
+
+    def tail(self, rest: tuple[Node, ...]) -> Items:
+        if not rest:
+            return []
+        return [self.expand(self.rules.fresh(), self.sequence(rest, None))]
+
+    def item(self, node: Node) -> Items:
+        """A node that nothing open stands before."""
+        if isinstance(node, Text):
+            return [{"language": literal(node.text)}] if node.text else []
+        if isinstance(node, Regex):
+            return [{"language": {"regex": node.pattern, "dialect": "python"}}]
+        if isinstance(node, Special):
+            return [{"special": node.text, "spelled": True}]
+        if isinstance(node, Json):
+            schema = json.dumps(node.schema)
+            return [{"schema": schema, "options": {**self.options, "without": list(node.without)}}]
+        if isinstance(node, Rule):
+            name = f"rule of {node.name}"
+            if node.name not in self._named:
+                self._named.add(node.name)
+                self.expand(name, self.alternatives(self.shape.rules[node.name]))
+            return [name]
+        return [self.rule(node)]
+
+    def free(self, node: Free, *, last: bool) -> list[Items]:
+        """Free text as pieces between the special tokens that may stand in it; the last piece comes last."""
+        first = self.piece(node, begins=True)
+        final: Form = {"language": self.piece(node, begins=False, ends=last and node.word_end)}
+        alone: Form = {"language": self.piece(node, begins=True, ends=last and node.word_end)}
+        if not node.allow:
+            return [[alone]]
+        marks: list[Form] = [{"special": text, "spelled": False} for text in node.allow]
+        loop = self.rules.fresh()
+        later: Form = {"language": self.piece(node, begins=False)}
+        begin: list[Items] = [[{"language": first}, mark] for mark in marks]
+        again: list[Items] = [[loop, later, mark] for mark in marks]
+        self.expand(loop, begin + again)
+        return [[alone], [loop, final]]
+
+    def open(self, node: Free) -> _Open:
+        """The last piece of free text that something follows."""
+        bare = not node.allow
+        return _Open(
+            self.piece(node, begins=bare, ends=node.word_end), tuple(trigger.text for trigger in node.until)
+        )
+
+    def piece(self, node: Free, *, begins: bool, ends: bool = False) -> Language:
+        """Texts without triggers and without the texts of special tokens."""
+        refused = [_occurring(trigger) for trigger in node.until]
+        texts = {trigger.text for trigger in node.until}
+        marks = sorted(self.specials - set(node.allow) - texts)
+        refused += [forms.containing(literal(text)) for text in marks]
+        if begins:
+            refused += [{"concat": [literal(text), ANY]} for text in node.not_prefix]
+        parts: list[Language] = [{"not": language} for language in refused]
+        if ends:
+            parts.append(_NO_WORD_BEFORE)
+        return {"and": parts} if parts else ANY
+
+
+def _occurring(trigger: Trigger) -> Language:
+    if trigger.whole_word:
+        return {"concat": [_NO_WORD_BEFORE, literal(trigger.text), ANY]}
+    return forms.containing(literal(trigger.text))
+
+
+def _raw(node: RawString) -> Language:
+    strings: Language = {"string": json.dumps({**node.schema, "type": "string"})}
+    return {"and": [strings, *({"not": forms.containing(literal(text))} for text in node.without)]}
+
+
+def _after(items: Items, alternatives: list[Items]) -> list[Items]:
+    return [[*items, *more] for more in alternatives]
+
+
+def _before(alternatives: list[Items], items: Items) -> list[Items]:
+    return [[*first, *items] for first in alternatives]
+
+
+def _joins(form: Form) -> bool:
+    return "language" in form and "unless" not in form
+
+
+def _folded(items: Items) -> Items:
+    """Neighbouring languages as one."""
+    out: Items = []
+    for item in items:
+        last = out[-1] if out else None
+        if isinstance(last, dict) and _joins(last) and isinstance(item, dict) and _joins(item):
+            out[-1] = forms.sequence([last, item])
+        else:
+            out.append(item)
+    return out

@@ -1,0 +1,225 @@
+"""A table of masks on the device: a row for each automaton state that was met lately.
+
+Purpose: a decoding step sends B row numbers instead of B masks (16 KB each at 131,072 tokens); only the masks
+of states that are new to the table travel.
+Invariant: the row that `rows` names holds the mask of its state until the next call of `rows`; no later, as
+rows are taken over, least recently used first.  Nothing waits for the GPU: masks are computed, copied from
+pinned memory and written on a stream of the table's own while the model's kernels run; `apply` makes the
+caller's stream wait for them, and the table's stream waits for the last `apply` before it overwrites a row.
+Pinned memory comes from torch's caching allocator, which gives none away while a copy of it is under way.
+Complexity: O(B) for known states; a new one costs its mask on the CPU, 4 W bytes to the device, and one row.
+Memory: at most `capacity` * 4 W bytes on the device (4,096 rows of 131,072 tokens: 64 MiB).
+Rejected: one table for all generators (its rows would be taken over by calls that know nothing of each other,
+and every call would need a lock); a row for each sequence (it is sent anew each step, though states repeat).
+
+    rows = table.rows([(automaton, state), ...])     # after the forward pass was launched
+    table.apply(logits, rows)
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenform.engine import TokenAutomaton
+from tokenform.errors import OptionError
+from tokenform.masking.apply import apply_rows
+
+CAPACITY = 4096
+"""Rows of a table."""
+
+Wanted = tuple[TokenAutomaton, int] | np.ndarray
+"""A state of an automaton, or a mask that belongs to none: uint32 [W]."""
+
+
+@dataclass
+class Figures:
+    """What a table did: rows found, rows written, and how many of these displaced another mask."""
+
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+
+class MaskTable:
+    """Masks on a device, by row.  For one thread at a time.
+
+    Args:
+        size: V, ids of the vocabulary.
+        device: where logits are.
+        capacity: rows; at least as many as a batch has sequences.
+    """
+
+    def __init__(self, size: int, device: torch.device | str, *, capacity: int = CAPACITY) -> None:
+        if capacity < 1:
+            raise OptionError(f"capacity={capacity} is not possible; give at least 1 row.")
+        self.device = torch.device(device)
+        self.words = (size + 31) // 32
+        self.capacity = capacity
+        self.figures = Figures()
+        self._table = torch.empty(0, self.words, dtype=torch.int32, device=self.device)
+        self._places: OrderedDict[Hashable, int] = OrderedDict()  # least recently used first
+        self._serials: weakref.WeakKeyDictionary[TokenAutomaton, int] = weakref.WeakKeyDictionary()
+        self._fresh = itertools.count()
+        self._side = _SideStream(self.device) if self.device.type == "cuda" else None
+
+    def __len__(self) -> int:
+        """Rows in use."""
+        return len(self._places)
+
+    def rows(self, wanted: Sequence[Wanted]) -> torch.Tensor:
+        """The row of each wanted mask, writing those that are missing.
+
+        Args:
+            wanted: B states or masks.
+        Returns:
+            int32 [B] on the device, for `apply`; good until the next call.
+        Raises:
+            OptionError: more different masks than rows.
+            LimitExceeded: a mask is beyond the engine's limits.
+        """
+        keys = [self._key(one) for one in wanted]
+        missing: dict[Hashable, Wanted] = {}
+        for key, one in zip(keys, wanted, strict=True):
+            if key in self._places:
+                self._places.move_to_end(key)
+            else:
+                missing[key] = one
+        different = len(set(keys))
+        if different > self.capacity:
+            raise OptionError(
+                f"{different} masks are wanted at once, but the table has {self.capacity} rows; "
+                "make it with a larger capacity."
+            )
+        self.figures.hits += different - len(missing)
+        written = self._fill(missing) if missing else None  # before any row changes hands: it may raise
+        places = [self._take(key) for key in missing]
+        return self._send(written, places, [self._places[key] for key in keys])
+
+    def apply(
+        self, logits: torch.Tensor, rows: torch.Tensor, out: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """As `apply_rows` with this table, in the current stream.
+
+        Args:
+            logits: floating point [B, V'], V' at least V; ids beyond V are forbidden.
+            rows: what `rows` gave.
+            out: where to write; None is in place.
+        """
+        if self._side is not None:
+            self._side.ready(rows, self._table)
+        masked = apply_rows(logits, self._table, rows, out=out)
+        if self._side is not None:
+            self._side.used()
+        return masked
+
+    def masks(self, rows: torch.Tensor) -> torch.Tensor:
+        """The packed masks of rows, int32 [B, W], in the current stream."""
+        if self._side is not None:
+            self._side.ready(rows, self._table)
+        found = self._table[rows.long()]
+        if self._side is not None:
+            self._side.used()
+        return found
+
+    def _key(self, one: Wanted) -> Hashable:
+        if isinstance(one, np.ndarray):
+            return ("mask", one.tobytes())
+        automaton, state = one
+        serial = self._serials.get(automaton)
+        if serial is None:
+            serial = self._serials[automaton] = next(self._fresh)
+        return serial, state
+
+    def _fill(self, missing: dict[Hashable, Wanted]) -> torch.Tensor:
+        """The missing masks, int32 [n, W] in memory that the device can read by itself."""
+        staging = torch.empty(len(missing), self.words, dtype=torch.int32, pin_memory=self._side is not None)
+        target = staging.numpy()
+        states: dict[TokenAutomaton, tuple[list[int], list[int]]] = {}
+        for place, one in enumerate(missing.values()):
+            if isinstance(one, np.ndarray):
+                target[place] = one.view(np.int32)
+            else:
+                numbers, places = states.setdefault(one[0], ([], []))
+                numbers.append(one[1])
+                places.append(place)
+        for automaton, (numbers, places) in states.items():
+            if places[-1] - places[0] + 1 == len(places):
+                automaton.fill_masks(numbers, target[places[0] : places[-1] + 1])
+            else:
+                rows: Any = np.empty((len(numbers), self.words), dtype=np.int32)
+                automaton.fill_masks(numbers, rows)
+                target[places] = rows
+        return staging
+
+    def _take(self, key: Hashable) -> int:
+        """A row for a new mask: a free one, or that of the mask that was not used for longest."""
+        self.figures.misses += 1
+        if len(self._places) < self.capacity:
+            place = len(self._places)
+        else:
+            _, place = self._places.popitem(last=False)
+            self.figures.evictions += 1
+        self._places[key] = place
+        return place
+
+    def _send(self, masks: torch.Tensor | None, places: list[int], rows: list[int]) -> torch.Tensor:
+        """Writes new masks to their places; the row numbers [B] on the device."""
+        if self._side is None:
+            self._reserve()
+            if masks is not None:
+                self._table[places] = masks
+            return torch.tensor(rows, dtype=torch.int32)
+        with self._side:
+            self._reserve()
+            if masks is not None:
+                numbers = torch.tensor(places, pin_memory=True).to(self.device, non_blocking=True)
+                self._table.index_copy_(0, numbers, masks.to(self.device, non_blocking=True))
+            return torch.tensor(rows, dtype=torch.int32, pin_memory=True).to(self.device, non_blocking=True)
+
+    def _reserve(self) -> None:
+        """Room for the rows in use: doubled as they come, up to the capacity."""
+        have, need = self._table.shape[0], len(self._places)
+        if need <= have:
+            return
+        size = min(self.capacity, max(need, 2 * have, 64))
+        grown = torch.empty(size, self.words, dtype=torch.int32, device=self.device)
+        grown[:have] = self._table
+        self._table = grown
+
+
+class _SideStream:
+    """The stream on which a table is written, and its place beside the caller's stream.
+
+    `with side:` enqueues work after the last `used()`; `ready(...)` makes the current stream wait for it.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device)
+        self._written, self._applied = torch.cuda.Event(), torch.cuda.Event()
+        self._context: Any = None
+
+    def __enter__(self) -> None:
+        self._stream.wait_event(self._applied)
+        self._context = torch.cuda.stream(self._stream)
+        self._context.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._written.record(self._stream)
+        self._context.__exit__(*error)
+
+    def ready(self, *read: torch.Tensor) -> None:
+        current = torch.cuda.current_stream(self._stream.device)
+        current.wait_event(self._written)
+        for tensor in read:  # memory of the side stream: not to be given away while the current one reads it
+            tensor.record_stream(current)
+
+    def used(self) -> None:
+        self._applied.record()

@@ -1,0 +1,127 @@
+"""JSON inside grammars, grammars inside JSON strings, grammars by name."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import jsonschema
+import pytest
+from tests.compose.walks import accepts, walk
+
+import tokenform as tf
+from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError, TokenformError
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"k": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["k"],
+}
+CALL = f'start: "call" NAME "(" %json {json.dumps(SCHEMA)} ")"\nNAME: /[a-z]+/\n%ignore " "'
+
+
+def test_json_in_a_lark_text() -> None:
+    grammar = tf.lark(CALL)
+    document = '{"k": "v", "n": 3}'
+    for text in (f"call f({document})", f"callf(  {document} ) ", f"call callx({document})"):
+        assert accepts(grammar, text), text
+    for text in ("call f({})", f"call f({document}", f"call ({document})", 'call f({"k": 1})'):
+        assert not accepts(grammar, text), text
+    for seed in range(6):
+        text = walk(grammar, seed).decode()
+        inner = text[text.index("(") + 1 : text.rindex(")")]
+        jsonschema.validate(json.loads(inner), SCHEMA)
+
+
+def test_grammars_by_name_are_not_cut_by_the_lexer() -> None:
+    items = (
+        tf.json_schema({"type": "integer"}) | tf.regex("[a-c]+;?") | tf.lark('start: "<" start ">" | "<" ">"')
+    )
+    for lexer in ("contextual", "dynamic"):
+        grammar = tf.lark('start: (ITEM ";")* | "x"', lexer=lexer, definitions={"ITEM": items})  # type: ignore[arg-type]
+        for text in ("", "x", "12;", "a;", "a;;", "abc;<<>>;-3;", "12;a;;a;"):
+            assert accepts(grammar, text), (lexer, text)
+        for text in (";", "12", "xa;", "<<>;", "a;;;"):
+            assert not accepts(grammar, text), (lexer, text)
+        for seed in range(6):
+            walk(grammar, seed)
+
+
+def test_a_lexeme_before_json_is_the_longest() -> None:
+    grammar = tf.lark('start: NAME %json {"type": "boolean"}\nNAME: /[a-z]+/\n%ignore " "')
+    assert accepts(grammar, "x true") and not accepts(grammar, "xtrue")
+    for seed in range(6):
+        assert accepts(grammar, walk(grammar, seed).decode())
+
+
+def test_options_of_json_and_places_of_errors() -> None:
+    source = 'start: "a"\n  | %json {"type": "integer"}'
+    assert accepts(tf.lark(source, json_options={"numbers": "any"}), "1e2")
+    with pytest.raises(InvalidSchema, match="Line 2, column 5") as caught:
+        tf.lark('start: "a"\n  | %json {"type": "int"}')
+    assert (caught.value.line, caught.value.column, caught.value.pointer) == (2, 5, "/type")
+    with pytest.raises(OptionError, match="capitals"):
+        tf.lark("start: ITEM", definitions={"item": tf.regex("a")})
+    with pytest.raises(InvalidGrammar, match="ITEM"):
+        tf.lark("start: ITEM")
+    with pytest.raises(InvalidGrammar, match="UNUSED"):
+        tf.lark("start: ITEM UNUSED\n%declare UNUSED", definitions={"ITEM": tf.regex("a")})
+
+
+QUERY = {
+    "type": "object",
+    "properties": {"sql": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["sql"],
+}
+WORDS = tf.lark('start: WORD ("\\n" WORD)* ["\\"" TAIL "\\\\"]\nWORD: /[a-zé\\t]+/\nTAIL: /[^"\\\\]/')
+
+
+def test_a_field_that_holds_another_language() -> None:
+    grammar = tf.json_schema(QUERY, strings_in={"/properties/sql": WORDS})
+    for value in ("a", "a\nb", "é\t\nx", 'a"\x01\\', 'a"/\\'):
+        assert accepts(WORDS, value), value
+        assert accepts(grammar, json.dumps({"sql": value, "n": 1}, ensure_ascii=False)), value
+    for value in ("", "A", "a\n", 'a"'):
+        assert not accepts(grammar, json.dumps({"sql": value}, ensure_ascii=False)), value
+    for seed in range(10):
+        document = json.loads(walk(grammar, seed))
+        jsonschema.validate(document, QUERY)
+        assert accepts(WORDS, document["sql"])
+
+
+def test_sql_in_a_field() -> None:
+    sql = tf.grammars.sql()
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    grammar = tf.json_schema(schema, strings_in={"/properties/query": sql})
+    rng = random.Random(3)
+    for query in ("SELECT a FROM b WHERE c = 'x\"y'", "SELECT *\nFROM t", "SELEC a", "SELECT a FROM"):
+        text = json.dumps({"query": query}, ensure_ascii=False)
+        assert accepts(grammar, text) == accepts(sql, query)
+    for _ in range(2):
+        assert accepts(sql, json.loads(walk(grammar, rng.randint(0, 99), steps=15))["query"])
+
+
+def test_several_fields_and_branches() -> None:
+    schema = {
+        "anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+    }
+    inner = {"/anyOf/1": tf.regex("a*"), "/anyOf/2/items": tf.json_schema({"type": "array"}) | tf.regex('"+')}
+    grammar = tf.json_schema(schema, strings_in=inner)
+    for value in (3, "", "aa", ['"'], ["[1]", '""']):
+        assert accepts(grammar, json.dumps(value)), value
+    for value in ("b", ["a"], [""]):
+        assert not accepts(grammar, json.dumps(value)), value
+    for seed in range(6):
+        walk(grammar, seed)
+
+
+def test_mistakes_in_strings_in() -> None:
+    word = tf.regex("a")
+    with pytest.raises(OptionError, match="nowhere"):
+        tf.json_schema(QUERY, strings_in={"/properties/x": word})
+    with pytest.raises(OptionError, match="canonical"):
+        tf.json_schema(QUERY, strings_in={"/properties/sql": word}, strings="any")
+    with pytest.raises(InvalidSchema, match="maxLength"):
+        tf.json_schema({"type": "string", "maxLength": 3}, strings_in={"": word})
+    with pytest.raises(TokenformError, match="special"):
+        tf.json_schema({"type": "string"}, strings_in={"": tf.regex("a") + tf.special_token("<tool>")})

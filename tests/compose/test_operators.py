@@ -1,0 +1,119 @@
+"""`+ | & ~`: the languages that they are said to be, by brute force over all short texts."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.compose.walks import accepts, walk
+
+import tokenform as tf
+from tokenform.errors import InvalidGrammar, TokenformError, UnsatisfiableGrammar
+
+TEXTS = ["".join(t) for n in range(5) for t in itertools.product("ab1", repeat=n)]
+PATTERNS = st.recursive(
+    st.sampled_from(["a", "b", "1", "ab", "[ab]", "[a1]*", "b+", "(?:ab)*", "1?"]),
+    lambda inner: st.one_of(
+        st.builds("(?:{}|{})".format, inner, inner), st.builds("{}{}".format, inner, inner)
+    ),
+    max_leaves=4,
+)
+INTEGER = tf.json_schema({"type": "integer"})
+OBJECT = tf.json_schema({"properties": {"a": {"type": "integer"}}, "required": ["a"], "type": "object"})
+LETTERS = tf.lark('start: A start | A\nA: "a" | "b"')
+NESTED = tf.lark('start: "a" start "b" | "a" "b"', lexer="dynamic")
+
+
+def whole(pattern: str, text: str) -> bool:
+    return re.fullmatch(pattern, text) is not None
+
+
+@settings(max_examples=60, deadline=None)
+@given(PATTERNS, PATTERNS)
+def test_regular_languages(first: str, second: str) -> None:
+    one, two = tf.regex(first), tf.regex(second)
+    for text in TEXTS:
+        assert accepts(one | two, text) == (whole(first, text) or whole(second, text))
+        assert accepts(one + two, text) == whole(f"(?:{first})(?:{second})", text)
+        assert accepts(~one, text) == (not whole(first, text))
+    both = [text for text in TEXTS if whole(first, text) and whole(second, text)]
+    try:
+        joined = one & two
+    except UnsatisfiableGrammar:
+        assert not both
+    else:
+        assert [text for text in TEXTS if accepts(joined, text)] == both
+
+
+def is_integer(text: str) -> bool:
+    return re.fullmatch(r"-?(0|[1-9]\d*)(\.0)?", text) is not None and text != "-0"
+
+
+def is_nested(text: str) -> bool:
+    half = len(text) // 2
+    return half > 0 and text == "a" * half + "b" * half
+
+
+JUDGED = [
+    (INTEGER, is_integer),
+    (LETTERS, lambda text: whole("[ab]+", text)),
+    (NESTED, is_nested),
+    (tf.regex("[ab1]*"), lambda text: whole("[ab1]*", text)),
+    (tf.regex("1|b*1"), lambda text: whole("1|b*1", text)),
+]
+NAMES = ["integer", "letters", "nested", "any", "ends"]
+
+
+@pytest.mark.parametrize("first", range(5), ids=NAMES)
+@pytest.mark.parametrize("second", range(5), ids=NAMES)
+def test_a_concatenation_is_every_split(first: int, second: int) -> None:
+    (one, is_one), (two, is_two) = JUDGED[first], JUDGED[second]
+    for text in TEXTS:
+        splits = any(is_one(text[:k]) and is_two(text[k:]) for k in range(len(text) + 1))
+        assert accepts(one + two, text) == splits, text
+        assert accepts(one | two, text) == (is_one(text) or is_two(text)), text
+        assert accepts(one + "1" + two, text) == any(
+            is_one(text[:k]) and text[k : k + 1] == "1" and is_two(text[k + 1 :])
+            for k in range(len(text) + 1)
+        ), text
+
+
+MIXED = {
+    "json between texts": "x=" + OBJECT + ";",
+    "two numbers": INTEGER + INTEGER,
+    "schemas or words": OBJECT | tf.json_schema({"type": "array", "items": {"type": "boolean"}}) | "{x",
+    "free text, then json": tf.regex("[a{]*") + OBJECT,
+    "any whitespace": tf.json_schema({"type": "integer"}, whitespace="any") + tf.regex("[ ]?x"),
+    "a lexer, then a number": LETTERS + INTEGER + LETTERS,
+    "nesting twice": NESTED + NESTED,
+    "optional": tf.regex("a*") + (NESTED | "") + INTEGER,
+    "any order of keys": tf.json_schema(
+        {"properties": {"ab": True, "a": {"type": "integer"}}, "required": ["a"], "type": "object"},
+        order="any",
+    )
+    + tf.regex("x|[}]"),
+}
+
+
+@pytest.mark.parametrize("grammar", MIXED.values(), ids=MIXED.keys())
+def test_masks_equal_the_oracle(grammar: tf.Grammar) -> None:
+    for seed in range(8):
+        assert accepts(grammar, walk(grammar, seed).decode())
+
+
+def test_values_and_errors() -> None:
+    assert MIXED["json between texts"].parse('x={"a": 1};') == 'x={"a": 1};'
+    assert json.loads(walk(OBJECT | OBJECT, 1)) is not None
+    with pytest.raises(InvalidGrammar, match="regular"):
+        _ = INTEGER & tf.regex("1*")
+    with pytest.raises(InvalidGrammar, match="regular"):
+        _ = ~LETTERS
+    with pytest.raises(TypeError):
+        _ = INTEGER + 1  # type: ignore[operator]
+    with pytest.raises(TokenformError, match="agree"):
+        _ = INTEGER + tf.json_schema({"type": "number"}, numbers="any")
+    assert accepts("a" | INTEGER, "a") and accepts("a" + INTEGER, "a12")

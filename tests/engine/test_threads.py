@@ -1,0 +1,180 @@
+"""One automaton in many threads, and masks written into others' memory.
+
+Each thread walks texts in an order of its own, so that states, masks and edges are built and read at the same
+time; every row is compared with that of an automaton that one thread alone has walked.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tokenform as tf
+from tokenform.errors import TokenRejected
+
+THREADS = 8
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 12},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{1,5}$"},
+        "size": {"enum": ["small", "medium", "large"]},
+        "items": {"type": "array", "items": {"type": ["integer", "null", "string"]}},
+    },
+    "required": ["name"],
+    "additionalProperties": {"type": "number"},
+}
+DOCUMENTS = [
+    {"name": "Ada", "code": "AB-12", "size": "medium", "items": [1, None, "two", 33]},
+    {"name": "Grace Hopper", "size": "large", "height": 1.5, "width": -3e2},
+    {"name": "日本語 é", "items": [], "other": 0},
+    {"name": 'q"uo\\te', "code": "ZZ-99999", "a": 1, "b": 2, "c": 3},
+]
+
+
+def walked(automaton: tf.TokenAutomaton, tokens: list[int]) -> list[int]:
+    """The states along a text."""
+    states = [automaton.start]
+    for token in tokens:
+        states.append(automaton.advance(states[-1], token))
+    return states
+
+
+@pytest.fixture(scope="module")
+def texts(tekken: tf.Vocabulary) -> list[list[int]]:
+    """The documents' tokens: as the vocabulary writes them greedily, and cut at random."""
+    rng, found = random.Random(5), []
+    for document in DOCUMENTS:
+        text = json.dumps(document, ensure_ascii=False).encode()
+        found.append(tekken.greedy(text) or [])
+        for _ in range(3):
+            tokens, at = [], 0
+            while at < len(text):
+                piece = text[at : at + rng.randint(1, 4)]
+                tokens += tekken.greedy(piece) or []
+                at += len(piece)
+            found.append(tokens)
+    return found
+
+
+def test_eight_threads_get_what_one_gets(tekken: tf.Vocabulary, texts: list[list[int]]) -> None:
+    alone = tf.json_schema(SCHEMA).compile(tekken)
+    want = [[alone.mask(s).copy() for s in walked(alone, tokens)] for tokens in texts]
+    refused = [next(t for t in range(1000, tekken.size) if not alone.allows(alone.start, t))] * len(texts)
+    shared = tf.json_schema(SCHEMA).compile(tekken)
+    barrier = threading.Barrier(THREADS)
+
+    def hammer(worker: int) -> int:
+        rng, compared = random.Random(worker), 0
+        row = np.zeros((1, shared.mask_words), np.uint32)
+        barrier.wait()
+        for number in rng.sample(range(len(texts)), len(texts)):
+            tokens, rows = texts[number], want[number]
+            state = shared.start
+            for step, token in enumerate(tokens):
+                shared.fill_masks([state], row)
+                assert np.array_equal(row[0], rows[step]), (number, step)
+                assert shared.allows(state, token)
+                state = shared.advance(state, token)
+                compared += 1
+            with pytest.raises(TokenRejected):
+                shared.advance(shared.start, refused[number])
+            states = walked(shared, tokens)
+            batch = np.zeros((len(states), shared.mask_words), np.uint32)
+            shared.fill_masks(states, batch, threads=2)
+            assert np.array_equal(batch, np.stack(rows))
+            assert shared.is_accepting(states[-1]) and shared.distance(states[-1]) == 0
+        return compared
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        counts = list(pool.map(hammer, range(THREADS)))
+    assert counts == [sum(map(len, texts))] * THREADS
+
+
+def test_automata_of_one_vocabulary_in_threads(tekken: tf.Vocabulary) -> None:
+    """Automata share the table of lexical masks: built at the same time, they are as if built alone."""
+    schemas = [{"type": "string", "minLength": i, "maxLength": 7 + i} for i in range(THREADS)]
+
+    def masks(schema: dict[str, Any]) -> np.ndarray:
+        automaton = tf.json_schema(schema).compile(tekken)
+        states = [automaton.step_bytes(automaton.start, b'"abcdefghijklmnopq'[:n]) for n in range(1, 8)]
+        return np.stack([automaton.mask(s) for s in states])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        together = list(pool.map(masks, schemas))
+    for schema, rows in zip(schemas, together, strict=True):
+        assert np.array_equal(rows, masks(schema))
+
+
+@pytest.mark.parametrize("kind", ["uint32", "int32", "torch", "pinned", "part"])
+def test_rows_are_written_in_place(kind: str, tekken: tf.Vocabulary) -> None:
+    """The memory that was given is the memory that is written, and nothing beside it."""
+    automaton = tf.json_schema(SCHEMA).compile(tekken)
+    states = [automaton.start, automaton.step_bytes(automaton.start, b'{"name": "x')]
+    want = np.stack([automaton.mask(s) for s in states])
+    if kind in ("torch", "pinned"):
+        torch = pytest.importorskip("torch")
+        if kind == "pinned" and not torch.cuda.is_available():
+            pytest.skip("pinned memory needs a GPU's driver")
+        out = torch.zeros(want.shape, dtype=torch.int32, pin_memory=kind == "pinned")
+        address = out.data_ptr()
+        view = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint32 * want.size).from_address(address))
+    else:
+        whole = np.full((4, want.shape[1]), 7, dtype=np.int32 if kind == "int32" else np.uint32)
+        out = whole[1:3] if kind == "part" else whole[:2]
+        view = whole.view(np.uint32)[1 if kind == "part" else 0 :][:2].reshape(-1)
+    automaton.fill_masks(states, out)
+    assert np.array_equal(view.reshape(want.shape), want)
+    if kind in ("uint32", "int32", "part"):
+        beside = [0, 3] if kind == "part" else [2, 3]
+        assert (whole[beside] == 7).all()
+
+
+@pytest.mark.parametrize("rows", [1, 3])  # a single row goes another way than a batch
+def test_other_threads_run_while_masks_are_made(rows: int, tekken: tf.Vocabulary) -> None:
+    """`fill_masks` lets go of the interpreter.
+
+    Nothing else does here: the interval after which Python switches threads by itself is made endless.
+    Whether the other thread is quick enough is for the system to say, hence the attempts; if the lock were
+    held, all of them would fail.
+    """
+    interval = sys.getswitchinterval()
+
+    def other_was_first(letter: str) -> bool:
+        pattern = f"^(?=.*[0-9])(?=.*{letter})(?=.*[A-Z])[!-~]{{8,40}}$"
+        automaton = tf.json_schema({"type": "string", "pattern": pattern}).compile(tekken)
+        states = [automaton.step_bytes(automaton.start, b'"' + b"5Q" * n) for n in range(1, rows + 1)]
+        out = np.zeros((rows, automaton.mask_words), np.uint32)
+        order: list[str] = []
+        gate, waiting = threading.Lock(), threading.Event()
+
+        def other() -> None:
+            waiting.set()
+            with gate:
+                order.append("other")
+
+        with gate:
+            thread = threading.Thread(target=other)
+            thread.start()
+            waiting.wait()
+            time.sleep(0.01)
+            sys.setswitchinterval(1000)
+        automaton.fill_masks(states, out)
+        order.append("this")
+        sys.setswitchinterval(interval)
+        thread.join()
+        return order[0] == "other"
+
+    try:
+        assert any(other_was_first(letter) for letter in string.ascii_lowercase)
+    finally:
+        sys.setswitchinterval(interval)

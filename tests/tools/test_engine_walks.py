@@ -1,0 +1,188 @@
+"""The engine on the grammars of tools: what the trees allow is what it accepts, its masks are the oracle's,
+and its random walks read back as calls that satisfy their schemas."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import jsonschema
+import pytest
+
+import tokenform as tf
+from tokenform.frontends.tools import FORMATS, find_format, parse_tool_calls, tool_shape, tools
+
+from .data import cases
+from .reference_readers import read
+from .tree_matcher import accepts
+from .tree_writer import Writer, random_tools
+
+WORDS = [
+    b'{"',
+    b'": "',
+    b'": ',
+    b'", "',
+    b'"}',
+    b"}}",
+    b"true",
+    b"name",
+    b"arguments",
+    b"\n",
+    b"\n\n",
+    b"</",
+    b"<",
+    b">",
+]
+WORDS += [
+    b"[{",
+    b"}]",
+    b"]</",
+    b"('",
+    b"')",
+    b"=1",
+    b", ",
+    "é".encode(),
+    "🎉".encode()[:2],
+    "🎉".encode()[2:],
+    b"null",
+    b"12",
+]
+
+
+ANY = {"order": "any", "whitespace": "any", "numbers": "any", "strings": "any"}
+
+
+def vocabulary(name: str, special: bool) -> tf.Vocabulary:
+    """Bytes, some joined tokens, and the format's special tokens, or no special token but the end."""
+    marks = [text.encode() for text in find_format(name).special]
+    tokens = [*(bytes([b]) for b in range(256)), *WORDS, *marks, b""]
+    first = 256 + len(WORDS)
+    return tf.Vocabulary(
+        tokens, eos=[len(tokens) - 1], special=list(range(first, len(tokens) - 1)) if special else []
+    )
+
+
+def options(rng: Random, definitions: list[dict[str, Any]]) -> dict[str, Any]:
+    choice = rng.choice(["auto", "required", "none", definitions[0]["function"]["name"]])
+    return {"tool_choice": choice, "parallel": rng.choice([True, 1, 3])}
+
+
+def tokens_of(vocab: tf.Vocabulary, text: str) -> list[int]:
+    """The text with its special tokens, longest first, and bytes between."""
+    special = {vocab.tokens[i]: i for i in vocab.special if vocab.tokens[i]}
+    data, out = text.encode(), []
+    while data:
+        mark = max((m for m in special if data.startswith(m)), key=len, default=b"")
+        out.append(special[mark] if mark else data[0])
+        data = data[len(mark) or 1 :]
+    return out
+
+
+def written(name: str, seeds: range) -> None:
+    """Texts of the trees are accepted, with special tokens and without."""
+    for seed in seeds:
+        rng = Random(f"engine {name} {seed}")
+        definitions = random_tools(rng)
+        chosen = options(rng, definitions)
+        text = Writer(tool_shape(definitions, format=name, **chosen), rng).text()
+        grammar = tools(definitions, format=name, **chosen)
+        for special in (True, False):
+            vocab = vocabulary(name, special)
+            auto = grammar.compile(vocab)
+            state = auto.start
+            for token in tokens_of(vocab, text):
+                state = auto.advance(state, token)
+            assert auto.is_accepting(state), text
+
+
+def walked(name: str, seeds: range, steps: int) -> None:
+    """Random walks: masks against the oracle, a way out from everywhere, calls that read back."""
+    called = 0
+    for seed in seeds:
+        rng = Random(f"walk {name} {seed}")
+        definitions = random_tools(rng)
+        chosen = options(rng, definitions)
+        shape = tool_shape(definitions, format=name, **chosen)
+        grammar, vocab = tools(definitions, format=name, **chosen), vocabulary(name, seed % 2 == 0)
+        auto = grammar.compile(vocab)
+        state, text = auto.start, b""
+        for step in range(steps):
+            allowed = auto.allowed_tokens(state).tolist()
+            assert allowed, f"dead end after {text!r}"
+            if step % 4 == 0:
+                assert allowed == auto.oracle(state), text
+            token = rng.choice(allowed)
+            forced = auto.forced_bytes(state)
+            if forced and rng.random() < 0.9:
+                token = forced[0]
+            if auto.is_finished(auto.advance(state, token)):
+                break
+            state = auto.advance(state, token)
+            text += vocab.tokens[token]
+        while not auto.is_accepting(state):
+            left = auto.distance(state)
+            assert left is not None, text
+            row = auto.mask_within(state, left)
+            token = next(i for i in range(vocab.size) if row[i >> 5] >> (i & 31) & 1)
+            state = auto.advance(state, token)
+            text += vocab.tokens[token]
+        called += check(name, definitions, chosen, shape, grammar, text.decode())
+    assert called
+
+
+def check(name: str, definitions: Any, chosen: Any, shape: Any, grammar: tf.Grammar, text: str) -> int:
+    got = parse_tool_calls(text, definitions, format=name, validate=False)
+    assert list(grammar.parse(text)) == list(got)
+    schemas = {t["function"]["name"]: t["function"]["parameters"] for t in definitions}
+    assert all(jsonschema.Draft202012Validator(schemas[c.name]).is_valid(c.arguments) for c in got), text
+    assert [(c.name, c.arguments) for c in got] == read(name, text, definitions), text
+    if chosen["tool_choice"] == "none":
+        assert not got, text
+    elif chosen["tool_choice"] != "auto":
+        assert got, text
+    if len(text) < 400:
+        assert accepts(shape, text), text
+    return len(got)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_texts_of_the_tree_are_accepted(name: str) -> None:
+    written(name, range(2))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_walks_read_back(name: str) -> None:
+    walked(name, range(4), 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_at_length(name: str) -> None:
+    written(name, range(100, 160))
+    walked(name, range(100, 130), 150)
+
+
+def test_recorded_outputs_are_accepted_as_the_tree_says() -> None:
+    for case in cases():
+        chosen = {"format": case["format"], "tool_choice": case.get("choice") or "auto"}
+        shape = tool_shape(case["tools"], **chosen)
+        grammar = tools(case["tools"], **chosen, json_options=ANY)
+        auto = grammar.compile(vocabulary(case["format"], False))
+        assert auto.matches(case["output"].encode()) == accepts(shape, case["output"]), case["output"]
+
+
+def test_the_end_of_a_turn_may_be_an_end_token() -> None:
+    """`<|call|>` stops gpt-oss: it is a special token of the turn and an end of text at once."""
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+    marks = [m.encode() for m in find_format("gpt_oss").special]
+    tokens = [*(bytes([b]) for b in range(256)), *marks]
+    vocab = tf.Vocabulary(tokens, eos=[tokens.index(b"<|call|>")], special=list(range(256, len(tokens))))
+    auto = tools([definition], format="gpt_oss", tool_choice="required", reasoning="none").compile(vocab)
+    way, state = b"", auto.start
+    while not auto.is_accepting(state):
+        row = auto.mask_within(state, auto.distance(state))
+        token = next(i for i in range(vocab.size) if row[i >> 5] >> (i & 31) & 1)
+        state, way = auto.advance(state, token), way + vocab.tokens[token]
+    assert auto.allows(state, vocab.eos[0]) and auto.is_finished(auto.advance(state, vocab.eos[0]))
+    assert json.loads(way.partition(b"<|message|>")[2]) == {}
