@@ -14,7 +14,7 @@ pub mod resolve;
 pub mod table;
 pub mod value;
 
-use std::time::Instant;
+use std::time::Duration;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -34,7 +34,21 @@ use resolve::Resolver;
 pub(crate) const MARK: &str = "tokenform-mark-";
 
 /// Time for one step of an automaton.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Time that this thread has had the processor: on a busy machine the same call must not fail sooner.
+#[cfg(unix)]
+fn time_spent() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+}
+
+/// Time since the first call, where the system does not tell what a thread had.
+#[cfg(not(unix))]
+fn time_spent() -> Duration {
+    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    FIRST.get_or_init(std::time::Instant::now).elapsed()
+}
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,7 +90,7 @@ pub struct Schema {
     pub(crate) lowest: usize,
     pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
     /// When the call that is under way is given up, and how often that was asked.
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Duration>,
     pub(crate) asked: u32,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
@@ -183,7 +197,7 @@ impl Schema {
         }
         self.asked += 1;
         if self.asked.is_multiple_of(512) {
-            let now = Instant::now();
+            let now = time_spent();
             let deadline = *self.deadline.get_or_insert(now + PATIENCE);
             if now > deadline {
                 self.error = Some(Error::limit(format!(

@@ -280,8 +280,15 @@ impl Schema {
                 Ok(v)
             }
             Sub::Or(list) => {
-                let mut v = ValId::FALSE;
-                for &part in list.iter() {
+                // values that items must differ from come by the hundreds: joined at once
+                let constant = |part: &SubId| match self.subs[part.0 as usize] {
+                    Sub::Const(json) => Some(json),
+                    _ => None,
+                };
+                let constants: Vec<JId> = list.iter().filter_map(constant).collect();
+                let others: Vec<SubId> = list.iter().copied().filter(|p| constant(p).is_none()).collect();
+                let mut v = self.one_of_constants(&constants)?;
+                for &part in &others {
                     let next = self.compile(part)?;
                     v = self.or_values(v, next);
                 }

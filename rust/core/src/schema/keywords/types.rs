@@ -46,38 +46,43 @@ pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JId
 
 pub(super) fn enumeration(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
     let items = schema.doc.items(at).to_vec();
-    let mut consts = 0;
-    let mut numbers: Vec<Decimal> = Vec::new();
-    let mut strings: Vec<Box<str>> = Vec::new();
-    let mut nested = ValId::FALSE;
-    for item in items {
-        match schema.doc.get(item) {
-            Json::Null => consts |= NULL,
-            Json::Bool(true) => consts |= TRUE,
-            Json::Bool(false) => consts |= FALSE,
-            Json::String(s) => strings.push(s.clone()),
-            Json::Number(n) => numbers.extend(Decimal::parse(n)),
-            Json::Array(_) | Json::Object(_) => {
-                let one = schema.constant(item)?;
-                nested = schema.or_values(nested, one);
-            }
-        }
-    }
-    let nested = schema.value(nested).clone();
-    let v = Value {
-        consts,
-        str: schema.lexicon.terms.words(strings),
-        arr: nested.arr,
-        obj: nested.obj,
-        ..Value::none()
-    };
-    let v = schema.with_numbers(v, NumSet::points(numbers));
-    let value = schema.value_of(v);
+    let value = schema.one_of_constants(&items)?;
     parts.add(schema, value);
     Ok(())
 }
 
 impl Schema {
+    /// "Equal to one of these JSON values": strings and numbers as one set each, not one by one.
+    pub(crate) fn one_of_constants(&mut self, items: &[JId]) -> Result<ValId> {
+        let mut consts = 0;
+        let mut numbers: Vec<Decimal> = Vec::new();
+        let mut strings: Vec<Box<str>> = Vec::new();
+        let mut nested = ValId::FALSE;
+        for &item in items {
+            match self.doc.get(item) {
+                Json::Null => consts |= NULL,
+                Json::Bool(true) => consts |= TRUE,
+                Json::Bool(false) => consts |= FALSE,
+                Json::String(s) => strings.push(s.clone()),
+                Json::Number(n) => numbers.extend(Decimal::parse(n)),
+                Json::Array(_) | Json::Object(_) => {
+                    let one = self.constant(item)?;
+                    nested = self.or_values(nested, one);
+                }
+            }
+        }
+        let nested = self.value(nested).clone();
+        let v = Value {
+            consts,
+            str: self.lexicon.terms.words(strings),
+            arr: nested.arr,
+            obj: nested.obj,
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, NumSet::points(numbers));
+        Ok(self.value_of(v))
+    }
+
     /// "Equal to this JSON value", by JSON Schema's equality.
     pub(crate) fn constant(&mut self, at: JId) -> Result<ValId> {
         let mut v = Value::none();
