@@ -104,7 +104,9 @@ def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: A
         ids = torch.tensor([tokenizer.encode(example.prompt, add_special_tokens=False)])
         extra = dict(options)
         if constrained:
-            extra["logits_processor"] = [GrammarLogitsProcessor(grammar_of(example), vocabulary)]
+            extra["logits_processor"] = [
+                GrammarLogitsProcessor(grammar_of(example), vocabulary, max_tokens=most)
+            ]
         with torch.inference_mode():
             output = model.generate(
                 ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=most, **extra
@@ -177,7 +179,7 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
             "tokenform, prompt lookup": generator_row(Merge(NGram()), constrained),
             "tokenform, auto": generator_row("auto", constrained),
         }
-        run(rows, prompts, MOST if constrained else most, passes)  # theirs cuts texts, ours ends them
+        run(rows, prompts, MOST if constrained else most, passes)
         found["under a schema" if constrained else "free text"] = rows
     return found
 
