@@ -117,26 +117,38 @@ def recursive(log_weights: Float, generator: np.random.Generator) -> Step:
 
 
 def geometric(log_weights: Float, generator: np.random.Generator, accepts: int = 2) -> Step:
-    """See the module's header; `accepts` is m ≥ 2."""
+    """See the module's header; `accepts` is m ≥ 2.
+
+    Up to the next valid token no token comes twice, so one race gives the order of all these draws.
+    """
     outcome = Outcome(None, -math.inf)
-    verdicts: dict[int, bool] = {}
-    remaining, total = log_weights, log_sum(log_weights)
-    hits, rejects, goal = 0, 0.0, accepts
-    while hits < goal and (mass := log_sum(remaining)) > -math.inf:
-        rejects += _phantoms(mass - total, generator)
-        index = next(race(remaining, generator))
-        if index not in verdicts:
-            outcome.tests += 1
-            verdicts[index] = yield index
-        if verdicts[index]:
-            hits += 1
-            outcome.index = index if outcome.index is None else outcome.index
-        else:
-            rejects += 1
-            outcome.rejected.append(index)
-            remaining = _remaining(remaining, [index])
+    valid: set[int] = set()
+    remaining, total = log_weights.copy(), log_sum(log_weights)
+    weights = np.exp(log_weights - log_weights.max()) if total > -math.inf else np.zeros(0)
+    whole, hits, rejects = float(weights.sum()), 0, 0.0
+    while hits < accepts:
+        hit = None
+        for index in race(remaining, generator):
+            if outcome.rejected:
+                left = float(weights.sum())
+                share = math.log(left / whole) if left > 0 else log_sum(remaining) - total
+                rejects += _phantoms(share, generator)
+            if index not in valid:
+                outcome.tests += 1
+                if not (yield index):
+                    rejects += 1
+                    outcome.rejected.append(index)
+                    remaining[index], weights[index] = -np.inf, 0.0
+                    continue
+                valid.add(index)
+            hit = index
+            break
+        if hit is None:
+            break
+        hits += 1
+        outcome.index = hit if outcome.index is None else outcome.index
     if hits:
-        outcome.log_mass = total + math.log(min(goal - 1, hits)) - math.log(hits + rejects - 1)
+        outcome.log_mass = total + math.log(min(accepts - 1, hits)) - math.log(hits + rejects - 1)
     return outcome
 
 
