@@ -12,6 +12,7 @@ Source: MaskBench's definitions (time to first mask = compile + first mask; time
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import platform
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from tokenform.bench.data import Case
 from tokenform.bench.documents import write
-from tokenform.bench.engines import Compiled, EngineOptions, EngineRefused, Session, load
+from tokenform.bench.engines import Compiled, Engine, EngineOptions, EngineRefused, Session, load
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
 
 Clock = Callable[[], int]
@@ -152,9 +153,7 @@ def case_measurer(engine_name: str, options: EngineOptions, warm: bool) -> Calla
     """Build, in a worker, the function that measures an engine on a case."""
     vocabulary = tekken()
     engine = load(engine_name, vocabulary, options)
-    engine.json_schema(
-        {"type": "null"}
-    ).session().fill()  # what is built once in a process is not the schema's time
+    _warm(engine, vocabulary)
 
     def run(case: Case) -> Measured:
         texts = [(vocabulary.encode(write(d.data)), d.valid) for d in case.documents]
@@ -163,12 +162,21 @@ def case_measurer(engine_name: str, options: EngineOptions, warm: bool) -> Calla
     return run
 
 
+def _warm(engine: Engine, vocabulary: BenchVocabulary) -> None:
+    """What is built once in a process (a reader of grammars, the masks of any string) is no schema's time."""
+    strings = engine.json_schema({"type": "array", "items": {"type": "string"}})
+    walk(strings.session(), vocabulary.encode('["a"]'), vocabulary.eos)
+    with contextlib.suppress(EngineRefused):
+        engine.grammar({"lark": 'start: "a"', "ebnf": 'root ::= "a"'}).session().fill()
+
+
 def grammar_measurer(
     engine_name: str, options: EngineOptions, clock: str = "wall"
 ) -> Callable[[tuple[Any, dict[str, str] | None, list[str]]], Measured]:
     """As `case_measurer`, for (schema, grammar dialects or None, valid texts), timed by one of `CLOCKS`."""
     vocabulary: BenchVocabulary = tekken()
     engine = load(engine_name, vocabulary, options)
+    _warm(engine, vocabulary)
 
     def run(task: tuple[Any, dict[str, str] | None, list[str]]) -> Measured:
         schema, dialects, documents = task
