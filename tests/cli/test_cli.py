@@ -174,3 +174,17 @@ def test_check_says_when_only_the_order_of_keys_is_refused(tmp_path: Path) -> No
     declared = CliRunner().invoke(app, [*arguments, "--order", "declared"])
     assert declared.exit_code == 1 and "only the order of its keys" in declared.stdout
     assert CliRunner().invoke(app, [*arguments, "--order", "any"]).exit_code == 0
+
+
+def test_tools_reads_calls_and_refuses_wrong_ones(run, tmp_path):
+    tool = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    (tmp_path / "tools.json").write_text(json.dumps([tool]))
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city":"Rome"}}\n</tool_call>'
+    result = run("tools", "tools.json", stdin=call)
+    assert (result.exit_code, json.loads(result.stdout)) == (
+        0,
+        [{"name": "weather", "arguments": {"city": "Rome"}}],
+    )
+    refused = run("tools", "tools.json", "-", stdin=call.replace("city", "town"))
+    assert refused.exit_code == 1 and refused.stdout.startswith("refused at byte ")
+    assert run("tools", "tools.json", "-f", "nonsense", stdin=call).exit_code == 2

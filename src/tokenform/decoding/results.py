@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.frontends.tools.calls import ToolCall, ToolCalls
+
 
 @dataclass
 class Stats:
@@ -81,3 +83,8 @@ class Result:
     log_weight: float = 0.0
     stats: Stats = field(default_factory=Stats)
     estimates: Estimates | None = None
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls of a text that was written under `tf.tools`, in order; of any other text none."""
+        return list(self.value) if isinstance(self.value, ToolCalls) else []

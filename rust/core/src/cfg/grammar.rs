@@ -276,10 +276,12 @@ impl Grammar {
         }
         self.settle_costs(&all);
         for list in &mut self.by_rule {
-            let live = |&e: &u32| all[e as usize].1.iter().all(|&s| match s {
-                Symbol::Terminal(t) => self.terminals[t as usize].cost < NEVER,
-                Symbol::Rule(r) => self.costs[r as usize] < NEVER,
-            });
+            let live = |&e: &u32| {
+                all[e as usize].1.iter().all(|&s| match s {
+                    Symbol::Terminal(t) => self.terminals[t as usize].cost < NEVER,
+                    Symbol::Rule(r) => self.costs[r as usize] < NEVER,
+                })
+            };
             list.retain(live);
         }
         self

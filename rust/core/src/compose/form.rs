@@ -246,6 +246,11 @@ fn options(value: &Value) -> Result<Options> {
         forbid_additional: is("additional", "forbid"),
         report_unsupported: is("unsupported", "report"),
         registry: registry.filter_map(pair).collect(),
-        without: value["without"].as_array().into_iter().flatten().filter_map(|w| Some(w.as_str()?.into())).collect(),
+        without: value["without"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|w| Some(w.as_str()?.into()))
+            .collect(),
     })
 }
