@@ -170,6 +170,37 @@ def check(
 
 
 @app.command()
+def tools(
+    definitions: Annotated[str, typer.Argument(help="A JSON file: the list of the tools' definitions.")],
+    output: Annotated[
+        str | None, typer.Argument(help="A model's output; standard input for - or none.")
+    ] = None,
+    format: Annotated[str, typer.Option("--format", "-f", help="The format of the calls.")] = "hermes",
+    tool_choice: Annotated[str, typer.Option(help="auto, required, none, or the name of a tool.")] = "auto",
+) -> None:
+    """Say whether a model's output calls the tools rightly, and print its calls as JSON."""
+    with reported():
+        from tokenform.frontends.tools import tools as grammar_of
+
+        try:
+            known = json.loads(read_text(definitions, errors.ToolError))
+        except ValueError as error:
+            raise errors.ToolError(f"{definitions} is not JSON: {error}") from None
+        spelling = dict.fromkeys(("order", "whitespace", "numbers", "strings"), "any")
+        grammar = grammar_of(known, format=format, tool_choice=tool_choice, json_options=spelling)
+        piped = output in (None, "-")
+        data = (sys.stdin.buffer.read() if piped else read_file(output)).rstrip(b"\r\n")
+        verdict = grammar.compile(byte_vocabulary()).check(data)
+        if verdict is None:
+            calls = [{"name": c.name, "arguments": c.arguments} for c in grammar.parse(data.decode())]
+            typer.echo(json.dumps(calls, ensure_ascii=False))
+            return
+    offset, expected, _ = verdict
+    typer.echo(f"refused at byte {offset}: expected {' or '.join(expected) or 'nothing more'}")
+    raise typer.Exit(1)
+
+
+@app.command()
 def explain(
     text: Annotated[str, typer.Argument(help="A text, or its beginning, to walk along.")] = "",
     schema: SchemaOption = None,

@@ -187,3 +187,17 @@ def test_generate_writes_a_report_of_its_speculation(run, tmp_path):
     assert "<td>forced</td>" in page and page.count("<table>") == 3
     refused = run("generate", "Ada is 36.", "-s", "schema.json", "--report", "run.xyz")
     assert refused.exit_code == 2 and ".html" in refused.stderr
+
+
+def test_tools_reads_calls_and_refuses_wrong_ones(run, tmp_path):
+    tool = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    (tmp_path / "tools.json").write_text(json.dumps([tool]))
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city":"Rome"}}\n</tool_call>'
+    result = run("tools", "tools.json", stdin=call)
+    assert (result.exit_code, json.loads(result.stdout)) == (
+        0,
+        [{"name": "weather", "arguments": {"city": "Rome"}}],
+    )
+    refused = run("tools", "tools.json", "-", stdin=call.replace("city", "town"))
+    assert refused.exit_code == 1 and refused.stdout.startswith("refused at byte ")
+    assert run("tools", "tools.json", "-f", "nonsense", stdin=call).exit_code == 2

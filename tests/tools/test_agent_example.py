@@ -9,12 +9,6 @@ from typing import Any
 
 import pytest
 
-import tokenform as tf
-
-composes = pytest.mark.skipif(
-    not hasattr(tf, "tools"), reason="the engine can't compile the grammar of a turn with tool calls yet"
-)
-
 
 @pytest.fixture(scope="module")
 def agent() -> ModuleType:
@@ -41,7 +35,6 @@ CALL = '<tool_call>\n{"name": "get_population", "arguments": {"city": "Oslo", "y
 SUM = '<tool_call>\n{"name": "add", "arguments": {"a": 697010, "b": 1}}\n</tool_call>'
 
 
-@composes
 def test_the_loop_calls_tools_and_ends_with_the_answer(agent: ModuleType) -> None:
     script, shown = Script(CALL, SUM, "697011 it is."), []  # type: ignore[var-annotated]
     assert agent.run(script, "How many and one more?", show=shown.append) == "697011 it is."
@@ -52,7 +45,6 @@ def test_the_loop_calls_tools_and_ends_with_the_answer(agent: ModuleType) -> Non
     assert first["id"] == answer["tool_call_id"] and answer["content"] == '{"population": 697010}'
 
 
-@composes
 def test_an_answer_may_come_before_the_last_turn(agent: ModuleType) -> None:
     assert agent.run(Script(CALL, "Many."), "How many?", show=lambda line: None) == "Many."
 

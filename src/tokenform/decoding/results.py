@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.decoding.speculative.report import Report
+from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 
 @dataclass
@@ -87,3 +88,8 @@ class Result:
     stats: Stats = field(default_factory=Stats)
     estimates: Estimates | None = None
     report: Report | None = None
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls of a text that was written under `tf.tools`, in order; of any other text none."""
+        return list(self.value) if isinstance(self.value, ToolCalls) else []

@@ -143,6 +143,12 @@ impl Joint {
         }
     }
 
+    /// The threads inside a string, where no escape has begun.
+    pub(super) fn unquoted_threads(&self, quote: u32) -> Option<Vec<Thread>> {
+        let quote = &self.quotes[quote as usize];
+        quote.pending.is_empty().then(|| quote.threads.to_vec())
+    }
+
     /// The characters that an escape may become: each with its spelling and the threads after it.
     fn pending_ways(&mut self, quote: &Quoted) -> Vec<(u8, Vec<u8>, Vec<Thread>)> {
         let mut ways = Vec::new();

@@ -164,12 +164,14 @@ impl Joint {
         match threads[..] {
             [] => None,
             [one] if without_text(one) && self.stands_alone(one) => Some(self.single(one)),
-            _ => {
-                let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(threads.into())).0 as u32);
-                let lex = self.lexicon.at(Spelling::Raw, Terms::EPS);
-                Some(Pos { ctx, lex })
-            }
+            _ => Some(self.set_of(threads)),
         }
+    }
+
+    /// The position of a set, which leaves its lexical state with every byte.
+    pub(super) fn set_of(&mut self, threads: Vec<Thread>) -> Pos {
+        let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(threads.into())).0 as u32);
+        Pos { ctx, lex: self.lexicon.at(Spelling::Raw, Terms::EPS) }
     }
 
     /// A thread as a position of its part.

@@ -3,7 +3,7 @@
 use super::{BackId, Ctx, Joint, Part, Run, Thread, END};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
-use crate::lexical::{Lexicon, Spelling, Terms};
+use crate::lexical::Lexicon;
 use crate::mask::structure::Piece;
 use crate::mask::{CtxId, Pos, Structure};
 use crate::vocab::{TokenId, Vocabulary};
@@ -73,16 +73,17 @@ impl Joint {
                     _ => 0,
                 };
                 out.push((self.single(thread), text));
+            } else if matches!(thread.run, Run::Quoted(_)) {
+                out.push((self.set_of(vec![thread]), 0));
             } else if !matches!(thread.run, Run::Done | Run::Special(_)) {
                 mixed.push(thread);
             }
         }
-        if out.is_empty() {
+        if out.is_empty() || threads.len() == 1 {
             return None;
         }
         if !mixed.is_empty() {
-            let ctx = CtxId(self.ctxs.insert_full(Ctx::Set(mixed.into())).0 as u32);
-            out.push((Pos { ctx, lex: self.lexicon.at(Spelling::Raw, Terms::EPS) }, 0));
+            out.push((self.set_of(mixed), 0));
         }
         Some(out.into())
     }
@@ -219,6 +220,13 @@ impl Structure for Joint {
         }
         let found = self.splits[&pos.ctx].as_ref()?;
         Some(found.iter().map(|&(pos, text)| (pos, self.texts[text as usize].to_vec())).collect())
+    }
+
+    fn unquoted(&mut self, pos: Pos) -> Option<Pos> {
+        let Ctx::Set(threads) = &self.ctxs[pos.ctx.0 as usize] else { return None };
+        let [Thread { run: Run::Quoted(quote), .. }] = threads[..] else { return None };
+        let threads = self.unquoted_threads(quote)?;
+        self.pos_of(threads)
     }
 
     fn specials(&mut self, pos: Pos, text: &[u8]) -> Vec<TokenId> {

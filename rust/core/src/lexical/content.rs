@@ -7,7 +7,7 @@ use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
 /// Longer contents are not worth a place in the shared table.
-const LONGEST: usize = 512;
+const LONGEST: usize = 4096;
 
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
@@ -84,7 +84,7 @@ impl Terms {
                 }
             }
             Term::Words(w) => {
-                if w.hi - w.lo > 32 {
+                if w.hi - w.lo > 128 {
                     return false;
                 }
                 out.push(4);

@@ -316,6 +316,22 @@ impl<S: Structure> Core<S> {
         }
     }
 
+    /// The tokens of a position inside a JSON string, from those of the text that the string stands for.
+    pub(super) fn collect_quoted(&mut self, pos: Pos, inner: Pos, out: &mut Vec<u32>) {
+        let vocab = self.vocab.clone();
+        let (plain, others) = vocab.spelled_in_json();
+        let parts = self.structure.split(inner).unwrap_or_else(|| vec![(inner, Vec::new())]);
+        let mut found = Vec::new();
+        for (pos, mut text) in parts {
+            let base = self.collect(Trie::ROOT, pos, &mut text, &mut found);
+            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+                found.extend(Mask::based(words.clone(), Vec::new()).ids(words.len()));
+            }
+        }
+        out.extend(found.into_iter().filter(|&id| plain[id as usize >> 5] >> (id & 31) & 1 == 1));
+        self.walk_trie(others, Trie::ROOT, pos, &[], out);
+    }
+
     /// The plain walk, byte by byte.
     fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
         let (bytes, nodes) = trie.children(node);

@@ -161,6 +161,10 @@ impl<S: Structure> Engine for Core<S> {
             self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
         let mut bases: Vec<Arc<[u32]>> = Vec::new();
         for (pos, mut text) in parts {
+            if let Some(inner) = self.structure.unquoted(pos) {
+                self.collect_quoted(pos, inner, &mut ids);
+                continue;
+            }
             let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
             if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
                 if !bases.iter().any(|b| Arc::ptr_eq(b, words)) {

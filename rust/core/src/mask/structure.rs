@@ -87,6 +87,12 @@ pub trait Structure: Send {
         None
     }
 
+    /// A position that allows the same as this one among the tokens that a JSON string spells as they are; the
+    /// others are to be walked.
+    fn unquoted(&mut self, _pos: Pos) -> Option<Pos> {
+        None
+    }
+
     /// The special tokens that may come here.
     fn specials(&mut self, _pos: Pos, _text: &[u8]) -> Vec<TokenId> {
         Vec::new()

@@ -20,6 +20,7 @@ pub struct Vocabulary {
     chars: Chars,
     longest: usize,
     key: u64,
+    spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
 }
 
 impl Vocabulary {
@@ -55,7 +56,8 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key })
+        let spelled = Default::default();
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled })
     }
 
     pub fn size(&self) -> usize {
@@ -92,6 +94,21 @@ impl Vocabulary {
     pub fn special_tokens(&self, text: &[u8]) -> Vec<TokenId> {
         let ids = (0..self.size() as u32).map(TokenId);
         ids.filter(|&id| self.is_special(id) && self.token(id) == text).collect()
+    }
+
+    /// The tokens that a JSON string spells as they are, as a mask, and a trie of the others.
+    pub fn spelled_in_json(&self) -> &(Box<[u32]>, Trie) {
+        self.spelled.get_or_init(|| {
+            let plain = |t: &[u8]| !t.iter().any(|&b| b < 0x20 || b == b'"' || b == b'\\');
+            let mut words = vec![0u32; self.mask_words()];
+            let known = |i: &u32| !self.is_special(TokenId(*i)) && !self.tokens[*i as usize].is_empty();
+            let ids = || (0u32..self.size() as u32).filter(known);
+            for id in ids().filter(|&i| plain(&self.tokens[i as usize])) {
+                words[id as usize >> 5] |= 1 << (id & 31);
+            }
+            let others = ids().filter(|&i| !plain(&self.tokens[i as usize]));
+            (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
+        })
     }
 
     /// Whether each byte is a token, so that every text can be spelled.
