@@ -109,7 +109,11 @@ def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: A
             ]
         with torch.inference_mode():
             output = model.generate(
-                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=most, **extra
+                ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=False,
+                max_new_tokens=most + constrained,
+                **extra,
             )
         text = output[0, ids.shape[1] :].tolist()
         return [token for token in text if token not in vocabulary.eos]
