@@ -6,6 +6,7 @@ document's verdict is that of a grammar with every option at "any".
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import Any
 
@@ -32,10 +33,9 @@ class Judge:
     """Whether documents satisfy a schema; one that nothing satisfies refuses them all."""
 
     def __init__(self, schema: Any) -> None:
-        try:
+        self._automaton: Any = None
+        with contextlib.suppress(UnsatisfiableSchema):
             self._automaton = tf.json_schema(schema, **LOOSE).compile(VOCABULARY)
-        except UnsatisfiableSchema:
-            self._automaton = None
 
     def __call__(self, document: Any) -> bool:
         return self._automaton is not None and bool(self._automaton.matches(write(document).encode("utf-8")))
