@@ -123,6 +123,9 @@ enum Ctx {
     Set(Box<[Thread]>),
 }
 
+/// Positions, each with the number of its text.
+type Positions = Arc<[(Pos, u32)]>;
+
 /// A constraint made of others.
 pub struct Joint {
     lexicon: Box<Lexicon>,
@@ -141,8 +144,7 @@ pub struct Joint {
     /// Threads at a place of a host.
     arrived: FxHashMap<(u32, u32, BackId), Arc<[Thread]>>,
     alone: FxHashMap<Thread, bool>,
-    extends: FxHashMap<LexId, ByteSet>,
-    splits: FxHashMap<CtxId, Option<Arc<[(Pos, u32)]>>>,
+    splits: FxHashMap<CtxId, Option<Positions>>,
     byte_sets: FxHashMap<CtxId, ByteSet>,
     words: FxHashMap<u32, Option<Vec<Piece>>>,
     report: Vec<String>,
