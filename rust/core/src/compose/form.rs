@@ -73,7 +73,6 @@ impl Joint {
             settled: FxHashMap::default(),
             arrived: FxHashMap::default(),
             alone: FxHashMap::default(),
-            extends: FxHashMap::default(),
             splits: FxHashMap::default(),
             byte_sets: FxHashMap::default(),
             words: FxHashMap::default(),

@@ -108,9 +108,6 @@ enum Part {
     },
 }
 
-/// Positions that together stand for one, each with the number of a text.
-type Split = Arc<[(Pos, u32)]>;
-
 enum Host {
     /// Every segmentation counts.
     Plain(Box<Chart>),
@@ -125,6 +122,9 @@ enum Ctx {
     One(Thread),
     Set(Box<[Thread]>),
 }
+
+/// Positions, each with the number of its text.
+type Positions = Arc<[(Pos, u32)]>;
 
 /// A constraint made of others.
 pub struct Joint {
@@ -144,8 +144,7 @@ pub struct Joint {
     /// Threads at a place of a host.
     arrived: FxHashMap<(u32, u32, BackId), Arc<[Thread]>>,
     alone: FxHashMap<Thread, bool>,
-    extends: FxHashMap<LexId, ByteSet>,
-    splits: FxHashMap<CtxId, Option<Split>>,
+    splits: FxHashMap<CtxId, Option<Positions>>,
     byte_sets: FxHashMap<CtxId, ByteSet>,
     words: FxHashMap<u32, Option<Vec<Piece>>>,
     report: Vec<String>,

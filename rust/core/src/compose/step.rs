@@ -216,48 +216,41 @@ impl Joint {
         if let Some(&known) = self.alone.get(&thread) {
             return known;
         }
-        let tail = match thread.run {
-            Run::Language(lex) => self.tail_of(lex),
-            Run::Lexeme { host, pos } => self.tail_of_lexeme(host, pos),
-            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.tail_bytes(pos)),
-            _ => ByteSet::ALL,
-        };
-        let alone = tail == ByteSet::default() || {
-            let next = self.settle(&[thread.back]);
-            let follow = self.first_bytes(&next);
-            (0..=255u8).all(|b| !(tail.has(b) && follow.has(b)))
-        };
+        let next = self.settle(&[thread.back]);
+        let follow = self.first_bytes(&next);
+        let alone = follow == ByteSet::default()
+            || match thread.run {
+                Run::Language(lex) => {
+                    !self.goes_on(lex, follow, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE)
+                }
+                Run::Lexeme { host, pos } => {
+                    !self.goes_on(pos.lex, follow, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
+                }
+                Run::Json { machine, pos, .. } => {
+                    !self.with_json(machine, |m| m.tail_bytes(pos)).meets(&follow)
+                }
+                _ => false,
+            };
         self.alone.insert(thread, alone);
         alone
     }
 
-    /// Bytes that may go on after an accepted state of a lexeme; a superset.
-    fn tail_of(&mut self, lex: LexId) -> ByteSet {
-        if let Some(&known) = self.extends.get(&lex) {
-            return known;
-        }
-        let tail = self.tails(lex, |this, lex| this.lexicon.outcome(lex) != Lexicon::NONE);
-        self.extends.insert(lex, tail);
-        tail
-    }
-
-    fn tail_of_lexeme(&mut self, host: u32, pos: Pos) -> ByteSet {
-        self.tails(pos.lex, |this, lex| this.lexeme_ends(host, Pos { lex, ..pos }))
-    }
-
-    fn tails(&mut self, lex: LexId, mut ends: impl FnMut(&mut Self, LexId) -> bool) -> ByteSet {
+    /// Whether a lexeme may reach a state in which its part could end and it reads on one of these bytes; yes where
+    /// its states are too many to say.
+    fn goes_on(
+        &mut self,
+        lex: LexId,
+        follow: ByteSet,
+        mut ends: impl FnMut(&mut Self, LexId) -> bool,
+    ) -> bool {
         if self.lexicon.term(lex).is_none() {
-            return ByteSet::ALL;
+            return true;
         }
-        let mut tail = ByteSet::default();
         let mut seen = rustc_hash::FxHashSet::from_iter([lex]);
         let mut todo = vec![lex];
         while let Some(lex) = todo.pop() {
-            if seen.len() > SEARCH {
-                return ByteSet::ALL;
-            }
-            if ends(self, lex) {
-                tail.add(&self.lexicon.first_bytes(lex));
+            if seen.len() > SEARCH || self.lexicon.first_bytes(lex).meets(&follow) && ends(self, lex) {
+                return true;
             }
             for (_, next) in self.lexicon.representatives(lex) {
                 if seen.insert(next) {
@@ -265,7 +258,7 @@ impl Joint {
                 }
             }
         }
-        tail
+        false
     }
 
     /// Bytes that some of the threads may read, ends of their parts left out; a superset.

@@ -62,7 +62,7 @@ impl Joint {
         out
     }
 
-    fn find_split(&mut self, pos: Pos) -> Option<std::sync::Arc<[(Pos, u32)]>> {
+    fn find_split(&mut self, pos: Pos) -> Option<super::Positions> {
         let Ctx::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
         let mut out = Vec::new();
         let mut mixed = Vec::new();

@@ -59,6 +59,11 @@ impl ByteSet {
         }
     }
 
+    /// Whether some byte is in both sets.
+    pub fn meets(&self, other: &ByteSet) -> bool {
+        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+    }
+
     #[inline]
     pub fn has(&self, b: u8) -> bool {
         self.0[b as usize >> 6] >> (b & 63) & 1 == 1
