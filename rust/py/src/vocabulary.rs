@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tokenform_core::mask::lexmask::LexMask;
 use tokenform_core::vocab;
 
 use crate::errors::raise;
@@ -23,7 +24,9 @@ impl Vocabulary {
         let inner = py
             .allow_threads(move || {
                 let tokens = tokens.into_iter().map(Into::into).collect();
-                vocab::Vocabulary::new(tokens, eos, &named)
+                let vocabulary = vocab::Vocabulary::new(tokens, eos, &named)?;
+                LexMask::prepare(&vocabulary);
+                Ok(vocabulary)
             })
             .map_err(raise)?;
         Ok(Vocabulary { inner: Arc::new(inner), special })

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
+use super::store::{Key, Store};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
 use crate::lexical::base::Base;
-use crate::lexical::{LexId, Lexicon, Step};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -27,6 +28,9 @@ pub struct LexMask {
     /// Tokens within, by their length in code points; kept with masks that others are told from.
     pub lengths: OnceLock<Arc<Lengths>>,
 }
+
+/// Nodes from which on a vocabulary's free string is prepared.
+const PREPARED: usize = 4096;
 
 /// Missing exits up to which a state shares the set of its base.
 const FEW_MISSING: usize = 24;
@@ -69,6 +73,23 @@ impl LexMask {
             }
         }
         Some(Self::new(within, Arc::new(Exits::new(exits, vocab))))
+    }
+
+    /// Makes the mask of the free string for a vocabulary, so that no schema pays for what nearly all need. Small
+    /// vocabularies are walked as quickly as looked up.
+    pub fn prepare(vocab: &Vocabulary) {
+        if vocab.trie().len() < PREPARED {
+            return;
+        }
+        let mut lexicon = Lexicon::default();
+        let free = lexicon.at(Spelling::Json, Terms::ALL);
+        let content = lexicon.content(free, vocab.longest() as u32);
+        let mask = Self::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
+        if let (Some(content), Some(mask)) = (content, mask) {
+            mask.lengths(vocab, &mut lexicon, free);
+            let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
+            Store::global().put(key, Arc::new(mask));
+        }
     }
 
     fn new(within: Within, exits: Arc<Exits>) -> Self {
