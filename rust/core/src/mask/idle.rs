@@ -32,16 +32,30 @@ pub fn made() -> u64 {
     MADE.load(Ordering::Relaxed)
 }
 
+/// Automata that are handed over at a time: waking the thread costs more than making a small automaton.
+const BATCH: usize = 16;
+
+type Batch = Vec<Weak<TokenAutomaton>>;
+
 /// From now on the automaton rests whenever `AWAKE` others were made since it was last asked.
 pub fn enroll(automaton: &Arc<TokenAutomaton>) {
-    static KEEPER: OnceLock<Option<Mutex<Sender<Weak<TokenAutomaton>>>>> = OnceLock::new();
+    static WAITING: Mutex<Batch> = Mutex::new(Vec::new());
+    static KEEPER: OnceLock<Option<Mutex<Sender<Batch>>>> = OnceLock::new();
     MADE.fetch_add(1, Ordering::Relaxed);
+    let batch = {
+        let mut waiting = WAITING.lock();
+        waiting.push(Arc::downgrade(automaton));
+        if waiting.len() < BATCH {
+            return;
+        }
+        std::mem::take(&mut *waiting)
+    };
     let keeper = KEEPER.get_or_init(|| {
-        let (send, receive) = channel();
+        let (send, receive) = channel::<Batch>();
         let keep = move || {
             let mut keeper = Keeper::default();
-            while let Ok(automaton) = receive.recv() {
-                keeper.add(automaton);
+            while let Ok(batch) = receive.recv() {
+                batch.into_iter().for_each(|automaton| keeper.add(automaton));
             }
         };
         // without a thread nothing rests, and all goes on
@@ -50,7 +64,7 @@ pub fn enroll(automaton: &Arc<TokenAutomaton>) {
     });
     if let Some(send) = keeper {
         // fails only when the keeper has ended with the process
-        let _ = send.lock().send(Arc::downgrade(automaton));
+        let _ = send.lock().send(batch);
     }
 }
 
