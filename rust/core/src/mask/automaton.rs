@@ -4,6 +4,7 @@
 //! done by one thread at a time per automaton.  Masks are reference counted, so one that is evicted while a
 //! reader copies it stays whole.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -47,9 +48,20 @@ pub struct TokenAutomaton {
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
     distances: Mutex<FxHashMap<(Pos, u32), u32>>,
+    ends: Mutex<VecDeque<(StateId, Arc<Ends>)>>,
     /// How many automata there were when this one was last asked for something.
     used: AtomicU64,
 }
+
+/// The distances to an end after each token that a state allows.
+struct Ends {
+    after: Vec<(u32, u32)>,
+    accepting: bool,
+    farthest: u32,
+}
+
+/// States whose [`Ends`] are kept.
+const KEPT_ENDS: usize = 4;
 
 /// The state after an end-of-text token.
 pub const FINISHED: StateId = StateId(u32::MAX - 1);
@@ -66,6 +78,7 @@ impl TokenAutomaton {
             edges: RwLock::default(),
             states: AtomicU32::new(0),
             distances: Mutex::default(),
+            ends: Mutex::default(),
             used: AtomicU64::new(idle::made()),
         };
         if !this.vocab.spells_every_byte() {
@@ -100,6 +113,7 @@ impl TokenAutomaton {
         core.rest();
         *self.tables.write() = Tables::default();
         *self.edges.write() = FxHashMap::default();
+        self.ends.lock().clear();
         true
     }
 
@@ -328,28 +342,54 @@ impl TokenAutomaton {
 
     /// The tokens after which an accepted end is known within `budget` tokens in all.
     ///
-    /// Each allowed token is tried, so this is for the last tokens of a budget, not for every step.
+    /// Each allowed token is tried, once for a state: the distances after it are kept for the states asked last,
+    /// so a budget that is far away costs a look.
     pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
-        let words = self.vocab.mask_words();
-        let mut row = vec![0u32; words];
-        for id in self.mask(s)?.ids(words) {
-            let token = TokenId(id);
-            let fits = self.vocab.is_eos(token)
-                || match self.step(s, token)? {
-                    Some(next) => budget > 0 && self.distance(next)? < budget,
-                    None => false,
-                };
-            if fits {
-                row[id as usize >> 5] |= 1 << (id & 31);
-            }
+        let mut row = vec![0u32; self.vocab.mask_words()];
+        let ends = self.ends_after(s)?;
+        if budget > ends.farthest {
+            self.mask(s)?.write(&mut row);
+            return Ok(row);
         }
+        let near = ends.after.iter().filter(|&&(_, left)| left < budget).map(|&(id, _)| id);
+        let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         // the known way out always fits: the rest of the mask may be estimated from farther away
-        if let (left, Some(first)) = self.way_out(s)? {
-            if left <= budget {
-                row[first.0 as usize >> 5] |= 1 << (first.0 & 31);
-            }
+        let way = match self.way_out(s)? {
+            (left, Some(first)) if left <= budget => Some(first.0),
+            _ => None,
+        };
+        for id in near.chain(eos).chain(way) {
+            row[id as usize >> 5] |= 1 << (id & 31);
         }
         Ok(row)
+    }
+
+    /// How far the end is after each allowed token.
+    fn ends_after(&self, s: StateId) -> Result<Arc<Ends>> {
+        if let Some((_, known)) = self.ends.lock().iter().find(|e| e.0 == s) {
+            return Ok(known.clone());
+        }
+        let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
+        for id in self.mask(s)?.ids(self.vocab.mask_words()) {
+            let token = TokenId(id);
+            if ends.accepting && self.vocab.is_eos(token) {
+                continue;
+            }
+            // not by `step`: a hundred thousand edges of one state are not worth keeping
+            let left = match self.follow(s, token)? {
+                Some(next) => self.distance(next)?,
+                None => FAR,
+            };
+            ends.farthest = ends.farthest.max(left);
+            ends.after.push((id, left));
+        }
+        let ends = Arc::new(ends);
+        let mut kept = self.ends.lock();
+        if kept.len() >= KEPT_ENDS {
+            kept.pop_front();
+        }
+        kept.push_back((s, ends.clone()));
+        Ok(ends)
     }
 
     /// The bytes that every accepted continuation shares.
