@@ -194,7 +194,7 @@ impl JsonMachine {
     fn object_cost(&mut self, a: &Alternative, used: &[NameId]) -> usize {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         self.schema.refill();
-        let text = self.schema.object_witness(a.formula, &Keys { used, order });
+        let text = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
         text.map_or(NEVER, |t| t.len() + 1)
     }
 
@@ -221,7 +221,7 @@ impl JsonMachine {
             return self.push(way, b"}");
         }
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
-        let keys = Keys { used: &frame.used, order };
+        let keys = Keys { used: &frame.used, order, next: None };
         self.schema.refill();
         let mut key = self.schema.first_key(a.formula, &keys);
         if key.is_none() {

@@ -34,7 +34,7 @@ impl JsonMachine {
 
     fn alternative_is_live(&mut self, a: &Alternative, used: &[NameId]) -> bool {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
-        let keys = Keys { used, order };
+        let keys = Keys { used, order, next: None };
         self.schema.refill();
         self.schema.object_is_live(a.formula, &keys)
     }
@@ -244,16 +244,17 @@ impl JsonMachine {
         if let Some(simple) = simple {
             return self.simple_key(a, simple, key, name, from);
         }
-        let mut used: Vec<NameId> = used.to_vec();
-        if let Some(name) = name {
-            if let Err(at) = used.binary_search(&name) {
-                used.insert(at, name);
-            }
-        }
         self.schema.refill();
+        if let Some(name) = name {
+            // one way is enough: no need for all the branches of the key
+            let there = self.schema.required(vec![name]);
+            let formula = self.schema.and_objects(&[a.formula, there]);
+            let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], from));
+            return self.schema.object_is_live(formula, &Keys { used, order, next: Some(name) });
+        }
         self.schema.read_key(a.formula, key).into_iter().any(|(sub, rest)| {
             let next = Alternative { formula: rest, from, ..*a };
-            self.schema.sub_is_live(sub) && self.alternative_is_live(&next, &used)
+            self.schema.sub_is_live(sub) && self.alternative_is_live(&next, used)
         })
     }
 

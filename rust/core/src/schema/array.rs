@@ -1,5 +1,6 @@
 //! Formulas over arrays, and their derivative by an item.
 
+use super::decide::Leaf;
 use super::document::JId;
 use super::object::MAX_BRANCHES;
 use super::value::{dedup, Sub, SubId};
@@ -265,46 +266,51 @@ impl Schema {
 
     /// Branches (item, rest) when an item is read.
     pub(crate) fn read_item(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
+        self.decide(a, None).unwrap_or_else(|| self.multiply_items(a))
+    }
+
+    /// What an atom says of the next item.
+    pub(super) fn array_leaf(&mut self, a: ArrId) -> Leaf<ArrId> {
         match self.array(a).clone() {
-            Arr::True => vec![(SubId::TRUE, ArrId::TRUE)],
-            Arr::False => Vec::new(),
             Arr::Items { list, from, rest } => {
-                let sub = self.item_at(list, from, rest);
-                if sub == SubId::FALSE {
-                    return Vec::new();
-                }
-                vec![(sub, self.items(list, from + 1, rest))]
+                Leaf::asks(self.item_at(list, from, rest), self.items(list, from + 1, rest))
             }
             Arr::NotItems { list, from, rest } => {
                 let sub = self.item_at(list, from, rest);
-                let later = self.not_items(list, from + 1, rest);
-                match self.not_sub(sub) {
-                    SubId::FALSE => vec![(SubId::TRUE, later)],
-                    SubId::TRUE => vec![(SubId::TRUE, ArrId::TRUE)],
-                    not => vec![(not, ArrId::TRUE), (SubId::TRUE, later)],
-                }
+                let held = self.not_items(list, from + 1, rest);
+                Leaf { sub, held, failed: ArrId::TRUE, always: Some(held) }
             }
-            Arr::Length(_, 0) => Vec::new(),
+            Arr::Length(_, 0) => Leaf::sure(ArrId::FALSE),
             Arr::Length(lo, hi) => {
                 let hi = if hi == u32::MAX { hi } else { hi - 1 };
-                vec![(SubId::TRUE, self.length(lo.saturating_sub(1), hi))]
+                Leaf::sure(self.length(lo.saturating_sub(1), hi))
             }
-            Arr::Contains { sub, lo, hi } => self.read_counted(a, sub, lo, hi),
+            Arr::Contains { sub, hi: 0, .. } => Leaf { sub, held: ArrId::FALSE, failed: a, always: None },
+            Arr::Contains { sub, lo, hi } => {
+                let fewer = if hi == u32::MAX { hi } else { hi - 1 };
+                let held = self.contains(sub, lo.saturating_sub(1), fewer);
+                // counting one too few never helps, so "not" need not be shown
+                Leaf { sub, held, failed: a, always: (hi == u32::MAX).then_some(a) }
+            }
             Arr::Unique(seen) => {
-                let known = self.one_of_seen(seen);
-                vec![(self.not_sub(known), a)]
+                let sub = self.one_of_seen(seen);
+                Leaf { sub, held: ArrId::FALSE, failed: a, always: None }
             }
             Arr::NotUnique(seen) => {
-                let known = self.one_of_seen(seen);
-                match known {
-                    SubId::FALSE => vec![(SubId::TRUE, a)],
-                    _ => vec![(known, ArrId::TRUE), (SubId::TRUE, a)],
-                }
+                let sub = self.one_of_seen(seen);
+                Leaf { sub, held: ArrId::TRUE, failed: a, always: Some(a) }
             }
+            Arr::True | Arr::False | Arr::And(_) | Arr::Or(_) => Leaf::sure(a),
+        }
+    }
+
+    /// The branches, with disjunctions multiplied out.
+    fn multiply_items(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
+        match self.array(a).clone() {
             Arr::And(list) => {
                 let mut out = vec![(SubId::TRUE, ArrId::TRUE)];
                 for &part in list.iter() {
-                    let branches = self.read_item(part);
+                    let branches = self.multiply_items(part);
                     if out.len() * branches.len() > MAX_BRANCHES {
                         self.too_many_branches();
                         return Vec::new();
@@ -328,25 +334,15 @@ impl Schema {
             Arr::Or(list) => {
                 let mut out = Vec::new();
                 for &part in list.iter() {
-                    out.extend(self.read_item(part));
+                    out.extend(self.multiply_items(part));
                 }
                 self.merge_items(out)
             }
+            _ => {
+                let leaf = self.array_leaf(a);
+                self.leaf_branches(leaf)
+            }
         }
-    }
-
-    fn read_counted(&mut self, a: ArrId, sub: SubId, lo: u32, hi: u32) -> Vec<(SubId, ArrId)> {
-        let not = self.not_sub(sub);
-        if hi == 0 {
-            return vec![(not, a)];
-        }
-        let fewer = if hi == u32::MAX { hi } else { hi - 1 };
-        let held = self.contains(sub, lo.saturating_sub(1), fewer);
-        if hi == u32::MAX {
-            // counting one too few never helps, so "not" need not be shown
-            return vec![(sub, held), (SubId::TRUE, a)];
-        }
-        vec![(sub, held), (not, a)]
     }
 
     fn item_at(&self, list: ListId, from: u32, rest: SubId) -> SubId {

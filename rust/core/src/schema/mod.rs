@@ -1,10 +1,12 @@
 //! JSON Schema as formulas over values.
 //!
 //! Reading order: [`document`] the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
-//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra;
+//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra; [`decide`] their
+//! branches where those are many;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
 pub mod array;
+mod decide;
 pub mod document;
 pub mod keywords;
 pub mod live;

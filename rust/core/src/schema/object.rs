@@ -4,6 +4,7 @@
 //! value must satisfy.  An atom per property was rejected: 2,000 properties would be rebuilt at each key.
 //! Reading a key turns a formula into branches "the value satisfies S, the rest of the object R".
 
+use super::decide::Leaf;
 use super::document::JId;
 use super::value::{dedup, SubId};
 use super::{ArrId, NameId, Schema};
@@ -290,55 +291,59 @@ impl Schema {
 
     /// Branches (value, rest) of a formula when a property with this key is read.
     pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
+        self.decide(o, Some(key)).unwrap_or_else(|| self.multiply(o, key))
+    }
+
+    /// What an atom says of the value of this key.
+    pub(super) fn object_leaf(&mut self, o: ObjId, key: &Key) -> Leaf<ObjId> {
         match self.object(o).clone() {
-            Obj::True => vec![(SubId::TRUE, ObjId::TRUE)],
-            Obj::False => Vec::new(),
-            Obj::Shape(s) => match self.shape_key(s, key) {
-                SubId::FALSE => Vec::new(),
-                sub => vec![(sub, o)],
-            },
+            Obj::Shape(s) => Leaf::asks(self.shape_key(s, key), o),
             Obj::NotShape(s) => {
                 let sub = self.shape_key(s, key);
-                let later = match key {
+                let held = match key {
                     Key::Name(name) => self.violated_later(s, *name),
                     Key::Cell(_) => o,
                 };
-                match self.not_sub(sub) {
-                    SubId::FALSE => vec![(SubId::TRUE, later)],
-                    SubId::TRUE => vec![(SubId::TRUE, ObjId::TRUE)],
-                    not if later == ObjId::FALSE => vec![(not, ObjId::TRUE)],
-                    // branches that exclude each other where that is cheap to say: a discriminator then leaves
-                    // one branch for each of its values instead of one for each set of them
-                    not if self.is_flat(sub) => vec![(not, ObjId::TRUE), (sub, later)],
-                    not => vec![(not, ObjId::TRUE), (SubId::TRUE, later)],
+                Leaf { sub, held, failed: ObjId::TRUE, always: Some(held) }
+            }
+            Obj::Required(names) => match key {
+                Key::Name(name) if names.binary_search(name).is_ok() => {
+                    Leaf::sure(self.required(names.iter().copied().filter(|n| n != name).collect()))
                 }
-            }
-            Obj::Required(names) => {
-                let rest = match key {
-                    Key::Name(name) if names.binary_search(name).is_ok() => {
-                        let left = names.iter().copied().filter(|n| n != name).collect();
-                        self.required(left)
-                    }
-                    _ => o,
-                };
-                vec![(SubId::TRUE, rest)]
-            }
-            Obj::Absent(name) => match key {
-                Key::Name(n) if *n == name => Vec::new(),
-                _ => vec![(SubId::TRUE, o)],
+                _ => Leaf::sure(o),
             },
-            Obj::Count(_, 0) => Vec::new(),
+            Obj::Absent(name) => match key {
+                Key::Name(n) if *n == name => Leaf::sure(ObjId::FALSE),
+                _ => Leaf::sure(o),
+            },
+            Obj::Count(_, 0) => Leaf::sure(ObjId::FALSE),
             Obj::Count(lo, hi) => {
                 let hi = if hi == u32::MAX { hi } else { hi - 1 };
-                vec![(SubId::TRUE, self.count(lo.saturating_sub(1), hi))]
+                Leaf::sure(self.count(lo.saturating_sub(1), hi))
             }
-            Obj::And(list) => self.read_conjunction(&list, key),
+            Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => Leaf::sure(o),
+        }
+    }
+
+    /// The branches, with disjunctions multiplied out.
+    fn multiply(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
+        match self.object(o).clone() {
+            Obj::And(list) => self.multiply_conjunction(&list, key),
             Obj::Or(list) => {
                 let mut out = Vec::new();
                 for &part in list.iter() {
-                    out.extend(self.read_key(part, key));
+                    out.extend(self.multiply(part, key));
                 }
                 self.merge_branches(out)
+            }
+            _ => {
+                let mut leaf = self.object_leaf(o, key);
+                // branches that exclude each other where that is cheap to say: a discriminator then leaves one
+                // branch for each of its values instead of one for each set of them
+                if leaf.always.is_some() && self.is_flat(leaf.sub) {
+                    leaf.always = None;
+                }
+                self.leaf_branches(leaf)
             }
         }
     }
@@ -368,7 +373,7 @@ impl Schema {
         self.not_object(rest)
     }
 
-    fn read_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
+    fn multiply_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
         if self.late() {
             return Vec::new();
         }
@@ -377,7 +382,7 @@ impl Schema {
         let mut rests = Vec::new();
         let mut several: Vec<Vec<(SubId, ObjId)>> = Vec::new();
         for &part in list {
-            let branches = self.read_key(part, key);
+            let branches = self.multiply(part, key);
             match branches.len() {
                 0 => return Vec::new(),
                 1 => {

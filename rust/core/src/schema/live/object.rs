@@ -17,15 +17,19 @@ pub struct Keys<'a> {
     pub used: &'a [NameId],
     /// Rank of the declared keys, and the least rank that may follow.
     pub order: Option<(&'a rustc_hash::FxHashMap<NameId, u32>, u32)>,
+    /// The key that comes next, whatever its rank.
+    pub next: Option<NameId>,
 }
 
 impl Keys<'_> {
     pub fn all() -> Keys<'static> {
-        Keys { used: &[], order: None }
+        Keys { used: &[], order: None, next: None }
     }
 
     pub fn allow(&self, name: NameId) -> bool {
-        self.used.binary_search(&name).is_err() && self.rank(name).is_none_or(|(rank, from)| rank >= from)
+        self.next == Some(name)
+            || self.used.binary_search(&name).is_err()
+                && self.rank(name).is_none_or(|(rank, from)| rank >= from)
     }
 
     fn rank(&self, name: NameId) -> Option<(u32, u32)> {
@@ -43,6 +47,24 @@ struct Conjunction {
     absent: Vec<NameId>,
     lo: u32,
     hi: u32,
+    atoms: Vec<ObjId>,
+}
+
+impl Conjunction {
+    fn add(&mut self, id: ObjId, atom: &Obj) {
+        self.atoms.push(id);
+        match atom {
+            Obj::Shape(s) => self.shapes.push(*s),
+            Obj::NotShape(s) => self.violated.push(*s),
+            Obj::Required(names) => self.required.extend(names.iter()),
+            Obj::Absent(name) => self.absent.push(*name),
+            Obj::Count(lo, hi) => {
+                self.lo = self.lo.max(*lo);
+                self.hi = self.hi.min(*hi);
+            }
+            Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => {}
+        }
+    }
 }
 
 /// A class of keys that no shape names: which patterns match, and the language.
@@ -96,7 +118,8 @@ impl Schema {
         self.expand(vec![o], start, keys)
     }
 
-    /// Takes the formula apart, one choice at each `Or`.
+    /// Takes the formula apart, one choice at each `Or`: those with the fewest operands that are possible come
+    /// first, and a choice that is forced is no choice (Davis, Logemann & Loveland, CACM 1962).
     fn expand(
         &mut self,
         mut parts: Vec<ObjId>,
@@ -107,23 +130,38 @@ impl Schema {
             return Some(Vec::new());
         }
         let mut choices: Vec<Box<[ObjId]>> = Vec::new();
-        while let Some(part) = parts.pop() {
-            match self.object(part) {
-                Obj::True => {}
-                Obj::False => return None,
-                Obj::And(list) => parts.extend(list.iter().rev()),
-                Obj::Or(list) => choices.push(list.clone()),
-                Obj::Shape(s) => conj.shapes.push(*s),
-                Obj::NotShape(s) => conj.violated.push(*s),
-                Obj::Required(names) => conj.required.extend(names.iter()),
-                Obj::Absent(name) => conj.absent.push(*name),
-                Obj::Count(lo, hi) => {
-                    conj.lo = conj.lo.max(*lo);
-                    conj.hi = conj.hi.min(*hi);
+        loop {
+            while let Some(part) = parts.pop() {
+                match self.object(part) {
+                    Obj::False => return None,
+                    Obj::And(list) => parts.extend(list.iter().rev()),
+                    Obj::Or(list) => choices.push(list.clone()),
+                    _ => conj.add(part, self.object(part)),
                 }
             }
+            if !choices.is_empty() && !self.plausible(&conj, keys) {
+                return None;
+            }
+            let mut open = Vec::with_capacity(choices.len());
+            for list in choices.drain(..) {
+                if list.iter().any(|o| conj.atoms.contains(o)) {
+                    continue;
+                }
+                let left: Vec<ObjId> = list.iter().copied().filter(|&o| !self.clashes(o, &conj)).collect();
+                match left[..] {
+                    [] => return None,
+                    [only] => parts.push(only),
+                    _ => open.push(left.into()),
+                }
+            }
+            choices = open;
+            if parts.is_empty() {
+                break;
+            }
         }
-        let Some(first) = choices.pop() else { return self.solve_conjunction(conj, keys) };
+        let least = (0..choices.len()).min_by_key(|&i| choices[i].len());
+        let Some(least) = least else { return self.solve_conjunction(conj, keys) };
+        let first = choices.remove(least);
         for &choice in first.iter() {
             let mut rest: Vec<ObjId> = choices.iter().map(|c| self.obj(Obj::Or(c.clone()))).collect();
             rest.push(choice);
@@ -132,6 +170,32 @@ impl Schema {
             }
         }
         None
+    }
+
+    /// Whether an operand plainly contradicts what was chosen.
+    fn clashes(&self, o: ObjId, conj: &Conjunction) -> bool {
+        match self.object(o) {
+            Obj::False => true,
+            Obj::Shape(s) => conj.violated.contains(s),
+            Obj::NotShape(s) => conj.shapes.contains(s),
+            Obj::Absent(name) => conj.required.contains(name),
+            Obj::Required(names) => names.iter().any(|n| conj.absent.contains(n)),
+            Obj::Count(lo, hi) => conj.lo.max(*lo) > conj.hi.min(*hi),
+            Obj::And(list) => list.iter().any(|&part| self.clashes(part, conj)),
+            Obj::True | Obj::Or(_) => false,
+        }
+    }
+
+    /// Whether every required key may come, with a value.
+    fn plausible(&mut self, conj: &Conjunction, keys: &Keys) -> bool {
+        conj.lo <= conj.hi
+            && !conj.shapes.iter().any(|s| conj.violated.contains(s))
+            && conj.required.iter().all(|&name| {
+                keys.allow(name) && !conj.absent.contains(&name) && {
+                    let sub = self.value_at(&conj.shapes, &Key::Name(name));
+                    self.sub_is_live(sub)
+                }
+            })
     }
 
     fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {

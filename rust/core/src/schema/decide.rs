@@ -1,0 +1,309 @@
+//! Branches of a formula by decisions: what a value satisfies, expression by expression.
+//!
+//! Multiplying the disjunctions of a formula out gives as many branches as there are combinations of operands; a
+//! `oneOf` of fifteen says of each of its parts "and none of the others", which is thousands.  The value itself
+//! decides far fewer things: of the expressions that the formula asks about it, which hold.  So the expressions
+//! are decided one after the other, each answer narrowing the values, until none is left or the answers so far
+//! make the formula false; answers that no value can give are never followed.  A discriminator with k values
+//! leaves k + 1 branches.  Branches exclude each other, and their rests need no product: the answers are put in.
+//!
+//! Rejected: deciding always.  A formula without clashes has fewer and simpler branches multiplied out, since
+//! nothing has to be denied there; see [`MULTIPLIED`].
+
+use super::array::{Arr, ArrId};
+use super::object::{Key, Obj, ObjId};
+use super::value::{Sub, SubId, ValId};
+use super::Schema;
+
+/// Branches up to which a formula is multiplied out.
+pub const MULTIPLIED: usize = 12;
+
+/// Branches that deciding may give, before merging.
+const DECIDED: usize = 512;
+
+/// What a formula says of the value that is read next.
+#[derive(Clone, Copy)]
+pub struct Leaf<F> {
+    /// The expression that it asks about.
+    pub sub: SubId,
+    /// What is left of it where the expression holds, and where it does not.
+    pub held: F,
+    pub failed: F,
+    /// The stricter of the two, where it may be taken whatever the value is.
+    pub always: Option<F>,
+}
+
+impl<F: Formula> Leaf<F> {
+    /// An atom to which the value means nothing.
+    pub fn sure(rest: F) -> Self {
+        Leaf { sub: SubId::TRUE, held: rest, failed: rest, always: None }
+    }
+
+    /// An atom that asks for this expression.
+    pub fn asks(sub: SubId, held: F) -> Self {
+        Leaf { sub, held, failed: F::FALSE, always: None }
+    }
+}
+
+/// The operands of a formula, or what it says of the next value.
+pub enum Parts<F> {
+    And(Box<[F]>),
+    Or(Box<[F]>),
+    Leaf(Leaf<F>),
+}
+
+/// Formulas whose atoms each ask about one expression of the next value.
+pub trait Formula: Copy + Eq + std::hash::Hash {
+    const FALSE: Self;
+    fn parts(self, schema: &mut Schema, key: Option<&Key>) -> Parts<Self>;
+    fn and(schema: &mut Schema, list: &[Self]) -> Self;
+    fn or(schema: &mut Schema, list: &[Self]) -> Self;
+}
+
+impl Formula for ObjId {
+    const FALSE: Self = ObjId::FALSE;
+
+    fn parts(self, schema: &mut Schema, key: Option<&Key>) -> Parts<Self> {
+        match schema.object(self) {
+            Obj::And(list) => Parts::And(list.clone()),
+            Obj::Or(list) => Parts::Or(list.clone()),
+            _ => Parts::Leaf(schema.object_leaf(self, key.expect("a property has a key"))),
+        }
+    }
+
+    fn and(schema: &mut Schema, list: &[Self]) -> Self {
+        schema.and_objects(list)
+    }
+
+    fn or(schema: &mut Schema, list: &[Self]) -> Self {
+        schema.or_objects(list)
+    }
+}
+
+impl Formula for ArrId {
+    const FALSE: Self = ArrId::FALSE;
+
+    fn parts(self, schema: &mut Schema, _: Option<&Key>) -> Parts<Self> {
+        match schema.array(self) {
+            Arr::And(list) => Parts::And(list.clone()),
+            Arr::Or(list) => Parts::Or(list.clone()),
+            _ => Parts::Leaf(schema.array_leaf(self)),
+        }
+    }
+
+    fn and(schema: &mut Schema, list: &[Self]) -> Self {
+        schema.and_arrays(list)
+    }
+
+    fn or(schema: &mut Schema, list: &[Self]) -> Self {
+        schema.or_arrays(list)
+    }
+}
+
+/// A formula with its atoms looked up: the expressions by number, and whether the atom denies them.
+enum Node<F> {
+    And(Vec<Node<F>>),
+    Or(Vec<Node<F>>),
+    /// What is left where the expression holds and where it does not.
+    Asks(usize, F, F),
+    Sure(F),
+}
+
+/// The decisions of one formula and one value.
+struct Decisions<F> {
+    formula: Node<F>,
+    asked: Vec<SubId>,
+    answers: Vec<Option<bool>>,
+    out: usize,
+}
+
+/// A branch: the values, as the answers that lead there and as a formula; the rest.
+type Branch<F> = (Vec<SubId>, ValId, F);
+
+impl<F: Formula> Node<F> {
+    fn read(schema: &mut Schema, f: F, key: Option<&Key>, asked: &mut indexmap::IndexSet<SubId>) -> Self {
+        match f.parts(schema, key) {
+            Parts::And(list) => {
+                Node::And(list.iter().map(|&part| Self::read(schema, part, key, asked)).collect())
+            }
+            Parts::Or(list) => {
+                Node::Or(list.iter().map(|&part| Self::read(schema, part, key, asked)).collect())
+            }
+            Parts::Leaf(Leaf { held, failed, .. }) if held == failed => Node::Sure(held),
+            Parts::Leaf(Leaf { sub: SubId::TRUE, held, .. }) => Node::Sure(held),
+            Parts::Leaf(Leaf { sub: SubId::FALSE, failed, .. }) => Node::Sure(failed),
+            Parts::Leaf(Leaf { sub, held, failed, .. }) => match schema.subs[sub.0 as usize] {
+                Sub::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
+                _ => Node::Asks(asked.insert_full(sub).0, held, failed),
+            },
+        }
+    }
+
+    /// Branches that multiplying out would give, before any is dropped.
+    fn product(&self) -> usize {
+        match self {
+            Node::And(list) => list.iter().fold(1, |n: usize, part| n.saturating_mul(part.product())),
+            Node::Or(list) => list.iter().fold(0, |n: usize, part| n.saturating_add(part.product())),
+            Node::Asks(_, held, failed) => (*held != F::FALSE) as usize + (*failed != F::FALSE) as usize,
+            Node::Sure(rest) => (*rest != F::FALSE) as usize,
+        }
+    }
+
+    /// Whether the answers so far leave it possible.
+    fn possible(&self, answers: &[Option<bool>]) -> bool {
+        match self {
+            Node::And(list) => list.iter().all(|part| part.possible(answers)),
+            Node::Or(list) => list.iter().any(|part| part.possible(answers)),
+            Node::Asks(i, held, failed) => match answers[*i] {
+                Some(true) => *held != F::FALSE,
+                Some(false) => *failed != F::FALSE,
+                None => true,
+            },
+            Node::Sure(rest) => *rest != F::FALSE,
+        }
+    }
+
+    /// The next expression to ask about: that of an operand of the outermost conjunctions, where there is one,
+    /// since those are not free to fail.
+    fn question(&self, answers: &[Option<bool>]) -> Option<usize> {
+        match self {
+            Node::Asks(i, ..) => answers[*i].is_none().then_some(*i),
+            Node::Sure(_) => None,
+            Node::And(list) => {
+                let atoms = list.iter().filter(|part| matches!(part, Node::Asks(..)));
+                let others = list.iter().filter(|part| !matches!(part, Node::Asks(..)));
+                atoms.chain(others).find_map(|part| part.question(answers))
+            }
+            Node::Or(list) => {
+                list.iter().filter(|part| part.possible(answers)).find_map(|part| part.question(answers))
+            }
+        }
+    }
+
+    fn rest(&self, schema: &mut Schema, answers: &[Option<bool>]) -> F {
+        match self {
+            Node::And(list) => {
+                let mut parts = Vec::with_capacity(list.len());
+                for part in list {
+                    match part.rest(schema, answers) {
+                        rest if rest == F::FALSE => return F::FALSE,
+                        rest => parts.push(rest),
+                    }
+                }
+                F::and(schema, &parts)
+            }
+            Node::Or(list) => {
+                let parts: Vec<F> = list.iter().map(|part| part.rest(schema, answers)).collect();
+                F::or(schema, &parts)
+            }
+            Node::Asks(i, held, failed) => {
+                if answers[*i].expect("every question of a possible part was answered") {
+                    *held
+                } else {
+                    *failed
+                }
+            }
+            Node::Sure(rest) => *rest,
+        }
+    }
+}
+
+impl Schema {
+    /// The branches of an atom, two at most.
+    pub(super) fn leaf_branches<F: Formula>(&mut self, leaf: Leaf<F>) -> Vec<(SubId, F)> {
+        let Leaf { sub, held, failed, always } = leaf;
+        let not = self.not_sub(sub);
+        let mut out = match () {
+            _ if held == failed => vec![(SubId::TRUE, held)],
+            _ if always == Some(held) => vec![(not, failed), (SubId::TRUE, held)],
+            _ if always == Some(failed) => vec![(sub, held), (SubId::TRUE, failed)],
+            _ => vec![(sub, held), (not, failed)],
+        };
+        if out.first().is_some_and(|b| b.0 == SubId::TRUE) {
+            // nothing stricter is worth having beside it
+            out.truncate(1);
+        }
+        out.retain(|b| b.0 != SubId::FALSE && b.1 != F::FALSE);
+        out
+    }
+
+    /// The branches of a formula, where deciding is worth it and gives few enough.
+    pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(SubId, F)>> {
+        let mut asked = indexmap::IndexSet::new();
+        let formula = Node::read(self, f, key, &mut asked);
+        if formula.product() <= MULTIPLIED {
+            return None;
+        }
+        let answers = vec![None; asked.len()];
+        let mut decisions = Decisions { formula, asked: asked.into_iter().collect(), answers, out: 0 };
+        let list = decisions.branches(self, ValId::TRUE, &mut Vec::new())?;
+        let mut by_rest: indexmap::IndexMap<F, Vec<(SubId, ValId)>> = Default::default();
+        for (answers, value, rest) in list {
+            let sub = self.and_subs(&answers);
+            self.compiled.entry(sub).or_insert(value);
+            by_rest.entry(rest).or_default().push((sub, value));
+        }
+        Some(by_rest.into_iter().map(|(rest, ways)| (self.join(&ways), rest)).collect())
+    }
+
+    /// The values of several branches, as one expression with its formula.
+    fn join(&mut self, ways: &[(SubId, ValId)]) -> SubId {
+        let subs: Vec<SubId> = ways.iter().map(|w| w.0).collect();
+        let sub = self.or_subs(&subs);
+        if !self.compiled.contains_key(&sub) {
+            let value = ways.iter().fold(ValId::FALSE, |v, w| self.or_values(v, w.1));
+            self.compiled.insert(sub, value);
+        }
+        sub
+    }
+}
+
+impl<F: Formula> Decisions<F> {
+    /// `None` where there are too many, or the time is up.
+    fn branches(
+        &mut self,
+        schema: &mut Schema,
+        value: ValId,
+        path: &mut Vec<SubId>,
+    ) -> Option<Vec<Branch<F>>> {
+        if schema.late() || !self.formula.possible(&self.answers) {
+            return (schema.error.is_none()).then(Vec::new);
+        }
+        let Some(i) = self.formula.question(&self.answers) else {
+            self.out += 1;
+            let rest = self.formula.rest(schema, &self.answers);
+            let branch = (rest != F::FALSE).then(|| (path.clone(), value, rest));
+            return (self.out <= DECIDED).then(|| branch.into_iter().collect());
+        };
+        let sub = self.asked[i];
+        let held = schema.compile_or_none(sub);
+        let failed = schema.not_value(held);
+        let mut found = Vec::new();
+        for (answer, part) in [(true, held), (false, failed)] {
+            self.answers[i] = Some(answer);
+            if self.formula.possible(&self.answers) {
+                let narrowed = schema.and_values(value, part);
+                if schema.is_live(narrowed) {
+                    path.push(if answer { sub } else { schema.not_sub(sub) });
+                    found.push(self.branches(schema, narrowed, path));
+                    path.pop();
+                } else {
+                    found.push(Some(Vec::new()));
+                }
+            } else {
+                found.push(Some(Vec::new()));
+            }
+        }
+        self.answers[i] = None;
+        let mut no = found.pop()??;
+        let mut yes = found.pop()??;
+        if let ([a], [b]) = (&yes[..], &no[..]) {
+            // the answer makes no difference
+            if a.2 == b.2 && a.0.len() == path.len() + 1 && b.0.len() == path.len() + 1 {
+                return Some(vec![(path.clone(), value, a.2)]);
+            }
+        }
+        yes.append(&mut no);
+        Some(yes)
+    }
+}
