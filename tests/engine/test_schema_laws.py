@@ -85,6 +85,47 @@ def test_connectives_agree_with_the_verdicts_of_their_operands(rng: random.Rando
         assert one(document) is (x is not y), document
 
 
+def _overlapping(rng: random.Random, kind: str) -> dict[str, Any]:
+    """A schema over few keys (or places) and few values, so that many of them overlap."""
+
+    def value() -> Any:
+        if rng.random() < 0.2:
+            return {"type": "object", "required": rng.sample("ab", 1), "properties": {"a": {"enum": [1, 2]}}}
+        return {"enum": rng.sample([1, 2, "x", "y", None], rng.randint(1, 3))}
+
+    if kind == "object":
+        keys = rng.sample("abc", rng.randint(1, 3))
+        schema: dict[str, Any] = {"type": "object", "properties": {k: value() for k in keys}}
+        if rng.random() < 0.6:
+            schema["required"] = rng.sample(keys, rng.randint(1, len(keys)))
+        if rng.random() < 0.3:
+            schema["additionalProperties"] = False
+        return schema
+    return {"type": "array", "maxItems": 3, rng.choice(("items", "contains")): value()}
+
+
+def _overlapping_document(rng: random.Random, kind: str) -> Any:
+    values = [1, 2, "x", "y", None, {"a": 1}, {"a": 1, "b": 1}, {"b": "x"}]
+    if kind == "object":
+        return {k: rng.choice(values) for k in rng.sample("abcd", rng.randint(0, 3))}
+    return [rng.choice(values) for _ in range(rng.randint(0, 3))]
+
+
+@LAWS
+@given(RANDOMS, st.sampled_from(["object", "array"]))
+def test_many_overlapping_branches_are_counted_right(rng: random.Random, kind: str) -> None:
+    parts = [_overlapping(rng, kind) for _ in range(rng.randint(5, 12))]
+    judges = _judges(*parts, *({name: parts} for name in ("anyOf", "oneOf")), {"not": {"oneOf": parts}})
+    assert judges is not None, "within the limits"
+    *each, some, one, other = judges
+    for _ in range(12):
+        document = _overlapping_document(rng, kind)
+        count = sum(judge(document) for judge in each)
+        assert some(document) is (count > 0), document
+        assert one(document) is (count == 1), document
+        assert other(document) is (count != 1), document
+
+
 @LAWS
 @given(RANDOMS)
 def test_de_morgan(rng: random.Random) -> None:
