@@ -242,6 +242,27 @@ LARGE: dict[str, Any] = {
         "uniqueItems": True,
         "minItems": 3,
     },
+    "far counters": {
+        "type": "array",
+        "items": {
+            "anyOf": [
+                {"type": "string", "format": "email"},
+                {"type": "string", "format": "hostname", "maxLength": 90},
+                {"type": "string", "pattern": "^([a-z]+-){0,40}$"},
+            ]
+        },
+        "minItems": 2,
+    },
+    "runs of one character": {"type": "string", "pattern": "^(=|--){24,30}[a-z ]{0,33}(\\n|x){1,40}$"},
+    "words": {
+        "type": "object",
+        "properties": {
+            "open": {"enum": ["a", "ab", "abc", "日本語", "日本", "a b"]},
+            "opened": {"const": "über"},
+        },
+        "additionalProperties": False,
+        "required": ["open", "opened"],
+    },
 }
 
 

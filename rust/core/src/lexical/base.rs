@@ -23,6 +23,8 @@ pub struct Base {
     pub bounds: Option<(u32, u32)>,
     /// The state lives under every text under which the base does, and no other.
     pub alive: bool,
+    /// Both live and accept alike under every text of so many code points.
+    pub upto: Option<u32>,
 }
 
 impl Terms {
@@ -31,10 +33,16 @@ impl Terms {
         match self.get(t).clone() {
             Term::Repeat(c, lo, hi) if hi > 1 && (lo, hi) != (0, INF) && self.is_class(c) => {
                 let term = self.star(c);
-                Some(Base { term, reach: 0, bounds: Some((lo, hi)), alive: hi == INF })
+                Some(Base { term, reach: 0, bounds: Some((lo, hi)), alive: hi == INF, upto: None })
             }
-            Term::And(xs) => self.bounded(&xs),
+            Term::And(xs) if !self.counts_inside(&xs) => self.bounded(&xs),
             _ => {
+                if let Some((term, upto)) = self.endless(t) {
+                    return Some(Base { term, reach: 0, bounds: None, alive: false, upto: Some(upto) });
+                }
+                if let Term::And(xs) = self.get(t).clone() {
+                    return self.bounded(&xs);
+                }
                 let alphabet = self.alphabet(t)?;
                 let term = self.star(alphabet);
                 (term != t && self.total(t, alphabet)).then_some(Base {
@@ -42,6 +50,7 @@ impl Terms {
                     reach: 0,
                     bounds: None,
                     alive: true,
+                    upto: None,
                 })
             }
         }
@@ -66,7 +75,16 @@ impl Terms {
         let grows =
             term == Self::ALL || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
         let plain = bounds.filter(|b| !words && (b.0 == 0 || grows));
-        Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL })
+        Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL, upto: None })
+    }
+
+    /// Whether the operands count more than the code points of the whole.
+    fn counts_inside(&self, xs: &[TermId]) -> bool {
+        xs.iter().any(|&x| match self.get(x) {
+            Term::Repeat(c, ..) => !self.is_class(*c),
+            Term::Concat(..) | Term::Or(_) | Term::Tuple(_) => true,
+            _ => false,
+        })
     }
 
     /// The words that a term lacks, where it is every string but those.
@@ -112,10 +130,19 @@ impl Terms {
     }
 
     /// The greatest distance to an end among the states of a term; `None` where they are many.
-    fn reach(&mut self, t: TermId) -> Option<u32> {
+    pub(super) fn reach(&mut self, t: TermId) -> Option<u32> {
         if let Some(bound) = self.farthest(t) {
             return Some(bound);
         }
+        if let Some(&known) = self.reaches.get(&t) {
+            return known;
+        }
+        let found = self.search_reach(t);
+        self.reaches.insert(t, found);
+        found
+    }
+
+    fn search_reach(&mut self, t: TermId) -> Option<u32> {
         let mut seen = FxHashSet::from_iter([t]);
         let mut stack = vec![t];
         let mut most = 0;
@@ -186,6 +213,11 @@ impl Terms {
             }),
             _ => false,
         }
+    }
+
+    /// Whether the base is the term with its far counters endless, and a text of this length can't tell.
+    pub fn alike(&mut self, t: TermId, base: TermId, height: u32) -> bool {
+        self.endless(t).is_some_and(|(endless, upto)| endless == base && height <= upto)
     }
 
     /// Whether the term accepts exactly the words that the base does, up to `height` code points.

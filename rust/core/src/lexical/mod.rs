@@ -6,6 +6,7 @@
 //! [`base`] what a state differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over bytes.
 
 pub mod base;
+mod clamp;
 pub mod content;
 pub mod delta;
 pub mod live;

@@ -66,6 +66,8 @@ pub struct Terms {
     pub(super) pruned: Vec<Option<Runs>>,
     pub(super) live: FxHashMap<TermId, bool>,
     pub(super) least: FxHashMap<TermId, Option<u32>>,
+    pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
+    pub(super) reaches: FxHashMap<TermId, Option<u32>>,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     /// Set when a bound was reached: results since then are not to be kept or used.
@@ -89,6 +91,8 @@ impl Terms {
     /// Lets go of derivatives, which can be computed again; numbers keep their meaning.
     pub(super) fn rest(&mut self) {
         self.raw.iter_mut().chain(self.pruned.iter_mut()).for_each(|runs| *runs = None);
+        self.clamped = FxHashMap::default();
+        self.reaches = FxHashMap::default();
         self.terms.shrink_to_fit();
         self.facts.shrink_to_fit();
         self.sets.shrink_to_fit();
@@ -106,6 +110,8 @@ impl Terms {
             pruned: Vec::new(),
             live: FxHashMap::default(),
             least: FxHashMap::default(),
+            clamped: FxHashMap::default(),
+            reaches: FxHashMap::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             overflow: false,

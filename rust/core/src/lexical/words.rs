@@ -116,6 +116,12 @@ impl Terms {
         (w.lo..w.hi).filter(|&i| self.counts(w, i)).count()
     }
 
+    /// The words of a node, whole and sorted.
+    pub fn words_of(&self, w: Words) -> impl Iterator<Item = &str> {
+        let table = &self.word_sets[w.set.0 as usize];
+        (w.lo..w.hi).filter(move |&i| self.counts(w, i)).map(|i| &*table.words[i as usize])
+    }
+
     /// The strings that are left from a node on.
     pub fn list_words(&self, w: Words) -> Vec<Box<str>> {
         let table = &self.word_sets[w.set.0 as usize];

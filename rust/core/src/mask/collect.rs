@@ -10,6 +10,7 @@ use super::row::Mask;
 use super::store::{Key, Store};
 use super::structure::{step, CtxId, Pos, Structure};
 use super::within::{Lengths, Within};
+use super::wordmask::of_words;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{NodeId, Trie};
@@ -24,6 +25,11 @@ impl<S: Structure> Core<S> {
     fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
         if let Some(found) = self.lexmasks.get(&(node, lex)) {
             return found.clone();
+        }
+        if let Some(mask) = of_words(self.structure.lexicon(), &self.vocab, node, lex) {
+            let mask = Arc::new(mask);
+            self.lexmasks.insert((node, lex), mask.clone());
+            return mask;
         }
         if let Some(same) = self.same_within_token(lex) {
             let mask = self.lexmask(node, same);

@@ -92,7 +92,7 @@ impl LexMask {
         }
     }
 
-    fn new(within: Within, exits: Arc<Exits>) -> Self {
+    pub(super) fn new(within: Within, exits: Arc<Exits>) -> Self {
         LexMask {
             within,
             exits,
@@ -118,6 +118,10 @@ impl LexMask {
         let mut exits = ExitsOf::Unknown;
         let within = match how.bounds {
             _ if how.alive => base.within.clone(),
+            None if how.upto.is_some() && node == Trie::ROOT => {
+                let upto = how.upto.expect("just looked at");
+                return Self::endless(lexicon, vocab, at.0, base, upto, lengths);
+            }
             Some((_, most)) if node == Trie::ROOT => {
                 base.within.bounded(lexicon, vocab, at.0, lengths, most, how.reach)
             }
@@ -158,6 +162,39 @@ impl LexMask {
         if renamed || this.missing.len() > FEW_MISSING && this.missing.len() * 2 > base.exits.list.len() {
             this.own_exits(vocab);
         }
+        this
+    }
+
+    /// The mask of a state that differs from the base under longer texts alone: longer tokens are tried.
+    fn endless(
+        lexicon: &mut Lexicon,
+        vocab: &Vocabulary,
+        lex: LexId,
+        base: &LexMask,
+        upto: u32,
+        lengths: &Lengths,
+    ) -> Self {
+        let within = base.within.bounded(lexicon, vocab, lex, lengths, u32::MAX, u32::MAX - upto);
+        let mut this = Self::new(within, base.exits.clone());
+        this.outcome = base.outcome.clone();
+        let (mut missing, mut odd) = (base.missing.to_vec(), Vec::new());
+        for (exit, outcome) in base.all_exits() {
+            let is_odd = base.odd.iter().any(|o| o.node == exit.node);
+            if exit.length <= upto {
+                odd.extend(is_odd.then(|| exit.clone()));
+                continue;
+            }
+            let found = outcome_after(lexicon, lex, &exit.path(vocab.trie(), Trie::ROOT));
+            if found.as_deref() == Some(outcome) {
+                odd.extend(is_odd.then(|| exit.clone()));
+                continue;
+            }
+            missing.extend((!is_odd).then_some(exit.node));
+            odd.extend(found.map(|outcome| Exit { outcome, ..exit.clone() }));
+        }
+        missing.sort_unstable();
+        this.missing = missing.into();
+        this.odd = odd.into();
         this
     }
 

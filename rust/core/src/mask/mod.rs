@@ -2,7 +2,7 @@
 //!
 //! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
-//! others leave it, [`walk`] and [`charwalk`] how both are found); [`store`] where it is kept; [`collect`] how a
+//! others leave it, [`walk`], [`charwalk`] and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
 //! share; [`idle`] what becomes of those that nobody asks; [`oracle`] the slow, right version.
 
@@ -20,6 +20,7 @@ pub mod store;
 pub mod structure;
 mod walk;
 pub mod within;
+mod wordmask;
 
 pub use automaton::TokenAutomaton;
 pub use row::Mask;

@@ -50,9 +50,10 @@ impl<'a> Difference<'a> {
             return height == 0;
         };
         let terms = &self.lexicon.terms;
-        if height == 0 || terms.fills(t, b, height) {
+        if height == 0 || terms.fills(t, b, height) || self.lexicon.terms.alike(t, b, height) {
             return true;
         }
+        let terms = &self.lexicon.terms;
         let alive = terms.keeps_alive(t, b, self.reach, height);
         self.unsure |= alive;
         alive

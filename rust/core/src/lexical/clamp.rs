@@ -1,0 +1,87 @@
+//! Counters that a token can't use up, taken for endless.
+//!
+//! `([a-z]+-){3,80}` and the 63 characters of a host name's label go through a state for each count, and each
+//! would have a mask of its own, though tokens of a few characters can't tell them apart.  A term is therefore
+//! compared with the one whose far counters are endless: below a length that is known, both allow the same
+//! texts, alive and complete alike, so the mask is that of the endless one, and only the few longer tokens are
+//! tried.
+//!
+//! Invariant: the endless term holds every word of the term; texts of at most `upto` code points are words of
+//! both or of neither, and begin words of both or of neither.  The last needs care under `And`, where what is
+//! begun may have no end that suits all parts: there the distance from every state of the endless term to an
+//! end is taken off the length (a word that ends in time is a word of both).  Under `Not` nothing is changed.
+
+use super::term::{Term, TermId, Terms, INF};
+
+/// Upper bounds from which on a repeat counts as endless.
+const FAR: u32 = 24;
+/// Lower bounds beyond this are cut to it.
+const LEAST: u32 = 32;
+/// Lengths up to which the two must agree for the comparison to pay: few tokens are longer.
+const WORTH: u32 = 16;
+
+impl Terms {
+    /// The endless term and the length up to which it allows the same texts; `None` where the term has no such
+    /// counters.
+    pub(super) fn endless(&mut self, t: TermId) -> Option<(TermId, u32)> {
+        let (endless, upto) = self.clamp(t);
+        (endless != t && upto >= WORTH).then_some((endless, upto))
+    }
+
+    fn clamp(&mut self, t: TermId) -> (TermId, u32) {
+        if let Some(&known) = self.clamped.get(&t) {
+            return known;
+        }
+        let answer = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_clamp(t));
+        self.clamped.insert(t, answer);
+        answer
+    }
+
+    fn find_clamp(&mut self, t: TermId) -> (TermId, u32) {
+        match self.get(t).clone() {
+            Term::Concat(x, y) => {
+                let ((x, m), (y, n)) = (self.clamp(x), self.clamp(y));
+                (self.concat(x, y), m.min(n))
+            }
+            Term::Repeat(x, lo, hi) => {
+                let (x, mut upto) = self.clamp(x);
+                let mut bounds = (lo, hi);
+                if lo > LEAST {
+                    bounds.0 = LEAST;
+                    upto = upto.min(LEAST - 1);
+                }
+                if hi != INF && hi >= FAR {
+                    bounds.1 = INF;
+                    upto = upto.min(hi);
+                }
+                (self.repeat(x, bounds.0, bounds.1), upto)
+            }
+            Term::Or(xs) => {
+                let (xs, upto) = self.clamp_all(&xs);
+                (self.or(&xs), upto)
+            }
+            Term::Tuple(xs) => {
+                let (xs, upto) = self.clamp_all(&xs);
+                (self.tuple(&xs), upto)
+            }
+            Term::And(xs) => {
+                let (xs, upto) = self.clamp_all(&xs);
+                if upto == u32::MAX {
+                    return (t, upto);
+                }
+                let both = self.and(&xs);
+                match self.reach(both).filter(|&reach| upto >= reach.saturating_add(WORTH)) {
+                    Some(reach) => (both, upto - reach),
+                    None => (t, u32::MAX),
+                }
+            }
+            _ => (t, u32::MAX),
+        }
+    }
+
+    fn clamp_all(&mut self, xs: &[TermId]) -> (Vec<TermId>, u32) {
+        let all: Vec<(TermId, u32)> = xs.iter().map(|&x| self.clamp(x)).collect();
+        let upto = all.iter().map(|c| c.1).min().unwrap_or(u32::MAX);
+        (all.into_iter().map(|c| c.0).collect(), upto)
+    }
+}
