@@ -118,7 +118,11 @@ impl Terms {
                 return self.encode(*x, clamp, out);
             }
             Term::Tuple(xs) => return list(10, xs, clamp, out),
-            Term::Num(..) | Term::Spans(..) => return false,
+            Term::Num(set, text) => {
+                out.push(11);
+                return self.numbers.encode(*set, *text, out) && out.len() <= LONGEST;
+            }
+            Term::Spans(..) => return false,
         }
         out.len() <= LONGEST
     }

@@ -30,6 +30,19 @@ pub struct NumberTerms {
     syntax: FxHashMap<bool, TermId>,
 }
 
+/// Pieces up to which a set is worth a key of the shared masks.
+const KEYED_PIECES: usize = 8;
+
+impl NumberTerms {
+    /// The set and the text so far as bytes, whole: a key.
+    pub(crate) fn encode(&self, set: NumSetId, text: u32, out: &mut Vec<u8>) -> bool {
+        use std::io::Write;
+        let pieces = &self.sets.get(set).pieces;
+        let written = write!(out, "{}|{}|{pieces:?}|", self.any_spelling, &self.texts[text as usize]);
+        pieces.len() <= KEYED_PIECES && written.is_ok()
+    }
+}
+
 /// A text so far, taken apart.
 struct Partial<'a> {
     negative: bool,

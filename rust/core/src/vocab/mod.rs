@@ -21,6 +21,8 @@ pub struct Vocabulary {
     longest: usize,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
+    /// Each byte is a token.
+    complete: bool,
 }
 
 impl Vocabulary {
@@ -57,7 +59,12 @@ impl Vocabulary {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
         let spelled = Default::default();
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled })
+        let complete = (0..=255u8).all(|b| {
+            // bytes that no UTF-8 text holds are not needed
+            matches!(b, 0xC0 | 0xC1 | 0xF5..)
+                || trie.child(Trie::ROOT, b).is_some_and(|n| !trie.tokens(n).is_empty())
+        });
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled, complete })
     }
 
     pub fn size(&self) -> usize {
@@ -113,11 +120,7 @@ impl Vocabulary {
 
     /// Whether each byte is a token, so that every text can be spelled.
     pub fn spells_every_byte(&self) -> bool {
-        (0..=255u8).all(|b| {
-            // bytes that no UTF-8 text holds are not needed
-            matches!(b, 0xC0 | 0xC1 | 0xF5..)
-                || self.trie.child(Trie::ROOT, b).is_some_and(|n| !self.trie.tokens(n).is_empty())
-        })
+        self.complete
     }
 
     pub fn trie(&self) -> &Trie {

@@ -15,7 +15,7 @@ pub use object::Keys;
 
 use super::document::{JId, Json};
 use super::object::{Obj, ObjId};
-use super::value::{SubId, ValId, FALSE, NULL, TRUE};
+use super::value::{Sub, SubId, ValId, FALSE, NULL, TRUE};
 use super::{ArrId, Schema};
 use crate::lexical::{Spelling, Terms};
 
@@ -80,8 +80,40 @@ impl Schema {
         if s == SubId::TRUE {
             return true;
         }
+        if let Some(&v) = self.compiled.get(&s) {
+            return self.is_live(v);
+        }
+        if let Sub::Node(node, _) = self.subs[s.0 as usize] {
+            if self.plainly_live(node) {
+                return true;
+            }
+        }
         let v = self.compile_or_none(s);
         self.is_live(v)
+    }
+
+    /// Whether the text of a schema shows that something satisfies it, without building what it says: it allows
+    /// the empty object, the empty array or any value of a type. Most properties are like that, and most are
+    /// never written; those that are are compiled then.
+    fn plainly_live(&mut self, node: JId) -> bool {
+        let draft = self.resolver.draft(&self.doc, node);
+        let free = self.options.without.is_empty();
+        let (mut bounds, mut formats) = (0, 0);
+        for (keyword, value) in self.doc.entries(node) {
+            match &**keyword {
+                "type" if matches!(self.doc.get(*value), Json::String(_)) => {}
+                "properties" | "patternProperties" | "additionalProperties" => {}
+                "items" | "additionalItems" | "prefixItems" | "uniqueItems" => {}
+                "minLength" | "maxLength" | "minimum" | "maximum" | "maxItems" | "maxProperties" => {
+                    bounds += 1
+                }
+                "format" if free => formats += 1,
+                other if super::table::holds(other, draft).is_none() => {}
+                _ => return false,
+            }
+        }
+        // two bounds, or a format and a bound, may leave nothing
+        bounds + formats <= 1
     }
 
     /// Whether no value satisfies both, as far as it is seen without looking into nested schemas.

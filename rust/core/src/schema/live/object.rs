@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::object::{Key, Obj, ObjId, ShapeId};
-use crate::schema::value::{SubId, ValId};
+use crate::schema::value::SubId;
 use crate::schema::{NameId, Schema};
 
 /// Which keys may still be used.
@@ -100,6 +100,7 @@ impl Schema {
         let mut parts = Vec::new();
         for (name, value) in chosen {
             let key = serde_json::to_string(self.name_text(name)).expect("a string");
+            let value = self.compile_or_none(value);
             parts.push(format!("{key}:{}", self.witness(value)?));
         }
         Some(parts.join(","))
@@ -113,7 +114,7 @@ impl Schema {
         }
     }
 
-    fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ValId)>> {
+    fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
         let start = Conjunction { hi: u32::MAX, ..Conjunction::default() };
         self.expand(vec![o], start, keys)
     }
@@ -125,7 +126,7 @@ impl Schema {
         mut parts: Vec<ObjId>,
         mut conj: Conjunction,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, ValId)>> {
+    ) -> Option<Vec<(NameId, SubId)>> {
         if !self.spend() {
             return Some(Vec::new());
         }
@@ -203,7 +204,7 @@ impl Schema {
         self.and_subs(&subs)
     }
 
-    fn solve_conjunction(&mut self, mut conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, ValId)>> {
+    fn solve_conjunction(&mut self, mut conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
         conj.required.sort_unstable();
         conj.required.dedup();
         if conj.required.len() > conj.hi as usize || conj.lo > conj.hi {
@@ -215,11 +216,10 @@ impl Schema {
                 return None;
             }
             let sub = self.value_at(&conj.shapes, &Key::Name(name));
-            let v = self.compile_or_none(sub);
-            if !self.is_live(v) {
+            if !self.sub_is_live(sub) {
                 return None;
             }
-            chosen.push((name, v));
+            chosen.push((name, sub));
         }
         self.violate(&conj, 0, chosen, keys)
     }
@@ -229,9 +229,9 @@ impl Schema {
         &mut self,
         conj: &Conjunction,
         i: usize,
-        chosen: Vec<(NameId, ValId)>,
+        chosen: Vec<(NameId, SubId)>,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, ValId)>> {
+    ) -> Option<Vec<(NameId, SubId)>> {
         if !self.spend() {
             return Some(chosen);
         }
@@ -254,8 +254,7 @@ impl Schema {
             if known || !keys.allow(name) || conj.absent.contains(&name) {
                 continue;
             }
-            let sub = self.value_at(&conj.shapes, &Key::Name(name));
-            let own = self.compile_or_none(sub);
+            let own = self.value_at(&conj.shapes, &Key::Name(name));
             if let Some(both) = self.violation(shape, &Key::Name(name), own) {
                 let mut next = chosen.clone();
                 next.push((name, both));
@@ -265,8 +264,7 @@ impl Schema {
             }
         }
         for (cell, term) in self.cells(conj).iter().map(|c| (&c.0, c.1)) {
-            let sub = self.value_at(&conj.shapes, &Key::Cell(cell));
-            let own = self.compile_or_none(sub);
+            let own = self.value_at(&conj.shapes, &Key::Cell(cell));
             let Some(both) = self.violation(shape, &Key::Cell(cell), own) else { continue };
             let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
             let mut next = chosen.clone();
@@ -279,24 +277,23 @@ impl Schema {
     }
 
     /// The values at a key that a shape does not allow, where there are any.
-    fn violation(&mut self, shape: ShapeId, key: &Key, own: ValId) -> Option<ValId> {
+    fn violation(&mut self, shape: ShapeId, key: &Key, own: SubId) -> Option<SubId> {
         let sub = self.shape_key(shape, key);
         let not = self.not_sub(sub);
         if not == SubId::FALSE {
             return None;
         }
-        let not = self.compile_or_none(not);
-        let both = self.and_values(own, not);
-        self.is_live(both).then_some(both)
+        let both = self.and_subs(&[own, not]);
+        self.sub_is_live(both).then_some(both)
     }
 
     /// Adds keys until the count is reached.
     fn fill(
         &mut self,
         conj: &Conjunction,
-        mut chosen: Vec<(NameId, ValId)>,
+        mut chosen: Vec<(NameId, SubId)>,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, ValId)>> {
+    ) -> Option<Vec<(NameId, SubId)>> {
         if chosen.len() >= conj.lo as usize {
             return Some(chosen);
         }
@@ -309,15 +306,13 @@ impl Schema {
                 continue;
             }
             let sub = self.value_at(&conj.shapes, &Key::Name(name));
-            let v = self.compile_or_none(sub);
-            if self.is_live(v) {
-                chosen.push((name, v));
+            if self.sub_is_live(sub) {
+                chosen.push((name, sub));
             }
         }
         for (cell, term) in self.cells(conj).iter().map(|c| (&c.0, c.1)) {
             let sub = self.value_at(&conj.shapes, &Key::Cell(cell));
-            let v = self.compile_or_none(sub);
-            if !self.is_live(v) {
+            if !self.sub_is_live(sub) {
                 continue;
             }
             if conj.lo > MANY_KEYS && self.lexicon.terms.cardinality(term, 64).is_none() {
@@ -328,7 +323,7 @@ impl Schema {
                     return Some(chosen);
                 }
                 let Some(name) = self.fresh(conj, term, &chosen, keys) else { break };
-                chosen.push((name, v));
+                chosen.push((name, sub));
             }
         }
         (chosen.len() >= conj.lo as usize).then_some(chosen)
@@ -404,7 +399,7 @@ impl Schema {
         &mut self,
         conj: &Conjunction,
         term: TermId,
-        chosen: &[(NameId, ValId)],
+        chosen: &[(NameId, SubId)],
         keys: &Keys,
     ) -> Option<NameId> {
         let mut known = self.named(conj);
