@@ -47,7 +47,8 @@ pub struct TokenAutomaton {
     edges: RwLock<FxHashMap<(u32, u32), StateId>>,
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
-    distances: Mutex<FxHashMap<(Pos, u32), u32>>,
+    /// How far an end is, and the first token of the way there.
+    distances: Mutex<FxHashMap<(Pos, u32), (u32, Option<TokenId>)>>,
     ends: Mutex<VecDeque<(StateId, Arc<Ends>)>>,
     /// How many automata there were when this one was last asked for something.
     used: AtomicU64,
@@ -59,6 +60,10 @@ struct Ends {
     accepting: bool,
     farthest: u32,
 }
+
+/// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
+/// tell apart), the later tokens are left out of it.
+const MOST_ENDS: usize = 16_384;
 
 /// States whose [`Ends`] are kept.
 const KEPT_ENDS: usize = 4;
@@ -280,10 +285,10 @@ impl TokenAutomaton {
         let mut core = self.core.lock();
         let class = core.class(s);
         if let Some(&known) = self.distances.lock().get(&class) {
-            return Ok((known, None));
+            return Ok(known);
         }
         let Some(way) = core.way_out(s) else {
-            self.distances.lock().insert(class, FAR);
+            self.distances.lock().insert(class, (FAR, None));
             return Ok((FAR, None));
         };
         let (way, beyond) = self.until_known(&mut core, s, way)?;
@@ -301,7 +306,15 @@ impl TokenAutomaton {
         let mut known = self.distances.lock();
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
-            known.entry(core.class(at)).and_modify(|d| *d = left.min(*d)).or_insert(left);
+            let way = (left, Some(token));
+            known
+                .entry(core.class(at))
+                .and_modify(|d| {
+                    if left < d.0 {
+                        *d = way
+                    }
+                })
+                .or_insert(way);
             let next = if self.vocab.is_special(token) {
                 core.take_special(at, token)?
             } else {
@@ -312,7 +325,7 @@ impl TokenAutomaton {
                 None => break,
             }
         }
-        Ok((known[&class], tokens.first().copied()))
+        Ok(*known.entry(class).or_insert((FAR, None)))
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
@@ -331,7 +344,7 @@ impl TokenAutomaton {
         for (read, byte) in text.chunks(1).enumerate() {
             let Some(next) = core.advance_bytes(at, byte)? else { break };
             at = next;
-            if let Some(&left) = self.distances.lock().get(&core.class(at)) {
+            if let Some(&(left, _)) = self.distances.lock().get(&core.class(at)) {
                 if left != FAR {
                     return Ok((vec![Piece::Bytes(text[..=read].to_vec())], left));
                 }
@@ -370,10 +383,16 @@ impl TokenAutomaton {
             return Ok(known.clone());
         }
         let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
+        let room = self.distances.lock().len() + MOST_ENDS;
         for id in self.mask(s)?.ids(self.vocab.mask_words()) {
             let token = TokenId(id);
             if ends.accepting && self.vocab.is_eos(token) {
                 continue;
+            }
+            if self.distances.lock().len() > room {
+                // counts as too far, which is safe; all tokens in ascending order, so the frequent ones were tried
+                ends.farthest = FAR;
+                break;
             }
             // not by `step`: a hundred thousand edges of one state are not worth keeping
             let left = match self.follow(s, token)? {
