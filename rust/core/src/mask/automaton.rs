@@ -48,11 +48,14 @@ pub struct TokenAutomaton {
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
     /// How far an end is, and the first token of the way there.
-    distances: Mutex<FxHashMap<(Pos, u32), (u32, Option<TokenId>)>>,
+    distances: Mutex<FxHashMap<(Pos, u32), Way>>,
     ends: Mutex<VecDeque<(StateId, Arc<Ends>)>>,
     /// How many automata there were when this one was last asked for something.
     used: AtomicU64,
 }
+
+/// A distance, and the first token of the way.
+type Way = (u32, Option<TokenId>);
 
 /// The distances to an end after each token that a state allows.
 struct Ends {
@@ -278,7 +281,7 @@ impl TokenAutomaton {
     }
 
     /// Distance, and the first token of the way.
-    fn way_out(&self, s: StateId) -> Result<(u32, Option<TokenId>)> {
+    fn way_out(&self, s: StateId) -> Result<Way> {
         if s == FINISHED || self.accepting(s)? {
             return Ok((0, None));
         }

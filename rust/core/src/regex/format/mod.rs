@@ -47,6 +47,21 @@ pub fn format(name: &str) -> Option<&'static Lang> {
     Some(KNOWN[place].get_or_init(|| build(name)))
 }
 
+/// Makes the formats that take long (0.1 s) on a thread of their own, once for the process: no schema's first
+/// mask should wait for what all schemas share.
+pub fn prepare() {
+    static STARTED: std::sync::Once = std::sync::Once::new();
+    STARTED.call_once(|| {
+        let made = std::thread::Builder::new().name("formats".into()).spawn(|| {
+            for name in ["regex", "date-time", "idn-hostname", "ipv4", "uri"] {
+                format(name);
+            }
+        });
+        // without a thread they are made when asked for
+        drop(made);
+    });
+}
+
 fn build(name: &str) -> Lang {
     match name {
         "date" => datetime::date(),
