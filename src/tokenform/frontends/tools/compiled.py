@@ -198,6 +198,9 @@ class _Compiler:
                     [{"language": opened.before(part.text), "unless": part.text}],
                 ]
                 items.append(self.expand(self.rules.fresh(), both))
+            elif isinstance(part, Text) and (marked := _split_trigger(parts[index:], opened)):
+                items.append(self.expand(self.rules.fresh(), self.split(marked, opened)))
+                return _after(items, self.sequence(parts[index + len(marked) :], None))
             elif isinstance(part, Text):
                 items.append({"language": opened.before(part.text)})
             else:
@@ -206,6 +209,17 @@ class _Compiler:
         if opened:
             items.append({"language": opened.language})
         return [items]
+
+    def split(self, marked: tuple[Text | Special, ...], opened: _Open) -> list[Items]:
+        """Open text and a trigger with a special token inside: the token tells where the text has ended."""
+        head, mark = marked[0], next(part for part in marked if isinstance(part, Special))
+        tokens: Items = [{"language": {"concat": [opened.language, literal(head.text)]}}]
+        for part in marked[1:]:
+            tokens += (
+                [{"special": part.text, "spelled": False}] if isinstance(part, Special) else self.item(part)
+            )
+        spelled = opened.before("".join(part.text for part in marked))
+        return [tokens, [{"language": spelled, "unless": mark.text}]]
 
     def branches(self, part: Choice | Repeat | Rule, rest: tuple[Node, ...], opened: _Open) -> list[Items]:
         """The expansions where the open text runs into a node with alternatives."""
@@ -280,6 +294,19 @@ class _Compiler:
         if ends:
             parts.append(_NO_WORD_BEFORE)
         return {"and": parts} if parts else ANY
+
+
+def _split_trigger(parts: tuple[Node, ...], opened: _Open) -> tuple[Text | Special, ...]:
+    """The texts and special tokens that a trigger of the open text is made of; none if it is one piece."""
+    taken: list[Text | Special] = []
+    for part in parts:
+        if not isinstance(part, (Text, Special)):
+            break
+        taken.append(part)
+        text = "".join(piece.text for piece in taken)
+        if any(text.startswith(trigger) for trigger in opened.triggers):
+            return tuple(taken) if len(taken) > 1 else ()
+    return ()
 
 
 def _occurring(trigger: Trigger) -> Language:
