@@ -13,14 +13,16 @@ walked through both).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.definitions import ToolLike, read_tools
+from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import Reasoning, tool_shape
 from tokenform.frontends.tools.layout import Format
@@ -50,7 +52,7 @@ _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 def tools(
     tools: Iterable[ToolLike],
     *,
-    format: str | Format,
+    format: Any,
     tool_choice: str = "auto",
     parallel: bool | int = True,
     strict: bool = True,
@@ -75,12 +77,32 @@ def tools(
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
     made = shape_form(shape, json_options)
+    try:
+        core = forms.compiled(made, source)
+    except TokenformError as error:
+        raise _blamed(error, known, form, json_options) from None
     return Grammar(
-        forms.compiled(made, source),
+        core,
         form=made,
         read=lambda text: parse_tool_calls(text, known, format=form),
         source=source,
+        tools=[tool.to_openai() for tool in known],
     )
+
+
+def _blamed(
+    error: TokenformError, known: Sequence[Tool], form: Format, json_options: Mapping[str, str] | None
+) -> TokenformError:
+    """The error with the name of the tool that it is about: the first whose calls alone raise it too."""
+    for tool in known:
+        try:
+            forms.compiled(shape_form(tool_shape([tool], format=form), json_options), tool.name)
+        except type(error) as own:
+            message = re.sub(r"^JSON \(\d+\): ", "", str(own))
+            return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
+        except TokenformError:
+            continue
+    return error
 
 
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
