@@ -297,22 +297,23 @@ impl TokenAutomaton {
             ));
         };
         let total = tokens.len() as u32 + beyond;
-        let mut at = s;
+        let (mut at, mut key) = (s, class);
         let mut known = self.distances.lock();
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
-            known.entry(core.class(at)).and_modify(|d| *d = left.min(*d)).or_insert(left);
+            known.entry(key).and_modify(|d| *d = left.min(*d)).or_insert(left);
             let next = if self.vocab.is_special(token) {
                 core.take_special(at, token)?
             } else {
                 core.advance_bytes(at, self.vocab.token(token))?
             };
             match next {
-                Some(next) => at = next,
+                Some(next) => (at, key) = (next, core.class(next)),
                 None => break,
             }
         }
-        Ok((known[&class], tokens.first().copied()))
+        // the class of a position is asked once: finding the way may have told more positions apart
+        Ok((known.get(&class).map_or(total, |&left| left), tokens.first().copied()))
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
