@@ -270,6 +270,12 @@ def deepseek_v32() -> list[Layout]:
             ("note", {"owner": "null"}),
         ),
         at("less_than", "must", "1 < 2 <b>\n\n" + block(b), BOOK, content="1 < 2 <b>"),
+        at(
+            "html",
+            "must",
+            "\n\n" + block(call("note", arg("text", "<p>a</p></x", True))),
+            ("note", {"text": "<p>a</p></x"}),
+        ),
         at("bare", "read", block(b, p), BOOK, PLAY),
         at("text_bare", "read", "Gern. " + block(b), BOOK, content="Gern. "),
         at(

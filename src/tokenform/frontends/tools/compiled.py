@@ -118,7 +118,7 @@ class _Open:
     """Text that has begun and ends where what follows it says."""
 
     language: Language
-    # What may not be the text's end when something follows: it would make a trigger end earlier.
+    # The texts, none of which occurs in it, whose first place is where it ends.
     triggers: tuple[str, ...] = ()
 
     def before(self, text: str) -> Language:
@@ -207,7 +207,7 @@ class _Compiler:
             if isinstance(part, RawString):
                 if opened:
                     items.append({"language": opened.language})
-                opened = _Open(_raw(part))
+                opened = _Open(_raw(part), part.without)
                 continue
             if opened is None:
                 items += self.item(part)
