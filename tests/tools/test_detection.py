@@ -69,3 +69,4 @@ def test_a_tokenizer_stands_for_its_format_and_is_shown_the_tools() -> None:
     assert [c.name for c in parse_tool_calls(text, [definition], format=chat)] == ["ping"]
     ids = PromptReader(chat, vocab, None).read([{"role": "user", "content": "Hi"}], grammar)
     assert bytes(ids) == b"[ping] Hi"
+    assert (grammar | "No.").tools == (grammar + " " + grammar).tools == grammar.tools

@@ -124,7 +124,9 @@ def _made(form: Form, source: str) -> Grammar:
 
 
 def _combined(form: Form, symbol: str, *parts: Grammar) -> Grammar:
-    return _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
+    made = _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
+    made.tools = tuple({id(tool): tool for part in parts for tool in part.tools}.values())
+    return made
 
 
 def _either(first: Grammar | str, second: Grammar | str) -> Grammar:

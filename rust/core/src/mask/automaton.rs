@@ -313,7 +313,7 @@ impl TokenAutomaton {
             }
         }
         // the class of a position is asked once: finding the way may have told more positions apart
-        Ok((known.get(&class).map_or(total, |&left| left), tokens.first().copied()))
+        Ok((known.get(&class).copied().unwrap_or(total), tokens.first().copied()))
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
