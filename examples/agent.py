@@ -3,16 +3,18 @@
     python examples/agent.py
     python examples/agent.py "How many people lived in Bergen in 2011?"
 
-The first answer has to be a tool call, so the question is looked up and not made up; afterwards the model
-may call again or answer, and the last turn has to be text.  Every call fits its tool's signature, because the
-grammar lets nothing else through: there is no retry in this loop.
+The first turn has to be a tool call, so the question is looked up and not made up; afterwards the model may
+call again or answer, and the last turn has to be an answer.  Every call fits its tool's signature, and every
+figure of the answer is one that the question or a tool gave, because the grammar lets nothing else through:
+there is no retry in this loop.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import sqlite3
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -56,6 +58,20 @@ TOOLS: tuple[Callable[..., Any], ...] = (get_population, add)
 QUESTIONS = ("What was the population of Oslo in 2021?", "What is 1284 plus 377?")
 
 
+def answer(question: str, result: str) -> tf.Grammar:
+    """A sentence that states the last figure of a tool's result, and no figure that nobody gave.
+
+    Args:
+        question, result: the texts that figures may be taken from.
+    """
+    given = "|".join(sorted(set(re.findall(r"\d+", f"{question} {result}")), key=len, reverse=True))
+    words = "[A-Za-z ,]{0,40}"
+    stated = re.findall(r"\d+", result)
+    if not stated:
+        return tf.regex(rf"[A-Z]{words}[a-z]\.")
+    return tf.regex(rf"[A-Z]{words}(\b({given})\b{words}){{0,2}}\b{stated[-1]}( [a-z]{{1,12}})?\.")
+
+
 def run(
     generator: Any,
     question: str,
@@ -72,9 +88,11 @@ def run(
         show: is told what happens.
     """
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
+    calls = tf.tools(tools, format=FORMAT, tool_choice="required", parallel=False, reasoning="none")
+    outcome = ""
     for turn in range(turns):
-        choice = "required" if turn == 0 else "auto" if turn < turns - 1 else "none"
-        grammar = tf.tools(tools, format=FORMAT, tool_choice=choice, parallel=False, reasoning="none")
+        said = answer(question, outcome)
+        grammar = calls if turn == 0 else calls | said if turn < turns - 1 else said
         (result,) = generator.sample(messages, grammar, max_tokens=160)
         reply = tf.parse_tool_calls(result.text, tools, format=FORMAT, reasoning="none")
         if not reply:
@@ -88,8 +106,11 @@ def run(
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Ask questions about a census, or for a sum.")
+    parser.add_argument("question", nargs="*", help=f"default: {' '.join(QUESTIONS)}")
+    questions = parser.parse_args().question or QUESTIONS
     generator = tf.Generator()
-    for question in sys.argv[1:] or QUESTIONS:
+    for question in questions:
         print(question)
         print(run(generator, question))
 

@@ -193,11 +193,57 @@ def test_tools_reads_calls_and_refuses_wrong_ones(run, tmp_path):
     tool = {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
     (tmp_path / "tools.json").write_text(json.dumps([tool]))
     call = '<tool_call>\n{"name": "weather", "arguments": {"city":"Rome"}}\n</tool_call>'
-    result = run("tools", "tools.json", stdin=call)
+    result = run("tools", "--tools", "tools.json", "--read", "-", stdin=call)
     assert (result.exit_code, json.loads(result.stdout)) == (
         0,
         [{"name": "weather", "arguments": {"city": "Rome"}}],
     )
-    refused = run("tools", "tools.json", "-", stdin=call.replace("city", "town"))
+    said = run("tools", "--tools", "tools.json", "--read", "-", stdin="It rains.")
+    assert (said.exit_code, said.stdout) == (0, "It rains.\n")
+    refused = run("tools", "--tools", "tools.json", "--read", "-", stdin=call.replace("city", "town"))
     assert refused.exit_code == 1 and refused.stdout.startswith("refused at byte ")
-    assert run("tools", "tools.json", "-f", "nonsense", stdin=call).exit_code == 2
+
+
+def test_tools_lets_the_model_call(run, tmp_path):
+    digit = {"type": "integer", "minimum": 0, "maximum": 9}
+    parameters = {"type": "object", "properties": {"a": digit, "b": digit}, "required": ["a", "b"]}
+    (tmp_path / "tools.json").write_text(json.dumps([{"name": "add", "parameters": parameters}]))
+    result = run("tools", "--tools", "tools.json", "--format", "qwen3_coder", "What is 3 plus 4?")
+    (call,) = json.loads(result.stdout)[:1]
+    assert call["name"] == "add" and set(call["arguments"]) == {"a", "b"}
+    short = run("tools", "--tools", "tools.json", "--max-tokens", "5", "What is 3 plus 4?")
+    assert short.exit_code == 1 and "5 tokens" in short.stderr and not short.stdout
+
+
+@pytest.mark.parametrize(
+    ("definitions", "words"),
+    [
+        ('[{"parameters": {}}]', "tool 0 has no name"),
+        ('[{"name": "a"}, {"name": "a"}]', "same name 'a'"),
+        (
+            '[{"name": "a", "parameters": {"type": "object", "properties": {"x": {"pattern": "(a)\\\\1"}}}}]',
+            "tool 'a'",
+        ),
+        ('[{"name": "a", "parameters": {"type": "array"}}]', "tool 'a'"),
+        ("[]", "empty"),
+        ("[", "is not JSON"),
+    ],
+)
+def test_bad_tools_are_one_sentence(run, tmp_path, definitions, words):
+    (tmp_path / "tools.json").write_text(definitions)
+    result = run("tools", "--tools", "tools.json", "x")
+    assert result.exit_code in (1, 2) and words in result.stderr
+    assert result.stderr.count("\n") == 1 and not result.stdout
+
+
+def test_options_of_tools(run, tmp_path):
+    (tmp_path / "tools.json").write_text('[{"name": "a"}]')
+    for options, words in (
+        ([], "--tools"),
+        (["--tools", "none.json"], "can't be read"),
+        (["--tools", "tools.json", "-f", "nonsense"], "hermes"),
+        (["--tools", "tools.json", "--tool-choice", "b"], "'b'"),
+        (["--tools", "tools.json", "--read", "-", "x"], "--read"),
+    ):
+        result = run("tools", *options, *(["x"] if "x" not in options else []))
+        assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1

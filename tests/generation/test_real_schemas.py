@@ -50,3 +50,16 @@ def test_every_text_is_valid(wanted):
         if done == wanted:
             return
     pytest.fail(f"only {done} schemas could be tried")
+
+
+def test_positions_that_are_told_apart_while_a_way_out_is_sought():
+    """A file list whose names match patterns: the distance to the end was once asked by another class."""
+    if not DATA.exists():
+        pytest.skip(f"no MaskBench data at {DATA}; set TOKENFORM_SHARED to the folder that holds data/")
+    with lzma.open(DATA, "rt", encoding="utf-8") as lines:
+        listed = (json.loads(line) for line in lines)
+        schema = next(case["schema"] for case in listed if case["id"].endswith("---filespec-schema"))
+    (result,) = tf.Generator().sample(
+        "Write a JSON document.", tf.json_schema(schema, whitespace="any"), max_tokens=100
+    )
+    jsonschema.validators.validator_for(schema)(schema).validate(json.loads(result.text))

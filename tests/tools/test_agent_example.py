@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import tokenform as tf
+
 
 @pytest.fixture(scope="module")
 def agent() -> ModuleType:
@@ -51,3 +53,24 @@ def test_an_answer_may_come_before_the_last_turn(agent: ModuleType) -> None:
 
 def test_the_query_says_what_it_does_not_find(agent: ModuleType) -> None:
     assert agent.get_population("Oslo", 1066) == {"error": "the census of 1066 has no Oslo"}
+
+
+def test_the_built_in_model_answers_with_what_the_tools_said(agent: ModuleType) -> None:
+    generator, shown = tf.Generator(), []  # type: ignore[var-annotated]
+    said = [agent.run(generator, question, show=shown.append) for question in agent.QUESTIONS]
+    assert "697010" in said[0] and "1661" in said[1]
+    assert "get_population" in shown[0] and "add" in shown[1]
+
+
+def test_an_answer_has_no_figure_that_nobody_gave(agent: ModuleType) -> None:
+    automaton = agent.answer("Oslo in 2021?", '{"population": 697010}').compile(
+        tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], special=[256])
+    )
+    for text, right in (
+        ("In 2021, Oslo had 697010.", True),
+        ("It is 697010 people.", True),
+        ("In 2021.", False),
+        ("It is 697011.", False),
+        ("It is 69.", False),
+    ):
+        assert automaton.matches(text.encode()) == right

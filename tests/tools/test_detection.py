@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tokenform.decoding.prompts import PromptReader
+from tokenform.engine import Vocabulary
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import detect_format
+from tokenform.frontends.tools import detect_format, parse_tool_calls, tools
 
 FRAGMENTS = {
     "hermes": "{{ '<|im_start|>assistant\\n' }}{{- '<tool_call>\\n{\"name\": \"' }}{{- tool_call.name }}",
@@ -45,3 +48,25 @@ def test_each_family_is_told(name: str) -> None:
 def test_an_unknown_template_asks_for_a_name(template: str | None) -> None:
     with pytest.raises(ToolError, match="format="):
         detect_format(SimpleNamespace(chat_template=template))
+
+
+class Chat:
+    """A tokenizer of bytes whose chat template names the tools that it is shown."""
+
+    chat_template = FRAGMENTS["glm47"]
+
+    def apply_chat_template(self, messages: Any, tools: Any = (), **_: Any) -> list[int]:
+        names = ",".join(tool["function"]["name"] for tool in tools)
+        return list(f"[{names}] {messages[-1]['content']}".encode())
+
+
+def test_a_tokenizer_stands_for_its_format_and_is_shown_the_tools() -> None:
+    chat, definition = Chat(), {"name": "ping", "parameters": {"type": "object", "properties": {}}}
+    grammar = tools([definition], format=chat, tool_choice="required")
+    vocab = Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], special=[256])
+    text = "<tool_call>ping</tool_call>"
+    assert grammar.compile(vocab).matches(text.encode())
+    assert [c.name for c in parse_tool_calls(text, [definition], format=chat)] == ["ping"]
+    ids = PromptReader(chat, vocab, None).read([{"role": "user", "content": "Hi"}], grammar)
+    assert bytes(ids) == b"[ping] Hi"
+    assert (grammar | "No.").tools == (grammar + " " + grammar).tools == grammar.tools

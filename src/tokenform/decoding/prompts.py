@@ -79,14 +79,17 @@ class PromptReader:
             return tokenizers.encode(self._tokenizer, self._write(prompt, grammar), specials=False)
         if isinstance(prompt, str):
             return tokenizers.encode(self._tokenizer, prompt)
-        return self._chat(prompt)
+        return self._chat(prompt, grammar.tools)
 
-    def _chat(self, messages: Sequence[Any]) -> list[int]:
+    def _chat(self, messages: Sequence[Any], tools: Sequence[Mapping[str, Any]]) -> list[int]:
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
         try:
-            ids = render(list(messages), add_generation_prompt=True, tokenize=True, return_dict=False)
+            shown: dict[str, Any] = {"tools": list(tools)} if tools else {}
+            ids = render(
+                list(messages), add_generation_prompt=True, tokenize=True, return_dict=False, **shown
+            )
         except ImportError:
             raise
         except Exception as error:  # a template is a program and may raise anything

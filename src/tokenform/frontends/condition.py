@@ -51,6 +51,11 @@ class Condition:
         """The grammar's schema, for prompts; or None."""
         return None if self.grammar is None else self.grammar.schema
 
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The definitions of the grammar's tools, for prompts."""
+        return () if self.grammar is None else self.grammar.tools
+
     def parse(self, text: str) -> Any:
         """The value of an accepted text: what the grammar reads, else the text."""
         return text if self.grammar is None else self.grammar.parse(text)

@@ -13,7 +13,7 @@ would differ in nothing but `parse`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenform.errors import InvalidGrammar
@@ -40,9 +40,10 @@ class Grammar:
         form: the same as plain data, from which other grammars are made.
         source: what the grammar was made of (schema text, pattern, ...), for people.
         schema: the parsed JSON Schema where it was made of one, else None; prompts show it to the model.
+        tools: the definitions where it was made of tools, else none; prompts show them to the model.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "core", "form", "schema", "source")
+    __slots__ = ("__weakref__", "_automata", "_read", "core", "form", "schema", "source", "tools")
 
     def __init__(
         self,
@@ -52,10 +53,12 @@ class Grammar:
         read: Callable[[str], Any] | None = None,
         source: str = "",
         schema: Any = None,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> None:
         self.core = core
         self.form = form
         self.schema = schema
+        self.tools = tuple(tools)
         self.source = source
         self._read = read or _same_text
         self._automata: dict[_core.Vocabulary, _core.TokenAutomaton] = {}
@@ -121,7 +124,9 @@ def _made(form: Form, source: str) -> Grammar:
 
 
 def _combined(form: Form, symbol: str, *parts: Grammar) -> Grammar:
-    return _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
+    made = _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
+    made.tools = tuple({id(tool): tool for part in parts for tool in part.tools}.values())
+    return made
 
 
 def _either(first: Grammar | str, second: Grammar | str) -> Grammar:

@@ -54,6 +54,8 @@ def open_model(model: Any = None, tokenizer: Any = None) -> OpenModel:
 def _builtin_prompt(prompt: Any, grammar: Grammar | Condition) -> str:
     from tokenform.builtin import format_prompt
 
+    # Tools are left out: with them in the prompt this small model makes 8 of 20 calls rightly under the mask,
+    # without them 20 of 20 (the two tools and the kinds of question of examples/agent.py, greedy).
     return format_prompt(prompt, grammar.schema)
 
 

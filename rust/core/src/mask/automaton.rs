@@ -305,13 +305,14 @@ impl TokenAutomaton {
             ));
         };
         let total = tokens.len() as u32 + beyond;
-        let mut at = s;
+        let (mut at, mut key) = (s, class);
         let mut known = self.distances.lock();
         for (i, &token) in tokens.iter().enumerate() {
             let left = total - i as u32;
             let way = (left, Some(token));
+            // the class of the first position is asked once: finding the way may have told more positions apart
             known
-                .entry(core.class(at))
+                .entry(key)
                 .and_modify(|d| {
                     if left < d.0 {
                         *d = way
@@ -324,7 +325,7 @@ impl TokenAutomaton {
                 core.advance_bytes(at, self.vocab.token(token))?
             };
             match next {
-                Some(next) => at = next,
+                Some(next) => (at, key) = (next, core.class(next)),
                 None => break,
             }
         }

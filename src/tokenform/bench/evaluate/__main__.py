@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tokenform.bench.evaluate.job import Limits, judge, run
 from tokenform.bench.evaluate.plan import Options
@@ -16,10 +16,30 @@ from tokenform.errors import TokenformError
 
 _INTERRUPTED = 130
 MASK_ENGINES = ("tokenform", "llguidance", "xgrammar")
+OUT = Path("evaluation")
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows the defaults that say something."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        plain = action.default is None or action.default is False
+        return action.help if plain else super()._get_help_string(action)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Mistakes are one sentence; options are spelled out; help shows the defaults."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", _Help)
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tokenform: {message}; see {self.prog} --help\n")
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="tokenform evaluate", description="Compare engines over JSON Schemas.")
+    top = _Parser(prog="tokenform evaluate", description="Compare engines over JSON Schemas.")
     jobs = top.add_subparsers(dest="job", required=True)
     default = Options()
     bench = jobs.add_parser(
@@ -28,24 +48,27 @@ def parser() -> argparse.ArgumentParser:
     masks = jobs.add_parser("masks", help="walk given documents through each engine's masks, without a model")
     for sub, engines, order in ((bench, default.engines, default.order), (masks, MASK_ENGINES, "any")):
         sub.add_argument(
-            "--out", type=Path, required=True, help="folder of the run: its database and its report"
+            "--out", type=Path, default=OUT, help="folder of the run: its database and its report"
         )
-        sub.add_argument("--engines", type=_names, default=engines, help="comma-separated")
+        sub.add_argument("--engines", type=_names, default=",".join(engines), help="comma-separated")
         sub.add_argument(
             "--data",
             help="folder of schemas, .jsonl(.xz) file in MaskBench's format, or hub[:NAME] for a data set of "
             "the hub (default epfl-dlab/JSONSchemaBench) or a local folder that datasets reads",
         )
         sub.add_argument("--split", default=default.split, help="of the hub's data set")
+        sub.add_argument("--limit", type=_limit, default=default.limit, help='schemas ("all": all of them)')
         sub.add_argument(
-            "--limit", type=_limit, default=default.limit, help='schemas ("all" for all of them)'
+            "--seed", type=int, default=default.seed, help="of the choice of schemas and the draws"
         )
-        sub.add_argument("--seed", type=int, default=default.seed)
-        sub.add_argument("--order", choices=("declared", "any"), default=order)
+        sub.add_argument("--order", choices=("declared", "any"), default=order, help="of an object's keys")
         sub.add_argument(
-            "--whitespace", choices=("compact", "spaced", "indent", "any"), default=default.whitespace
+            "--whitespace",
+            choices=("compact", "spaced", "indent", "any"),
+            default=default.whitespace,
+            help="between a document's tokens",
         )
-        sub.add_argument("--workers", type=int, default=Limits.workers)
+        sub.add_argument("--workers", type=int, default=Limits.workers, help="processes, or Ray actors")
         sub.add_argument(
             "--timeout", type=float, default=Limits.timeout, help="seconds for one schema on one engine"
         )
@@ -53,17 +76,20 @@ def parser() -> argparse.ArgumentParser:
             "--judge-timeout", type=float, default=Limits.judge_timeout, help="seconds for one verdict"
         )
         sub.add_argument("--memory", type=int, default=Limits.memory_mib, help="MiB for one worker")
-        sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster")
+        sub.add_argument("--ray", metavar="auto|ADDRESS", help="run on a Ray cluster; else in processes here")
         sub.add_argument("--quiet", action="store_true", help="no progress")
     bench.add_argument("--model", help="a Hugging Face model by path or name; default: the built-in one")
     bench.add_argument(
-        "--tasks", type=_names, default=default.tasks, help='task families or .jsonl files; "" for none'
+        "--tasks",
+        type=_names,
+        default=",".join(default.tasks),
+        help='task families or .jsonl files; "" for none',
     )
     bench.add_argument("--task-count", type=int, default=default.task_count, help="tasks of each family")
-    bench.add_argument("--max-tokens", type=int, default=default.max_tokens)
+    bench.add_argument("--max-tokens", type=int, default=default.max_tokens, help="most tokens of a text")
     bench.add_argument("--temperature", type=float, default=default.temperature, help="0 is greedy")
     again = jobs.add_parser("report", help="write the report of a run again, finished or not")
-    again.add_argument("--out", type=Path, required=True)
+    again.add_argument("--out", type=Path, default=OUT, help="folder of the run")
     return top
 
 
@@ -93,7 +119,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if arguments.job == "report":
             if not database.is_file():
-                print(f"there is no run in {arguments.out}: {database} does not exist", file=sys.stderr)
+                print(f"tokenform: there is no run in {arguments.out}; pass its --out", file=sys.stderr)
                 return 2
             judge(database)
         else:
@@ -103,7 +129,7 @@ def main(argv: list[str] | None = None) -> int:
             run(_options(arguments), database, limits, quiet=arguments.quiet)
         page, text = write_report(database)
     except TokenformError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"tokenform: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         with Store(database) as store:

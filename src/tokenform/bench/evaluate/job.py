@@ -109,7 +109,7 @@ def _write_all(store: Store, options: Options, limits: Limits, session: float, q
                 store.add_result(unit, result, session)
                 meter.step(result.status)
     except WorkerStartError as error:
-        raise DataError(f"no worker could be started: {error}") from error
+        raise DataError(f"no worker could be started: {str(error).removeprefix('ModelError: ')}") from error
 
 
 def _result(outcome: Outcome) -> UnitResult:

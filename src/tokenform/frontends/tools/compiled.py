@@ -13,14 +13,16 @@ walked through both).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.definitions import ToolLike, read_tools
+from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import Reasoning, tool_shape
 from tokenform.frontends.tools.layout import Format
@@ -50,7 +52,7 @@ _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 def tools(
     tools: Iterable[ToolLike],
     *,
-    format: str | Format,
+    format: Any,
     tool_choice: str = "auto",
     parallel: bool | int = True,
     strict: bool = True,
@@ -75,12 +77,32 @@ def tools(
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
     made = shape_form(shape, json_options)
+    try:
+        core = forms.compiled(made, source)
+    except TokenformError as error:
+        raise _blamed(error, known, form, json_options) from None
     return Grammar(
-        forms.compiled(made, source),
+        core,
         form=made,
         read=lambda text: parse_tool_calls(text, known, format=form),
         source=source,
+        tools=[tool.to_openai() for tool in known],
     )
+
+
+def _blamed(
+    error: TokenformError, known: Sequence[Tool], form: Format, json_options: Mapping[str, str] | None
+) -> TokenformError:
+    """The error with the name of the tool that it is about: the first whose calls alone raise it too."""
+    for tool in known:
+        try:
+            forms.compiled(shape_form(tool_shape([tool], format=form), json_options), tool.name)
+        except type(error) as own:
+            message = re.sub(r"^JSON \(\d+\): ", "", str(own))
+            return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
+        except TokenformError:
+            continue
+    return error
 
 
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
@@ -96,7 +118,7 @@ class _Open:
     """Text that has begun and ends where what follows it says."""
 
     language: Language
-    # What may not be the text's end when something follows: it would make a trigger end earlier.
+    # The texts, none of which occurs in it, whose first place is where it ends.
     triggers: tuple[str, ...] = ()
 
     def before(self, text: str) -> Language:
@@ -185,7 +207,7 @@ class _Compiler:
             if isinstance(part, RawString):
                 if opened:
                     items.append({"language": opened.language})
-                opened = _Open(_raw(part))
+                opened = _Open(_raw(part), part.without)
                 continue
             if opened is None:
                 items += self.item(part)
@@ -198,6 +220,9 @@ class _Compiler:
                     [{"language": opened.before(part.text), "unless": part.text}],
                 ]
                 items.append(self.expand(self.rules.fresh(), both))
+            elif isinstance(part, Text) and (marked := _split_trigger(parts[index:], opened)):
+                items.append(self.expand(self.rules.fresh(), self.split(marked, opened)))
+                return _after(items, self.sequence(parts[index + len(marked) :], None))
             elif isinstance(part, Text):
                 items.append({"language": opened.before(part.text)})
             else:
@@ -206,6 +231,17 @@ class _Compiler:
         if opened:
             items.append({"language": opened.language})
         return [items]
+
+    def split(self, marked: tuple[Text | Special, ...], opened: _Open) -> list[Items]:
+        """Open text and a trigger with a special token inside: the token tells where the text has ended."""
+        head, mark = marked[0], next(part for part in marked if isinstance(part, Special))
+        tokens: Items = [{"language": {"concat": [opened.language, literal(head.text)]}}]
+        for part in marked[1:]:
+            tokens += (
+                [{"special": part.text, "spelled": False}] if isinstance(part, Special) else self.item(part)
+            )
+        spelled = opened.before("".join(part.text for part in marked))
+        return [tokens, [{"language": spelled, "unless": mark.text}]]
 
     def branches(self, part: Choice | Repeat | Rule, rest: tuple[Node, ...], opened: _Open) -> list[Items]:
         """The expansions where the open text runs into a node with alternatives."""
@@ -280,6 +316,19 @@ class _Compiler:
         if ends:
             parts.append(_NO_WORD_BEFORE)
         return {"and": parts} if parts else ANY
+
+
+def _split_trigger(parts: tuple[Node, ...], opened: _Open) -> tuple[Text | Special, ...]:
+    """The texts and special tokens that a trigger of the open text is made of; none if it is one piece."""
+    taken: list[Text | Special] = []
+    for part in parts:
+        if not isinstance(part, (Text, Special)):
+            break
+        taken.append(part)
+        text = "".join(piece.text for piece in taken)
+        if any(text.startswith(trigger) for trigger in opened.triggers):
+            return tuple(taken) if len(taken) > 1 else ()
+    return ()
 
 
 def _occurring(trigger: Trigger) -> Language:

@@ -14,7 +14,7 @@ on).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import harmony
@@ -57,7 +57,7 @@ Reasoning = Literal["auto", "open", "none"]
 def tool_shape(
     tools: Iterable[ToolLike],
     *,
-    format: str | Format,
+    format: Any,
     tool_choice: str = "auto",
     parallel: bool | int = True,
     strict: bool = True,
@@ -67,7 +67,7 @@ def tool_shape(
 
     Args:
         tools: definitions, pydantic models or functions (see `read_tools`).
-        format: a format's name; `detect_format` tells it from a tokenizer.
+        format: a format's name, or a tokenizer whose chat template shows it.
         tool_choice: "auto" (text, calls or both), "required" (at least one call, no text beside the
             reasoning), "none" (no call), or the name of the one tool to call.
         parallel: several calls in one turn; a number is the most there may be.

@@ -12,6 +12,7 @@ Rejected: partial parsers that repair what is cut off (a repaired call is one th
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 
@@ -100,7 +101,14 @@ def _scalar(source: Source, emit: Emit) -> Reading[None]:
     word = "".join(taken)
     if word not in ("true", "false", "null") and not _NUMBER.fullmatch(word):
         raise fail(source, f"{word!r} is no JSON value" if word else "JSON needs a value here")
+    _check_finite(source, word)
     emit(word)
+
+
+def _check_finite(source: Source, word: str) -> None:
+    """Refuse a number that a float can't hold: it would become `Infinity`, which is no JSON."""
+    if word[-1:].isdigit() and any(c in word for c in ".eE") and math.isinf(float(word)):
+        raise fail(source, f"{word[:40]!r} is too large a number")
 
 
 def json_string(source: Source, emit: Emit) -> Reading[None]:
@@ -161,10 +169,8 @@ def _python_word(source: Source, emit: Emit) -> Reading[None]:
         emit(_WORDS[word])
     elif _PYTHON_NUMBER.fullmatch(word):
         digits = word.replace("_", "").lstrip("+")
-        try:
-            emit(digits if _NUMBER.fullmatch(digits) else json.dumps(float(digits), allow_nan=False))
-        except ValueError:
-            raise fail(source, f"{word!r} is too large a number") from None
+        _check_finite(source, digits)
+        emit(digits if _NUMBER.fullmatch(digits) else json.dumps(float(digits)))
     else:
         raise fail(source, f"{word!r} is no Python literal" if word else "a Python literal is needed here")
 

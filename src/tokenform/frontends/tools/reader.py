@@ -22,7 +22,7 @@ from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Format, PythonArguments, Wire
+from tokenform.frontends.tools.layout import PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
@@ -36,7 +36,7 @@ def parse_tool_calls(
     text: str,
     tools: Iterable[ToolLike],
     *,
-    format: str | Format,
+    format: Any,
     reasoning: str = "auto",
     validate: bool = True,
 ) -> ToolCalls:
@@ -45,7 +45,7 @@ def parse_tool_calls(
     Args:
         text: the output, special tokens included as text, without the prompt.
         tools: as for `tools`.
-        format: a format's name.
+        format: a format's name, or a tokenizer whose chat template shows it.
         reasoning: "auto": a block that is closed before the first call is reasoning, whether the output or
             the prompt opened it; "open": the prompt opened one; "none": there is none.
         validate: check the arguments against the tool's schema.
@@ -64,7 +64,7 @@ class Reader:
 
     def __init__(
         self,
-        format: str | Format,
+        format: Any,
         tools: Iterable[ToolLike],
         *,
         reasoning: str = "auto",

@@ -18,7 +18,6 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.calls import ToolCalls
 from tokenform.frontends.tools.definitions import ToolLike
-from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import Event, Reader
 
 
@@ -36,7 +35,7 @@ class ToolCallStream:
         self,
         tools: Iterable[ToolLike],
         *,
-        format: str | Format,
+        format: Any,
         reasoning: str = "auto",
         validate: bool = True,
     ) -> None:

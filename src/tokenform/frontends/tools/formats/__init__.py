@@ -5,6 +5,8 @@ The order is that of detection: of the formats whose marks a chat template bears
 
 from __future__ import annotations
 
+from typing import Any
+
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.formats import (
     command_r,
@@ -57,10 +59,18 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def find_format(name: str | Format) -> Format:
-    """The format of this name; ToolError, with the names there are, if there is none."""
+def find_format(name: Any) -> Format:
+    """The format of this name, or of a tokenizer's chat template.
+
+    Raises:
+        ToolError: there is no such format (the message has the names), or the template shows none.
+    """
     if isinstance(name, Format):
         return name
+    if not isinstance(name, str) and hasattr(name, "chat_template"):
+        from tokenform.frontends.tools.detect import detect_format
+
+        return detect_format(name)
     if name not in FORMATS:
         raise ToolError(f"there is no tool format {name!r}; choose one of {', '.join(sorted(FORMATS))}")
     return FORMATS[name]

@@ -15,7 +15,7 @@ FORMAT = Format(
         between="\n",
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
-    dropped=("<|im_end|>",),
+    dropped=("<|im_end|>", "<|endoftext|>", "</s>"),
     template=("<tool_call>",),
     template_without=("<function=", "<arg_key>", "<|tool_call|>"),
 )

@@ -32,6 +32,6 @@ FORMAT = Format(
         ),
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
-    dropped=("<|im_end|>",),
+    dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function=", "<parameter="),
 )

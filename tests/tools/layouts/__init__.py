@@ -1,0 +1,31 @@
+"""All cases, format by format."""
+
+from __future__ import annotations
+
+from . import lists, marked, tagged, unmarked
+from .cases import TOOLS, Layout
+
+LAYOUTS: list[Layout] = [
+    *marked.hermes(),
+    *tagged.qwen3_coder(),
+    *tagged.glm("glm45", "\n"),
+    *tagged.glm("glm47", ""),
+    *marked.deepseek_v3(),
+    *marked.deepseek_v31(),
+    *tagged.deepseek_v32(),
+    *tagged.minimax(),
+    *marked.kimi_k2(),
+    *unmarked.llama3_json(),
+    *unmarked.pythonic("llama3_pythonic"),
+    *unmarked.pythonic("llama4_pythonic"),
+    *lists.mistral_v3(),
+    *lists.mistral_v11(),
+    *lists.gpt_oss(),
+    *lists.granite(),
+    *lists.granite_20b_fc(),
+    *lists.phi4(),
+    *lists.command_r(),
+    *unmarked.json_plain(),
+]
+
+__all__ = ["LAYOUTS", "TOOLS", "Layout"]
