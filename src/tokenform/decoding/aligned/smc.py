@@ -3,6 +3,8 @@
 Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic
 Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
 text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
+With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: of the worst
+of twenty random toys the law with 20 particles is 0.045 off, and 0.12 when it draws first.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
@@ -53,9 +55,10 @@ class Population:
         slots: list[int] = np.flatnonzero(~self.done & alive).tolist()
         return slots
 
-    def apply(self, problem: Problem, slot: int, move: Move) -> None:
-        """Takes a move."""
-        self.log_weights[slot] += move.log_weight
+    def apply(self, problem: Problem, slot: int, move: Move, *, weigh: bool) -> None:
+        """Takes a move, and its weight where the particle does not have that yet."""
+        if weigh:
+            self.log_weights[slot] += move.log_weight
         if move.token is None:
             return
         self.logf[slot] += move.logf
@@ -226,15 +229,23 @@ class SMC(AlignedSampler):
             places = [(population, slot) for population in group for slot in population.open]
             if not places:
                 return
+            offers = self.proposal.step(problem, [p.prefixes[s] for p, s in places], self.trie)
+            early = offers.log_weights([p.prefixes[s] for p, s in places])
+            if early is not None:
+                for (population, slot), weight in zip(places, early, strict=True):
+                    population.log_weights[slot] += weight
+                for population in group:
+                    if any(offers.is_open(population.prefixes[slot]) for slot in population.open):
+                        population.balance(step, self.threshold, self.resampling)
+                places = [(population, slot) for population in group for slot in population.open]
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = self.proposal.moves(
-                problem, [p.prefixes[s] for p, s in places], addresses, seed, self.trie
-            )
+            moves = offers.moves([p.prefixes[s] for p, s in places], addresses, seed)
             for (population, slot), move in zip(places, moves, strict=True):
-                population.apply(problem, slot, move)
+                population.apply(problem, slot, move, weigh=early is None)
             self._rescore(problem, places)
-            for population in group:
-                population.balance(step, self.threshold, self.resampling)
+            if early is None:
+                for population in group:
+                    population.balance(step, self.threshold, self.resampling)
         raise SamplingError(f"a text is longer than {LONGEST} tokens and has not ended; set max_tokens")
 
     def _rescore(self, problem: Problem, places: list[tuple[Population, int]]) -> None:
