@@ -142,8 +142,8 @@ def test_a_trie_makes_five_particles_enough(toy):
 
 
 def restart_law(start, target, steps, tries):
-    """The law after `steps` restarts: K(x, y) = M·q_y·w_y·E[1 / (R + max(w_x, w_y))], where R is the weight of
-    the other M - 1 tries; the mean is over 20,000 draws of R, the same for all pairs, so that K keeps the target.
+    """The law after `steps` restarts: K(x, y) = M·q_y·w_y·E[1 / (R + max(w_x, w_y))], R the weight of
+    the other tries; the mean is over 20,000 draws of R, the same for all pairs, so K keeps the target.
     """
     weights = target / start
     others = np.random.default_rng(0).choice(weights, size=(20_000, tries - 1), p=start / start.sum()).sum(1)

@@ -5,9 +5,11 @@ mask. `RejectionWeights`: draw by adaptive weighted rejection; the weight is an 
 predicates. With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the
 trie, where θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
 
-A step is asked for in two parts: `step` looks at the prefixes, `moves` draws.  Where the weight does not depend
-on the draw (masks), `Step.log_weights` tells it before: SMC then resamples first and draws after, so that copies
-of a particle part at once and nothing is spent on particles that are about to go.
+A step is asked for in two parts: `step` looks at the prefixes, `moves` draws.  Where the weight does not
+depend on the draw (masks), `Step.log_weights` tells it before: SMC then resamples first and draws after, so
+that copies of a particle part at once and nothing is spent on particles that are about to go.
+
+Particles of a run that stand at one prefix draw by evenly spaced numbers, each uniform by itself.
 
 Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
 Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for the race and a few tests.
@@ -16,7 +18,7 @@ Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -24,9 +26,12 @@ import numpy as np
 
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
-from tokenform.decoding.aligned.rejection_step import Estimator, estimator, in_turn, run_steps
+from tokenform.decoding.aligned.rejection_step import Estimator, estimator, run_steps, spaced
+from tokenform.decoding.aligned.rejection_step import Step as Rejection
 from tokenform.decoding.aligned.streams import Purpose, stream
 from tokenform.decoding.aligned.trie import Trie
+
+Make = Callable[[Float, np.random.Generator], Rejection]
 
 
 class Address(NamedTuple):
@@ -143,27 +148,32 @@ class _RejectionStep:
         groups: dict[tuple[int, Tokens], list[int]] = {}
         for i, (prefix, place) in enumerate(zip(prefixes, places, strict=True)):
             groups.setdefault((place.run, prefix.tokens), []).append(i)
-        members = list(groups.values())
-        rows = [self._tables[tokens] for _, tokens in groups]
+        places_of = list(groups.values())
+        order = [i for part in places_of for i in part]
+        rows = [self._tables[prefixes[i].tokens] for i in order]
         steps = [
-            in_turn(self._make, row.weights, [self._stream(seed, places[i]) for i in part])
-            for row, part in zip(rows, members, strict=True)
+            step
+            for part in places_of
+            for step in spaced(
+                self._make,
+                self._tables[prefixes[part[0]].tokens].weights,
+                [self._stream(seed, places[i]) for i in part],
+            )
         ]
 
         def test(which: list[int], indices: list[int]) -> list[bool]:
-            tokens = [int(rows[g].ids[index]) for g, index in zip(which, indices, strict=True)]
-            verdicts: list[bool] = self._problem.check([prefixes[members[g][0]] for g in which], tokens).tolist()
+            tokens = [int(rows[n].ids[index]) for n, index in zip(which, indices, strict=True)]
+            verdicts: list[bool] = self._problem.check([prefixes[order[n]] for n in which], tokens).tolist()
             return verdicts
 
         moves: dict[int, Move] = {}
-        for row, part, outcomes in zip(rows, members, run_steps(steps, test), strict=True):
-            for i, outcome in zip(part, outcomes, strict=True):
-                index = outcome.index
-                moves[i] = (
-                    Move(None, -math.inf, -math.inf)
-                    if index is None
-                    else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
-                )
+        for i, row, outcome in zip(order, rows, run_steps(steps, test), strict=True):
+            index = outcome.index
+            moves[i] = (
+                Move(None, -math.inf, -math.inf)
+                if index is None
+                else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
+            )
         return [moves[i] for i in range(len(prefixes))]
 
     @staticmethod

@@ -3,8 +3,8 @@
 Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic
 Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
 text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
-With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: of the worst
-of twenty random toys the law with 20 particles is 0.045 off, and 0.12 when it draws first.
+With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: on the
+worst of twenty random toys the law with 20 particles is 0.05 off, and 0.12 when it draws first.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
@@ -13,6 +13,7 @@ matter; finished particles stay and are resampled with the rest; a run whose wei
 = 0.
 Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with
 weights.
+τ: on twenty random toys the worst distance with 20 particles is 0.07 for τ = 0.5 and 0.04 for 0.9.
 Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
 """
 
@@ -112,7 +113,7 @@ class SMC(AlignedSampler):
         self,
         particles: int = 16,
         *,
-        threshold: float = 0.5,
+        threshold: float = 0.9,
         resampling: Method = "systematic",
         weights: str = "auto",
         estimator: Estimator = "auto",

@@ -109,7 +109,9 @@ class SlotCache:
         out = []
         for store, new in ((self.keys, keys), (self.values, values)):
             held = self._room(store, layer_idx, new)
-            if self._one is not None and self._slots is not None:  # a line alone: without the index arithmetic of several
+            if (
+                self._one is not None and self._slots is not None
+            ):  # a line alone: without the index arithmetic of several
                 held[self._one].index_copy_(1, self._slots[0], new[0].to(held.dtype))
             else:
                 held[self._index, :, self._slots] = new.transpose(1, 2).to(held.dtype)
