@@ -122,7 +122,7 @@ def test_cars_is_exact_from_the_first_draw_and_needs_few_attempts(toy):
 
 
 def test_smc_is_unbiased_and_near_the_target(toy):
-    law, ratios = toy.law(SMC(20), 400)
+    law, ratios = toy.law(SMC(20), 800)
     assert unbiased(ratios)
     assert total_variation(toy.target, law) <= 0.10
 
@@ -136,7 +136,7 @@ def test_awrs_weights_are_unbiased(toy):
 
 def test_a_trie_makes_five_particles_enough(toy):
     twist = ASAp(explore=0).sample(toy.problem, 100, seed=toy.seed).trie
-    law, ratios = toy.law(SMC(5, twist=twist), 1500)
+    law, ratios = toy.law(SMC(5, twist=twist), 3000)
     assert unbiased(ratios)
     assert total_variation(toy.target, law) <= 0.05
 
