@@ -194,6 +194,7 @@ def test_random_histories_of_chains_equal_a_fresh_replay(mode):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_ten_thousand_random_histories():
     rng = random.Random(7)
     for i in range(10_000):
