@@ -38,7 +38,7 @@ SCHEMA = {
     "required": ["name", "year", "tags"],
     "additionalProperties": False,
 }
-WORK = ("advance", "candidates", "check", "accepts", "distance", "within")
+WORK = ("advance", "forced", "candidates", "check", "accepts", "distance", "within")
 
 
 def widened(writer: Any, size: int) -> tuple[Any, tf.Vocabulary]:

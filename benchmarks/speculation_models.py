@@ -195,10 +195,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="prompts")
     parser.add_argument("--max-tokens", type=int, default=MOST)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=EVALUATION_SEED, help="which prompts")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    prompts = examples(EVALUATION_SEED, arguments.count + 1, held_out=True, tools=0.0)
+    prompts = examples(arguments.seed, arguments.count + 1, held_out=True, tools=0.0)
     found = jobs[arguments.job](prompts, Passes(load()[0]), arguments.max_tokens)
     kept: dict[str, Any] = {}
     for title, rows in found.items():

@@ -15,6 +15,7 @@ from tokenform.decoding.aligned.enumeration import enumerate_target, total_varia
 from tokenform.decoding.aligned.masked import Masked, Path, first_paths
 from tokenform.decoding.aligned.mcmc import CUTS, FLOOR, MCMC
 from tokenform.decoding.aligned.potential import Score
+from tokenform.errors import OptionError
 
 
 def path_of(problem, tokens):
@@ -63,9 +64,35 @@ def test_the_kernel_keeps_the_target(cut):
     start = np.array([local_law(problem)[x] for x in texts])
     expected = start @ kernel @ kernel
     runs = 1000
-    seen = Counter(d.tokens for d in MCMC(2, cut=cut).sample(problem, runs, seed=0).draws)
+    seen = Counter(d.tokens for d in MCMC(2, cut=cut, tries=1).sample(problem, runs, seed=0).draws)
     for x, p in zip(texts, expected, strict=True):
         assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
+
+
+def test_several_tries_keep_the_target():
+    """All pairs of proposals: π·K = π to 1e-12, and the code's chains follow K."""
+    automaton = StringsAutomaton([b"000", b"011", b"10", b"1011", b"11"])
+    problem = MCMC().bind(TableModel(8, scale=1.5), automaton)
+    exact = enumerate_target(problem)
+    texts = list(exact.log_measure)
+    pi = np.array([exact.probabilities[x] for x in texts])
+    start = np.array([local_law(problem)[x] for x in texts])
+    w, kernel = pi / start, np.zeros((len(texts),) * 2)
+    for x, _ in enumerate(texts):
+        for y, _ in enumerate(texts):
+            for z, _ in enumerate(texts):  # y is picked beside z
+                total = w[y] + w[z]
+                chance = 2 * start[y] * start[z] * w[y] / total
+                kernel[x, y] += chance * min(1, total / (w[z] + w[x]))
+    np.fill_diagonal(kernel, 0)
+    np.fill_diagonal(kernel, 1 - kernel.sum(1))
+    assert np.abs(pi @ kernel - pi).max() <= 1e-12
+    runs = 1000
+    seen = Counter(d.tokens for d in MCMC(2, tries=2).sample(problem, runs, seed=0).draws)
+    for x, p in zip(texts, start @ kernel @ kernel, strict=True):
+        assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
+    with pytest.raises(OptionError, match="tries"):
+        MCMC(cut="uniform", tries=2)
 
 
 def test_restart_comes_near_the_target_in_ten_steps(problem, exact):

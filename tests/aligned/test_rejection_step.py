@@ -12,10 +12,10 @@ from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.rejection_step import (
     estimator,
     geometric,
-    in_turn,
     race,
     recursive,
     run_steps,
+    spaced,
     two_loops,
 )
 
@@ -155,23 +155,34 @@ def test_no_valid_token_gives_weight_zero(make):
     assert sorted(outcome.rejected) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("make", [two_loops, recursive])
-def test_draws_in_turn_stay_proper(make):
-    """The j-th of several draws that share what was refused still has E[Ẑ·1(x=a)] = w(a)."""
+@pytest.mark.parametrize("make", [two_loops, recursive, geometric])
+def test_spaced_draws_stay_proper(make):
+    """Each of several draws has E[Ẑ·1(x=a)] = w(a), and together they vary less than independent ones."""
     valid, runs = {1, 3}, 3_000
-    total, squares = np.zeros((3, 5)), np.zeros((3, 5))
+    total, squares, sums = np.zeros((3, 5)), np.zeros((3, 5)), np.zeros((2, runs))
     for i in range(runs):
         generators = [np.random.default_rng([i, j]) for j in range(3)]
-        outcomes = run(in_turn(make, np.log(WEIGHTS), generators), valid)
-        for j, outcome in enumerate(outcomes):
+        for j, step in enumerate(spaced(make, np.log(WEIGHTS), generators)):
+            outcome = run(step, valid)
             total[j, outcome.index] += math.exp(outcome.log_mass)
             squares[j, outcome.index] += math.exp(outcome.log_mass) ** 2
+            sums[0, i] += outcome.index == 1
+            sums[1, i] += run(make(np.log(WEIGHTS), np.random.default_rng([i, 7, j])), valid).index == 1
     mean = total / runs
     error = np.sqrt(np.maximum(squares / runs - mean**2, 0) / runs)
     expected = np.array([WEIGHTS[a] if a in valid else 0.0 for a in range(5)])
-    assert (np.abs(mean - expected) <= 4 * error + 1e-12).all()
-    # with more refused, the estimate varies less
-    assert squares[2].sum() <= squares[0].sum()
+    assert (np.abs(mean - expected) <= 4.5 * error + 1e-12).all()
+    assert sums[0].var() < 0.9 * sums[1].var()
+
+
+def test_spaced_draws_find_tiny_masses_and_end():
+    weights = np.concatenate([np.full(50, 0.02), [1e-300]])
+    for step in spaced(recursive, np.log(weights), [np.random.default_rng(j) for j in range(3)]):
+        outcome = run(step, {50})
+        assert outcome.index == 50
+        assert outcome.log_mass == pytest.approx(math.log(1e-300))
+    for step in spaced(two_loops, np.log(WEIGHTS), [np.random.default_rng(j) for j in range(3)]):
+        assert run(step, set()).index is None
 
 
 @pytest.mark.parametrize("weights", [[0.8, 0.12, 0.05, 0.03], [0.4, 0.3, 0.2, 0.1]])

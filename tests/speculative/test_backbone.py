@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone import Backbone, choice
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
 
@@ -194,6 +194,7 @@ def test_random_histories_of_chains_equal_a_fresh_replay(mode):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_ten_thousand_random_histories():
     rng = random.Random(7)
     for i in range(10_000):
@@ -242,3 +243,68 @@ def test_a_recurrent_model_is_served_plainly_and_says_so():
     with pytest.raises(OptionError, match="deepest"):
         backbone.score({seq: DraftTree.chain([1])})
     assert ROOT == -1
+
+
+def _odd(name):
+    """Models with states of other kinds than keys and values of the whole text."""
+    import transformers as hf
+
+    common = {"vocab_size": 31, "hidden_size": 32, "eos_token_id": 0, "bos_token_id": 1, "pad_token_id": 0}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 32}
+    if name == "rwkv":
+        return hf.RwkvForCausalLM(hf.RwkvConfig(**common, num_hidden_layers=2, attention_hidden_size=32))
+    if name == "recurrent gemma":
+        config = hf.RecurrentGemmaConfig(
+            **common, **heads, num_hidden_layers=3, lru_width=32, attention_window_size=16
+        )
+        return hf.RecurrentGemmaForCausalLM(config)
+    if name == "falcon h1":
+        sizes = {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_n_groups": 1}
+        return hf.FalconH1ForCausalLM(
+            hf.FalconH1Config(**common, **heads, **sizes, num_hidden_layers=2, mamba_d_state=8)
+        )
+    return hf.Llama4ForCausalLM(
+        hf.Llama4TextConfig(
+            **common,
+            **heads,
+            num_hidden_layers=2,
+            head_dim=8,
+            num_local_experts=2,
+            intermediate_size_mlp=32,
+            attention_chunk_size=5,
+        )
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["rwkv", "recurrent gemma", "falcon h1", "chunked"])
+def test_odd_models_are_served_plainly_alone_and_in_batches(name):
+    from tokenform.decoding.loop import PlainLoop
+
+    torch.manual_seed(1)
+    net = _odd(name).eval()
+    backbone = Backbone(net)
+    assert backbone.mode == "plain" and backbone.notes
+    texts = [[3, 4, 5, 6, 7], [8, 9]]
+    seqs, loop = [backbone.open(text) for text in texts], PlainLoop(net)
+    together = loop.prefill(texts)
+    for step in range(4):
+        for row, seq in enumerate(seqs):
+            alone = backbone.score({seq: DraftTree()})[seq][0]
+            assert float((alone - together[row]).abs().max()) <= 1e-4
+            assert float((alone - replay(net, texts[row])).abs().max()) <= 1e-4
+            backbone.commit(seq, [10 + step])
+            texts[row].append(10 + step)
+        together = loop.step([0, 1], [10 + step] * 2)
+    alone = loop.step([1], [20])  # the first row has ended
+    assert float((alone[0] - replay(net, [*texts[1], 20])).abs().max()) <= 1e-4
+
+
+def test_a_sliding_window_is_not_cut_back():
+    net = model("mistral")
+    net.config._attn_implementation = "flash_attention_2"
+    try:
+        best, why = choice._by_config(net)
+    finally:
+        net.config._attn_implementation = "sdpa"
+    assert best == "plain" and "window" in why

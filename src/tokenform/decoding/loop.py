@@ -3,7 +3,8 @@
 Purpose: `prefill(prompts)` and `step(kept, tokens)` give the logits of the next token of each row.
 Invariant: a row's logits depend on its own tokens alone: prompts are padded on the left, the padding is
 masked out, and positions are given explicitly.
-Complexity: one forward pass a call; equal prompts of a batch are run once.  On a GPU a call returns when the
+Complexity: one forward pass a call (one a row where the model can't leave padding out); equal prompts of a
+batch are run once.  On a GPU a call returns when the
 pass is launched, not when it is done.
 Rejected: padding on the right (every step would then write at a different place of each row's cache).
 """
@@ -52,6 +53,7 @@ class PlainLoop:
         self._positions = "position_ids" in accepted
         self._cached = "past_key_values" in accepted
         self._last_only = "logits_to_keep" in accepted
+        self._alone = "state" in accepted  # a recurrent network that runs over padding as over text
         self._device = device_of(model)
         self._ids = torch.empty(0, 0, dtype=torch.long)
         self._mask = torch.empty(0, 0, dtype=torch.long)
@@ -86,10 +88,17 @@ class PlainLoop:
         self._ids, self._mask = self._ids[index], self._mask[index]
         if self._cache is not None:
             self._cache.batch_select_indices(index)
+            if not _selected(
+                self._cache, len(rows)
+            ):  # some recurrent states are left out: run the texts again
+                self._cache = None
         return index
 
     def _forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits [B, V] of the last column; `ids` [B, T] are the columns that the cache does not hold."""
+        if self._alone and len(ids) and not bool(self._mask.all()):
+            rows = [row[seen.bool()][None] for row, seen in zip(ids, self._mask, strict=True)]
+            return torch.cat([self._model(input_ids=row).logits[:, -1] for row in rows])
         arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": self._mask}
         if self._positions:
             positions = (self._mask.cumsum(1) - 1).clamp(min=0)
@@ -103,3 +112,13 @@ class PlainLoop:
         self._cache = cache if hasattr(cache, "batch_select_indices") else None
         logits: torch.Tensor = output.logits[:, -1]
         return logits
+
+
+def _selected(cache: Any, rows: int) -> bool:
+    """Whether every tensor of a cache's layers has so many rows."""
+    for layer in getattr(cache, "layers", ()):
+        for held in vars(layer).values():
+            parts = held.values() if isinstance(held, dict) else held if isinstance(held, list) else [held]
+            if any(isinstance(p, torch.Tensor) and p.dim() > 1 and p.shape[0] != rows for p in parts):
+                return False
+    return True

@@ -52,6 +52,17 @@ class AutomatonConstraint:
             [allows(state, token) for state, token in zip(states, tokens, strict=True)], dtype=np.bool_
         )
 
+    def forced(self, state: State) -> list[int] | None:
+        """Allowed tokens that write what every accepted text goes on with; others may write it too.
+
+        None where the automaton does not tell.
+        """
+        if not hasattr(self.automaton, "forced"):
+            return None
+        if self.automaton.is_finished(state):
+            return []
+        return [int(token) for token in self.automaton.forced(state)]
+
     def accepts(self, states: Sequence[State]) -> Bools:
         return np.array([self.automaton.is_accepting(state) for state in states], dtype=np.bool_)
 

@@ -124,10 +124,10 @@ class BackboneLM:
         return None
 
     def _keep(self, wanted: list[Tokens], places: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
-        """Prefixes at leaves and branchings of the trees become sequences of their own."""
+        """Prefixes that were asked for become sequences of their own."""
         for prefix, (seq, node) in zip(wanted, places, strict=True):
             tree = trees[seq]
-            if node == ROOT or len(tree.children(node)) == 1:
+            if node == ROOT:
                 continue
             fork = self._backbone.fork(seq)
             self._backbone.commit(fork, tree.path(node))

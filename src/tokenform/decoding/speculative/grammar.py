@@ -6,6 +6,7 @@ Invariant: every node that is left has a state; nothing follows the end of the t
 exception are tokens that were *drawn* from a law: the rules for drawn drafts must see them to
 reject them (leaving them out would bend the law), so they stay as leaves, with state None.
 Complexity: one `allows` and one `advance` a node, both memoised by the automaton.
+Rejected: returning a tree of the kept nodes (it would be copied once more into the tree that is scored).
 """
 
 from __future__ import annotations
@@ -15,42 +16,36 @@ from typing import Any
 from .tree import ROOT, DraftTree
 
 
-def prune(
+def allowed_states(
     tree: DraftTree, automaton: Any, state: int | None, eos: frozenset[int], depth: int
-) -> tuple[DraftTree, dict[int, int | None]]:
-    """The part of a tree that can be accepted, and the automaton's state at each node.
+) -> dict[int, int | None]:
+    """The nodes of a tree that can be accepted, with the automaton's state at each (`ROOT` included).
 
     Args:
         automaton: the constraint, or None: then only `eos` and `depth` prune.
         state: where the automaton stands at the root.
         eos: tokens that end the text.
         depth: most levels that are kept.
-    Returns:
-        the pruned tree and a dict of its nodes' states (`ROOT` included).
     """
     states: dict[int, int | None] = {ROOT: state}
-    keep = [False] * len(tree)
-    kept_states: list[int | None] = []
     ends: set[int] = set()
+    parents, depths, laws = tree.parents, tree.depths, tree.laws
     for i, token in enumerate(tree.tokens):
-        parent = tree.parents[i]
-        if tree.depths[i] > depth or parent not in states or parent in ends:
+        parent = parents[i]
+        if depths[i] > depth or parent not in states or parent in ends:
             continue
         below = None
         if token in eos:
-            if parent not in tree.laws:
+            if parent not in laws:
                 continue
             ends.add(i)
         if automaton is not None:
             above = states[parent]
             if not automaton.is_finished(above) and automaton.allows(above, token):
                 below = automaton.advance(above, token)
-            elif parent in tree.laws:
+            elif parent in laws:
                 ends.add(i)
             else:
                 continue
-        keep[i], states[i] = True, below
-        kept_states.append(below)
-    if all(keep):
-        return tree, states
-    return tree.select(keep), {ROOT: state, **dict(enumerate(kept_states))}
+        states[i] = below
+    return states

@@ -16,6 +16,8 @@ from .randomness import draw, uniform
 from .request import Request
 from .tree import DraftTree
 
+_AT_ONCE = 1 << 17  # logits of a tree
+
 
 class NodeLaws:
     """Asks the request's sampler at the nodes of a tree.
@@ -38,6 +40,7 @@ class NodeLaws:
     ) -> None:
         self._request, self._tree, self._logits = request, tree, logits
         self._base, self._states, self._remaining = base, states, remaining
+        self._rows: list[np.ndarray | None] = [None] * len(logits)
         self._nodes: dict[int, Node] = {}
         self._laws: dict[int, np.ndarray] = {}
         self.seconds = 0.0
@@ -55,7 +58,7 @@ class NodeLaws:
         made = self._nodes.get(node)
         if made is None:
             request = self._request
-            rows = tuple(part[node + 1].to("cpu", torch.float64).numpy() for part in self._logits)
+            rows = tuple(self._row(number, node + 1) for number in range(len(self._logits)))
             path = self._tree.path(node) if node >= 0 else []
             made = Node(
                 rows, self._base, path, len(request.prompt), request.automaton, self._states[node],
@@ -63,6 +66,16 @@ class NodeLaws:
             )  # fmt: skip
             self._nodes[node] = made
         return made
+
+    def _row(self, number: int, row: int) -> np.ndarray:
+        """float64 [V]; logits that are small as a whole are copied to the CPU at once."""
+        if self._rows[number] is None and self._logits[number].numel() <= _AT_ONCE:
+            self._rows[number] = self._logits[number].to("cpu", torch.float64).numpy()
+        rows = self._rows[number]
+        if rows is not None:
+            one: np.ndarray = rows[row]
+            return one
+        return self._logits[number][row].to("cpu", torch.float64).numpy()
 
     def law(self, node: int) -> np.ndarray:
         if node not in self._laws:
@@ -84,11 +97,14 @@ class NodeLaws:
         self.seconds += time.perf_counter() - began
         return token
 
-    def logprob(self, node: int, token: int) -> float:
-        """Log-probability of a token under the model's own law at a node."""
-        row = self.node(node).logits[0]
-        top = row.max()
-        return float(row[token] - top - np.log(np.exp(row - top).sum()))
+    def logprob(self, nodes: Sequence[int], tokens: Sequence[int]) -> float:
+        """Log-probability of tokens under the model's own law, each at its node; the sum."""
+        if not tokens:
+            return 0.0
+        rows = np.stack([self.node(node).logits[0] for node in nodes[: len(tokens)]])
+        taken = rows[np.arange(len(tokens)), tokens]
+        top = rows.max(1)
+        return float((taken - top - np.log(np.exp(rows - top[:, None]).sum(1))).sum())
 
 
 class KeyedChoice:

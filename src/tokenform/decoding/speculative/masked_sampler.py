@@ -67,17 +67,19 @@ class MaskedSampler:
                 " build it with size= the model's own"
             )
         rows = tuple(row[: self.size] for row in node.logits)
-        scores = rows[0].copy() if self.mixture is None else self.mixture(rows, node)
+        scores = rows[0] if self.mixture is None else self.mixture(rows, node)
+        if self.mixture is None and (self.transforms or self.penalties is not None):
+            scores = scores.copy()  # penalties and transforms may write into it
         if self.penalties is not None:
             scores = self.penalties(scores, node)
-        free = torch.from_numpy(scores)  # a copy: transforms may write into it
+        free = torch.from_numpy(scores)
         for transform in self.transforms:
             free = transform(node.text, free)
         return free
 
     def _masked(self, free: torch.Tensor, words: Any) -> torch.Tensor:
         bits = mask_bits(np.asarray(words).view(np.uint32), self.size)
-        return free.masked_fill(torch.from_numpy(~bits), float("-inf"))[None]
+        return torch.from_numpy(np.where(bits, free.detach().numpy(), -np.inf)[None])
 
     def _within(self, node: Node, free: torch.Tensor, words: Any) -> torch.Tensor:
         masked = self._masked(free, words)

@@ -275,7 +275,7 @@ class Speculator:
         output.report.count(tree, visited, len(tokens))
         text = tokens if ended is None else tokens[:-1]
         nodes = [-1, *visited]
-        output.logprob += sum(laws.logprob(n, t) for n, t in zip(nodes, text, strict=False))
+        output.logprob += laws.logprob(nodes, text)
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]

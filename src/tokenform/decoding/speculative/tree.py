@@ -13,7 +13,7 @@ with replacement records its draws in `paths` instead).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
@@ -124,23 +124,35 @@ class DraftTree:
         out.paths = [[new[n] for n in p if n in new] for p in self.paths]
         return out
 
-    def graft(self, other: DraftTree, room: int, at: int = ROOT) -> int:
-        """Adds the other tree's nodes below `at`, up to `room` new ones; returns how many were new."""
+    def graft(
+        self, other: DraftTree, room: int, at: int = ROOT, kept: Container[int] | None = None
+    ) -> dict[int, int]:
+        """Adds the other tree's nodes below `at`.
+
+        Args:
+            room: most new nodes.
+            kept: the other tree's nodes that are taken; None takes all.
+        Returns:
+            the other tree's node -> this tree's node, for all that are in this tree now.
+        """
         before = len(self.tokens)
+        most = before + room
         new: dict[int, int] = {ROOT: at}
+        known, whole = self._index, True
         for i, token in enumerate(other.tokens):
-            parent = new.get(other.parents[i])
-            if parent is None:
+            if kept is not None and i not in kept:
                 continue
-            known = self._index.get((parent, token))
-            if known is None:
-                if len(self.tokens) - before >= room:
+            parent = new.get(other.parents[i])
+            node = None if parent is None else known.get((parent, token))
+            if node is None:
+                if parent is None or len(self.tokens) >= most:
+                    whole = False
                     continue
-                known = self.add(parent, token, other.sources[i], other.confidences[i])
-            new[i] = known
+                node = self.add(parent, token, other.sources[i], other.confidences[i])
+            new[i] = node
         for node, law in other.laws.items():
             if node in new:
                 self.laws.setdefault(new[node], law)
-        if not before and len(new) == len(other) + 1:
-            self.paths = [[new[n] for n in p] for p in other.paths]
-        return len(self.tokens) - before
+        if not before and whole:
+            self.paths = [[new[n] for n in p if n in new] for p in other.paths]
+        return new

@@ -19,6 +19,7 @@ import torch
 from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
+from .masks import layer_windows
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)
@@ -66,7 +67,7 @@ def _best(model: Any, mode: str | None) -> tuple[str, str]:
     if best == "tree" and mode in (None, "tree"):
         problem = _trial(model)
         if problem:
-            best, why = "chain", f"{problem}: drafts are chains, one sequence at a time"
+            best, why = _chains(model, problem)
         _tried[model] = best, why
         if why:
             warnings.warn(f"{type(model).__name__}: {why}", stacklevel=4)
@@ -87,15 +88,22 @@ def _by_config(model: Any) -> tuple[str, str]:
         )
     if "past_key_values" not in inspect.signature(model.forward).parameters:
         return "plain", "its forward takes no past_key_values: decoding is plain"
+    if any("chunked" in str(n) for n in names):
+        return "plain", "its attention is chunked, and its cache can't be cut back: decoding is plain"
     kernel = getattr(config, "_attn_implementation", None)
     if kernel not in _MASKABLE:
-        return (
-            "chain",
-            f"its attention ({kernel}) takes no custom mask: drafts are chains, one sequence at a time",
-        )
-    if any("chunked" in str(n) for n in names):
-        return "chain", "its attention is chunked: drafts are chains, one sequence at a time"
+        return _chains(model, f"its attention ({kernel}) takes no custom mask")
     return "tree", ""
+
+
+def _chains(model: Any, why: str) -> tuple[str, str]:
+    """What is left to a model that trees can't serve: the model's own cache, cut back after a draft, which a
+    sliding window makes impossible (it has forgotten what comes back into view).
+    """
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    if any(window is not None for window in layer_windows(config).values()):
+        return "plain", f"{why}, and its sliding window can't be cut back: decoding is plain"
+    return "chain", f"{why}: drafts are chains, one sequence at a time"
 
 
 def _trial(model: Any) -> str:

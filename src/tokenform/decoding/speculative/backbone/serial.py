@@ -58,6 +58,8 @@ class SerialBackbone(Backbone):
         out = {}
         for seq, tree in trees.items():
             track = self._track(seq)
+            if track.place is None:  # nothing is kept of what was run: a new text, or a model without a cache
+                track.computed = 0
             pending = track.tokens[track.computed :]
             try:
                 logits = self._step(track, pending, tree, skip)
@@ -91,7 +93,7 @@ class SerialBackbone(Backbone):
             with torch.inference_mode(), skipped(self.model, skip):
                 result = self.model(torch.tensor([chunk], device=self.device), **options)
             self.counters.forwards += not skip
-            track.place = getattr(result, str(self._name))
+            track.place = getattr(result, str(self._name), None)
             rows.append(result.logits[0])
             at += len(chunk)
         return torch.cat(rows)[-wanted:]

@@ -82,6 +82,7 @@ class SlotCache:
         self._rows: torch.Tensor | slice = slice(0, 0)
         self._index: torch.Tensor | None = None
         self._slots: torch.Tensor | None = None
+        self._one: int | None = None
         self._shape = (0, 0)
         self._width = 0
 
@@ -98,6 +99,7 @@ class SlotCache:
         index = torch.tensor(rows, device=slots.device)
         self._rows = slice(rows[0], rows[-1] + 1) if consecutive else index
         self._index, self._slots = index[:, None], slots
+        self._one = rows[0] if len(rows) == 1 else None
         self._width, self._shape = width, shape
 
     def update(
@@ -107,7 +109,12 @@ class SlotCache:
         out = []
         for store, new in ((self.keys, keys), (self.values, values)):
             held = self._room(store, layer_idx, new)
-            held[self._index, :, self._slots] = new.transpose(1, 2).to(held.dtype)
+            if (
+                self._one is not None and self._slots is not None
+            ):  # a line alone: without the index arithmetic of several
+                held[self._one].index_copy_(1, self._slots[0], new[0].to(held.dtype))
+            else:
+                held[self._index, :, self._slots] = new.transpose(1, 2).to(held.dtype)
             out.append(held[self._rows, :, : self._width])
         return out[0], out[1]
 

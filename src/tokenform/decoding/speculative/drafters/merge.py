@@ -19,7 +19,7 @@ import torch
 
 from tokenform.errors import DrafterError
 
-from ..grammar import prune
+from ..grammar import allowed_states
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Drafter, Session
 from .tally import Rates, Tally
@@ -133,7 +133,7 @@ class MergeSession:
         try:
             part = session.propose(context, budget)
             _check(part, context.vocabulary_size)
-            part, states = prune(part, context.automaton, context.state, context.eos, budget.depth)
+            states = allowed_states(part, context.automaton, context.state, context.eos, budget.depth)
         except Exception as error:
             self._fault(drafter, error)
             return
@@ -142,13 +142,8 @@ class MergeSession:
             self.seconds[drafter.name] = self.seconds.get(drafter.name, 0.0) + spent
         for i, source in enumerate(part.sources):
             part.sources[i] = source or drafter.name
-        tree.graft(part, budget.nodes, at)
-        new = {ROOT: at}
-        for i, token in enumerate(part.tokens):
-            parent = new.get(part.parents[i])
-            node = None if parent is None else tree.child(parent, token)
-            if node is not None:
-                new[i] = node
+        for i, node in tree.graft(part, budget.nodes, at, states).items():
+            if i != ROOT:
                 self._states[node] = states[i]
 
     def _front(self, tree: DraftTree) -> tuple[int, float]:
