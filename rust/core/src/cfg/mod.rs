@@ -1,7 +1,7 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
 //! Reading order: [`grammar`] symbols and rules, read from the neutral form of the frontends; [`chart`] item sets,
-//! interned, with their stacks shared; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
+//! interned, with their stacks shared ([`skeleton`] what they predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
 //! a contextual lexer (longest match); [`segmented`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
@@ -11,6 +11,7 @@ pub mod grammar;
 pub mod layout;
 pub mod scanned;
 pub mod segmented;
+pub mod skeleton;
 
 use crate::error::Result;
 

@@ -170,8 +170,8 @@ impl Scanned {
     /// What the next lexeme may be: places of the tuple and their languages.
     fn readable(&mut self, ctx: CtxId) -> Vec<(u32, TermId)> {
         let context = self.context(ctx);
-        let closure = self.chart.closure(context.set);
-        let mut all: Vec<u32> = closure.terminals.iter().chain(&self.ignored).copied().collect();
+        let skeleton = self.chart.skeleton(context.set).clone();
+        let mut all: Vec<u32> = skeleton.terminals.iter().chain(&self.ignored).copied().collect();
         if let Some(layout) = &self.chart.grammar.layout {
             let inside = self.blocks[context.blocks as usize].brackets > 0;
             all.retain(|&t| t != layout.newline);
@@ -187,7 +187,7 @@ impl Scanned {
         for i in 0..self.rows.len() {
             let row = &self.rows[i];
             let begins = row.literals[0];
-            if closure.terminals.contains(&row.longer) && closure.terminals.contains(&begins) {
+            if skeleton.terminals.contains(&row.longer) && skeleton.terminals.contains(&begins) {
                 let (literals, word) = (row.literals.clone(), row.word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
@@ -234,9 +234,9 @@ impl Scanned {
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
         let context = Context { set, blocks };
-        let closure = self.chart.closure(set);
+        let skeleton = self.chart.skeleton(set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let goes_on = closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
+        let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
         (goes_on || self.ends(context)).then_some(context)
     }
 
@@ -390,9 +390,9 @@ impl Scanned {
 
     /// The terminals that may come at a context and are constraints of their own.
     pub(crate) fn parts_at(&mut self, ctx: CtxId) -> impl Iterator<Item = u32> + '_ {
-        let closure = self.chart.closure(self.contexts[ctx.0 as usize].set);
+        let skeleton = self.chart.skeleton(self.contexts[ctx.0 as usize].set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let all: Vec<u32> = closure.terminals.to_vec();
+        let all: Vec<u32> = skeleton.terminals.to_vec();
         all.into_iter().filter(|&t| terminals[t as usize].part.is_some())
     }
 
