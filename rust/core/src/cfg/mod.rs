@@ -2,13 +2,14 @@
 //!
 //! Reading order: [`grammar`] symbols and rules, read from the neutral form of the frontends; [`chart`] item sets,
 //! interned, with their stacks shared ([`skeleton`] what they predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
-//! a contextual lexer (longest match); [`segmented`] the structure without one (every segmentation counts);
+//! a contextual lexer (longest match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
 pub mod chart;
 pub mod finish;
 pub mod grammar;
 pub mod layout;
+mod lexemes;
 pub mod scanned;
 pub mod segmented;
 pub mod skeleton;
