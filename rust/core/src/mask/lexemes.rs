@@ -32,7 +32,10 @@ const KEPT: usize = 300_000;
 /// Nodes up to which findings are remembered, and up to which tokens are walked byte by byte.
 const REMEMBERED: usize = 30_000;
 const WALKED: usize = 12;
-/// Lost tokens from which on the others get a trie of their own.
+/// What leaves a language loses tokens to others: up to so many nodes, or from so many lost tokens on, the rest gets
+/// a trie of its own; otherwise the few are taken out of what is found. (Never in small sets: tokens like `--------`
+/// would be followed through all their segmentations.)
+const FILTERED: usize = 4096;
 const MANY_LOST: usize = 64;
 /// Nodes from which on it pays to look for a language that is nearly the same.
 const DIFFER: usize = 1024;
@@ -374,9 +377,13 @@ impl Reader<'_> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
         let mut takers: Vec<(TermId, bool)> = Vec::new();
+        let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
         for (other, chosen) in others {
             let loss = self.loss(rest, term, other, chosen);
-            if loss.len() < MANY_LOST {
+            if loss.is_empty() {
+                continue;
+            }
+            if size > FILTERED && loss.len() < MANY_LOST {
                 removed.extend_from_slice(&loss);
             } else {
                 lost.extend_from_slice(&loss);

@@ -78,8 +78,4 @@ impl Rests {
         self.known.insert((at, node, bytes), id);
         id
     }
-
-    pub fn bytes(&self) -> usize {
-        self.all.len() * 160 + self.tries.iter().map(|t| t.len() * 24).sum::<usize>()
-    }
 }
