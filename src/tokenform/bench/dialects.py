@@ -39,6 +39,7 @@ def _llguidance(text: str) -> str:
         return f"{name}: /{pattern}/{flags} & ~/{words}/{flags}"
 
     out = _EXCLUDED.sub(difference, text)
+    out = re.sub(r"^([A-Z_]+)\.-?\d+:", r"\1:", out, flags=re.MULTILINE)  # it has no priorities of terminals
     return out if start == "start" else f"start: {start}\n{out}"
 
 

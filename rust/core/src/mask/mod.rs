@@ -4,7 +4,7 @@
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
 //! others leave it, [`walk`] and [`charwalk`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
-//! what one language does with that); [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
+//! and [`textwalk`] what one language does with that); [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
 //! share; [`idle`] what becomes of those that nobody asks; [`oracle`] the slow, right version.
 
 pub mod automaton;
@@ -22,6 +22,7 @@ pub mod row;
 mod single;
 pub mod store;
 pub mod structure;
+mod textwalk;
 mod walk;
 pub mod within;
 

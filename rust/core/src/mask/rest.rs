@@ -22,6 +22,7 @@ pub struct Rest {
     pub bytes: ByteSet,
     /// The same tokens and those that go on otherwise.
     pub whole: RestId,
+    pub is_whole: bool,
     /// Nodes of the trie, at most.
     pub size: usize,
 }
@@ -74,7 +75,7 @@ impl Rests {
             false => self.intern(vocab, at, node, all),
         };
         let id = RestId(self.all.len() as u32);
-        self.all.push(Rest { trie: at, node, bytes, whole, size });
+        self.all.push(Rest { trie: at, node, bytes, whole, is_whole: bytes == all, size });
         self.known.insert((at, node, bytes), id);
         id
     }

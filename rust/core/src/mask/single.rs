@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use super::rest::{Rest, RestId, Rests};
+use super::textwalk::TextWalk;
 use super::within::Within;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
@@ -29,6 +30,8 @@ pub struct Single {
 
 /// Nodes from which on what follows an end stays a subtree of the vocabulary's trie.
 const SUBTREE: usize = 2048;
+/// Nodes from which on a walk by characters pays.
+const TEXTS: usize = 2048;
 /// Children from which on a node is read by a table of all bytes.
 const TABLE: usize = 16;
 
@@ -44,6 +47,12 @@ struct Ends<'a> {
 pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, rests: &mut Rests, rest: Rest, term: TermId) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
+    if std::ptr::eq(trie, vocab.trie()) && rest.is_whole && rest.size >= TEXTS {
+        if let Some((within, ends)) = TextWalk::run(lexicon, vocab, rest.node, lex) {
+            let exits = exits_of(vocab, rests, rest, &ends, &[]);
+            return Single { within, exits, removed: Arc::new([]) };
+        }
+    }
     let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() };
     for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
         if let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), walk.lexicon.step(lex, byte)) {

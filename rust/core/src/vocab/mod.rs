@@ -21,6 +21,7 @@ pub struct Vocabulary {
     longest: usize,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
+    texts: std::sync::OnceLock<Box<[u32]>>,
 }
 
 impl Vocabulary {
@@ -56,8 +57,8 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        let spelled = Default::default();
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled })
+        let (spelled, texts) = Default::default();
+        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled, texts })
     }
 
     pub fn size(&self) -> usize {
@@ -109,6 +110,29 @@ impl Vocabulary {
             let others = ids().filter(|&i| !plain(&self.tokens[i as usize]));
             (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
         })
+    }
+
+    /// The tokens below a node that are texts, or the beginnings of some, as a mask.
+    pub fn texts_below(&self, node: NodeId) -> Vec<u32> {
+        let texts = self.texts.get_or_init(|| {
+            let mut words = vec![0u32; self.mask_words()];
+            for at in 1..self.chars.len() as u32 {
+                for t in self.trie.tokens(self.chars.node(at)) {
+                    words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
+                }
+            }
+            words.into()
+        });
+        if node == Trie::ROOT {
+            return texts.to_vec();
+        }
+        let mut words = vec![0u32; self.mask_words()];
+        let own = self.trie.tokens(node).len();
+        for t in &self.trie.subtree_tokens(node)[own..] {
+            let bit = 1 << (t.0 & 31);
+            words[t.0 as usize >> 5] |= bit & texts[t.0 as usize >> 5];
+        }
+        words
     }
 
     /// Whether each byte is a token, so that every text can be spelled.

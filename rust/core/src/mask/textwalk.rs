@@ -1,0 +1,151 @@
+//! One language against all tokens, where nearly every text stays inside: the bodies of strings and comments.
+//!
+//! Such a state leads back to itself under nearly all characters, so the tokens that stay are all texts but those
+//! that hold one of the few others; only the places of these are looked at ([`super::charwalk`] does the same for
+//! strings of JSON, whose ends and escapes are the lexicon's).
+//! Invariant: the same tokens and ends as the walk byte by byte.
+//! Complexity: places of the few characters, and what is below them; the byte walk takes 10 to 20 times as long.
+
+use rustc_hash::FxHashMap;
+
+use super::within::Within;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::chars::CharId;
+use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
+
+/// The loop has to leave out at most one node in so many.
+const RARE: usize = 4;
+
+pub(super) struct TextWalk<'a> {
+    lexicon: &'a mut Lexicon,
+    vocab: &'a Vocabulary,
+    words: Vec<u32>,
+    ends: FxHashMap<NodeId, ByteSet>,
+    /// The places of the characters under which a state does not stay what it is, where they are few.
+    others: FxHashMap<LexId, Option<std::rc::Rc<[u32]>>>,
+}
+
+impl<'a> TextWalk<'a> {
+    /// What stays inside below a node, and where the language ends; `None` where the walk by bytes is as good.
+    pub(super) fn run(
+        lexicon: &'a mut Lexicon,
+        vocab: &'a Vocabulary,
+        node: NodeId,
+        lex: LexId,
+    ) -> Option<(Within, Vec<(NodeId, ByteSet)>)> {
+        let at = vocab.chars().place(node)?;
+        let mut this =
+            TextWalk { lexicon, vocab, words: Vec::new(), ends: FxHashMap::default(), others: FxHashMap::default() };
+        this.others(lex)?;
+        this.words = vocab.texts_below(node);
+        this.below(at, lex);
+        // where the language ends before the first byte is not told
+        this.ends.remove(&node);
+        let mut ends: Vec<(NodeId, ByteSet)> = this.ends.into_iter().collect();
+        ends.sort_unstable_by_key(|e| e.0);
+        Some((Within::of_words(this.words, vocab), ends))
+    }
+
+    fn below(&mut self, at: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (from, to) = (at + 1, chars.end(at));
+        if from == to {
+            return;
+        }
+        match self.others(lex) {
+            Some(others) => {
+                let mut next = from;
+                let range = others.partition_point(|&p| p < from)..others.partition_point(|&p| p < to);
+                for &place in &others[range] {
+                    if place >= next {
+                        self.other(place, lex);
+                        next = chars.end(place);
+                    }
+                }
+            }
+            None => {
+                let mut place = from;
+                while place < to {
+                    self.other(place, lex);
+                    place = chars.end(place);
+                }
+            }
+        }
+    }
+
+    /// A character that leads elsewhere, with all that is below.
+    fn other(&mut self, place: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (c, node) = (chars.char_of(place), chars.node(place));
+        let row = self.lexicon.row(lex);
+        if let Some(&point) = chars.points().get(c as usize) {
+            let next = row[row.partition_point(|r| r.0 < point)].1;
+            if next != Lexicon::DEAD {
+                return stacker::maybe_grow(64 << 10, 1 << 20, || self.below(place, next));
+            }
+            self.take_out(self.vocab.trie().subtree_tokens(node));
+        } else {
+            let tail = chars.tails()[c as usize - chars.points().len()];
+            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
+            let over = runs.partition_point(|r| r.0 < tail.last);
+            if runs[..=over].iter().any(|r| r.1 != Lexicon::DEAD) {
+                return;
+            }
+            self.take_out(self.vocab.trie().tokens(node));
+        }
+        self.end_before(node, lex);
+    }
+
+    /// The lexeme ends before the character that leads to a node, if its first byte can't be read.
+    fn end_before(&mut self, mut node: NodeId, lex: LexId) {
+        if self.lexicon.outcome(lex) == Lexicon::NONE {
+            return;
+        }
+        let trie = self.vocab.trie();
+        let mut byte = trie.byte(node);
+        while (0x80..0xC0).contains(&byte) {
+            node = trie.parent(node);
+            byte = trie.byte(node);
+        }
+        if self.lexicon.step(lex, byte) == Step::Dead {
+            self.ends.entry(trie.parent(node)).or_default().insert(byte);
+        }
+    }
+
+    fn others(&mut self, lex: LexId) -> Option<std::rc::Rc<[u32]>> {
+        if let Some(known) = self.others.get(&lex) {
+            return known.clone();
+        }
+        let found = self.find_others(lex);
+        self.others.insert(lex, found.clone());
+        found
+    }
+
+    fn find_others(&mut self, lex: LexId) -> Option<std::rc::Rc<[u32]>> {
+        let chars = self.vocab.chars();
+        let row = self.lexicon.row(lex);
+        let mut ranges: Vec<(CharId, CharId)> = Vec::new();
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            let next = chars.upto(end).max(from);
+            if to != lex && next > from {
+                ranges.push((from, next));
+            }
+            from = next;
+        }
+        let points = chars.points().len() as u32;
+        ranges.push((points, points + chars.tails().len() as u32));
+        let count: usize = ranges.iter().map(|&(a, b)| chars.places(a, b).len()).sum();
+        if count * RARE > chars.len() {
+            return None;
+        }
+        let mut all: Vec<u32> = ranges.iter().flat_map(|&(a, b)| chars.places(a, b)).copied().collect();
+        all.sort_unstable();
+        Some(all.into())
+    }
+
+    fn take_out(&mut self, tokens: &[TokenId]) {
+        tokens.iter().for_each(|t| self.words[t.0 as usize >> 5] &= !(1 << (t.0 & 31)));
+    }
+}
