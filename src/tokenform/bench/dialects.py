@@ -114,7 +114,7 @@ def _ranges(kind: str, value: Any) -> list[tuple[int, int]]:
 
 def _class(ranges: list[tuple[int, int]], negated: bool, fold: bool) -> str:
     if fold:
-        letters = [(a, b) for a, b in ranges if chr(a).isalpha() and chr(b).isalpha() and b < 128]
+        letters = [(a, b) for a, b in ranges if b < 128 and chr(a).isalpha() and chr(b).isalpha()]
         ranges = ranges + [(a ^ 32, b ^ 32) for a, b in letters]
     shown = "".join(f"{_escape(a)}-{_escape(b)}" if a != b else _escape(a) for a, b in ranges)
     return f"[{'^' if negated else ''}{shown}]"
@@ -123,4 +123,4 @@ def _class(ranges: list[tuple[int, int]], negated: bool, fold: bool) -> str:
 def _escape(point: int) -> str:
     if chr(point).isalnum() and point < 128:
         return chr(point)
-    return f"\\x{point:02x}" if point < 256 else f"\\U{point:08x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

@@ -44,9 +44,10 @@ _SQL = [
 ]
 
 _C = [
-    "#include <stdio.h>\n\n/* Greatest common divisor. */\nstatic int gcd(int a, int b) {\n"
+    "static int gcd(int a, int b) {\n    /* Greatest common divisor. */\n"
     "    while (b != 0) {\n        int t = a % b;\n        a = b;\n        b = t;\n    }\n    return a;\n}\n\n"
-    'int main(int argc, char **argv) {\n    printf("%d\\n", gcd(48, 18));\n    return 0;\n}\n',
+    "int main(int argc, char **argv) {\n    int d = gcd(48, 18);\n"
+    '    printf("%d\\n", d);\n    return 0;\n}\n',
     "typedef struct node {\n    struct node *next;\n    unsigned long key;\n    char name[32];\n} node_t;\n\n"
     "node_t *find(node_t *head, unsigned long key)\n{\n    for (node_t *p = head; p != NULL; p = p->next) {\n"
     "        if (p->key == key && p->name[0] != '\\0')\n            return p;\n    }\n    return NULL;\n}\n",

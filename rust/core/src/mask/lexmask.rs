@@ -81,6 +81,7 @@ impl LexMask {
         if vocab.trie().len() < PREPARED {
             return;
         }
+        vocab.texts_below(Trie::ROOT);
         let mut lexicon = Lexicon::default();
         let free = lexicon.at(Spelling::Json, Terms::ALL);
         let content = lexicon.content(free, vocab.longest() as u32);

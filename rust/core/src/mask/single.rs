@@ -47,22 +47,41 @@ struct Ends<'a> {
 pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, rests: &mut Rests, rest: Rest, term: TermId) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
-    if std::ptr::eq(trie, vocab.trie()) && rest.is_whole && rest.size >= TEXTS {
-        if let Some((within, ends)) = TextWalk::run(lexicon, vocab, rest.node, lex) {
-            let exits = exits_of(vocab, rests, rest, &ends, &[]);
-            return Single { within, exits, removed: Arc::new([]) };
+    let texts = std::ptr::eq(trie, vocab.trie());
+    if texts && rest.is_whole && rest.size >= TEXTS {
+        if let Some((words, mut ends)) = TextWalk::run(lexicon, vocab, rest.node, lex) {
+            ends.remove(&rest.node);
+            let exits = exits_of(vocab, rests, rest, ends.into_iter().collect(), &[]);
+            return Single { within: Within::of_words(words, vocab), exits, removed: Arc::new([]) };
         }
     }
+    let mut masks: Vec<Vec<u32>> = Vec::new();
     let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() };
     for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
-        if let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), walk.lexicon.step(lex, byte)) {
-            walk.ids.extend(trie.tokens(child).iter().map(|t| t.0));
-            walk.visit(child, next);
+        let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), walk.lexicon.step(lex, byte)) else {
+            continue;
+        };
+        walk.ids.extend(trie.tokens(child).iter().map(|t| t.0));
+        if texts && trie.subtree_size(child) >= TEXTS {
+            if let Some((words, ends)) = TextWalk::run(walk.lexicon, vocab, child, next) {
+                walk.ends.extend(ends);
+                masks.push(words);
+                continue;
+            }
         }
+        walk.visit(child, next);
     }
     let Ends { ids, ends, .. } = walk;
-    let exits = exits_of(vocab, rests, rest, &ends, &[]);
-    Single { within: Within::of(ids, vocab), exits, removed: Arc::new([]) }
+    let exits = exits_of(vocab, rests, rest, ends, &[]);
+    let within = match masks.pop() {
+        None => Within::of(ids, vocab),
+        Some(mut words) => {
+            masks.iter().for_each(|mask| words.iter_mut().zip(mask).for_each(|(a, b)| *a |= b));
+            ids.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
+            Within::of_words(words, vocab)
+        }
+    };
+    Single { within, exits, removed: Arc::new([]) }
 }
 
 impl Ends<'_> {
@@ -109,13 +128,14 @@ fn exits_of(
     vocab: &Vocabulary,
     rests: &mut Rests,
     rest: Rest,
-    ends: &[(NodeId, ByteSet)],
+    mut ends: Vec<(NodeId, ByteSet)>,
     lost: &[u32],
 ) -> Arc<[RestId]> {
     let trie = rests.trie(rest, vocab);
     let whole = std::ptr::eq(trie, vocab.trie()) && lost.is_empty();
     let (mut subtrees, mut tails) = (Vec::new(), Vec::new());
-    for &(node, beyond) in ends {
+    ends.sort_unstable_by_key(|e| e.0);
+    for (node, beyond) in ends {
         let (bytes, nodes) = trie.children(node);
         let own = || bytes.iter().zip(nodes).filter(|k| beyond.has(*k.0));
         if whole && own().map(|k| trie.subtree_size(*k.1)).sum::<usize>() >= SUBTREE {
@@ -172,7 +192,7 @@ pub fn exits_without(
         }
     }
     let ends = walk.ends;
-    exits_of(vocab, rests, rest, &ends, lost)
+    exits_of(vocab, rests, rest, ends, lost)
 }
 
 /// The language without its exceptions, where it has some.

@@ -8,7 +8,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::within::Within;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::CharId;
@@ -27,24 +26,21 @@ pub(super) struct TextWalk<'a> {
 }
 
 impl<'a> TextWalk<'a> {
-    /// What stays inside below a node, and where the language ends; `None` where the walk by bytes is as good.
+    /// What stays inside below a node, as a mask, and where the language ends; `None` where the walk by bytes is as
+    /// good.
     pub(super) fn run(
         lexicon: &'a mut Lexicon,
         vocab: &'a Vocabulary,
         node: NodeId,
         lex: LexId,
-    ) -> Option<(Within, Vec<(NodeId, ByteSet)>)> {
+    ) -> Option<(Vec<u32>, FxHashMap<NodeId, ByteSet>)> {
         let at = vocab.chars().place(node)?;
-        let mut this =
-            TextWalk { lexicon, vocab, words: Vec::new(), ends: FxHashMap::default(), others: FxHashMap::default() };
+        let (words, ends, others) = Default::default();
+        let mut this = TextWalk { lexicon, vocab, words, ends, others };
         this.others(lex)?;
         this.words = vocab.texts_below(node);
         this.below(at, lex);
-        // where the language ends before the first byte is not told
-        this.ends.remove(&node);
-        let mut ends: Vec<(NodeId, ByteSet)> = this.ends.into_iter().collect();
-        ends.sort_unstable_by_key(|e| e.0);
-        Some((Within::of_words(this.words, vocab), ends))
+        Some((this.words, this.ends))
     }
 
     fn below(&mut self, at: u32, lex: LexId) {
