@@ -81,7 +81,7 @@ impl LexMask {
         if vocab.trie().len() < PREPARED {
             return;
         }
-        vocab.texts_below(Trie::ROOT);
+        vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
         let mut lexicon = Lexicon::default();
         let free = lexicon.at(Spelling::Json, Terms::ALL);
         let content = lexicon.content(free, vocab.longest() as u32);

@@ -47,36 +47,31 @@ struct Ends<'a> {
 pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, rests: &mut Rests, rest: Rest, term: TermId) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
-    let texts = std::ptr::eq(trie, vocab.trie());
-    if texts && rest.is_whole && rest.size >= TEXTS {
-        if let Some((words, mut ends)) = TextWalk::run(lexicon, vocab, rest.node, lex) {
-            ends.remove(&rest.node);
-            let exits = exits_of(vocab, rests, rest, ends.into_iter().collect(), &[]);
-            return Single { within: Within::of_words(words, vocab), exits, removed: Arc::new([]) };
-        }
-    }
-    let mut masks: Vec<Vec<u32>> = Vec::new();
-    let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() };
-    for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
-        let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), walk.lexicon.step(lex, byte)) else {
-            continue;
-        };
-        walk.ids.extend(trie.tokens(child).iter().map(|t| t.0));
-        if texts && trie.subtree_size(child) >= TEXTS {
-            if let Some((words, ends)) = TextWalk::run(walk.lexicon, vocab, child, next) {
-                walk.ends.extend(ends);
-                masks.push(words);
-                continue;
+    let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
+    let mut begun: Vec<(NodeId, LexId)> = Vec::new();
+    let mut walk = TextWalk::new(lexicon, vocab);
+    // where the language ends before the first byte is not told
+    let all = texts && rest.is_whole && walk.add(rest.node, lex);
+    if !all {
+        for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
+            let next = walk.lexicon.step(lex, byte);
+            if let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), next) {
+                begun.push((child, next));
             }
         }
-        walk.visit(child, next);
     }
-    let Ends { ids, ends, .. } = walk;
+    let mut ids: Vec<u32> = begun.iter().flat_map(|b| trie.tokens(b.0)).map(|t| t.0).collect();
+    begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
+    let (mut words, mut ends) = walk.finish();
+    ends.remove(&rest.node);
+    let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
+    begun.iter().for_each(|&(node, lex)| walk.visit(node, lex));
+    ids.extend(walk.ids);
+    let ends = walk.ends;
     let exits = exits_of(vocab, rests, rest, ends, &[]);
-    let within = match masks.pop() {
-        None => Within::of(ids, vocab),
-        Some(mut words) => {
-            masks.iter().for_each(|mask| words.iter_mut().zip(mask).for_each(|(a, b)| *a |= b));
+    let within = match words.is_empty() {
+        true => Within::of(ids, vocab),
+        false => {
             ids.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
             Within::of_words(words, vocab)
         }

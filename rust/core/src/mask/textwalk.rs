@@ -17,7 +17,7 @@ use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
 const RARE: usize = 4;
 
 pub(super) struct TextWalk<'a> {
-    lexicon: &'a mut Lexicon,
+    pub(super) lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
     words: Vec<u32>,
     ends: FxHashMap<NodeId, ByteSet>,
@@ -26,21 +26,25 @@ pub(super) struct TextWalk<'a> {
 }
 
 impl<'a> TextWalk<'a> {
-    /// What stays inside below a node, as a mask, and where the language ends; `None` where the walk by bytes is as
-    /// good.
-    pub(super) fn run(
-        lexicon: &'a mut Lexicon,
-        vocab: &'a Vocabulary,
-        node: NodeId,
-        lex: LexId,
-    ) -> Option<(Vec<u32>, FxHashMap<NodeId, ByteSet>)> {
-        let at = vocab.chars().place(node)?;
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
         let (words, ends, others) = Default::default();
-        let mut this = TextWalk { lexicon, vocab, words, ends, others };
-        this.others(lex)?;
-        this.words = vocab.texts_below(node);
-        this.below(at, lex);
-        Some((this.words, this.ends))
+        TextWalk { lexicon, vocab, words, ends, others }
+    }
+
+    /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
+    pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
+        let Some(at) = self.vocab.chars().place(node) else { return false };
+        if self.others(lex).is_none() {
+            return false;
+        }
+        self.vocab.add_texts_below(node, &mut self.words);
+        self.below(at, lex);
+        true
+    }
+
+    /// What stays inside, as a mask (empty where nothing was added), and where the language ends.
+    pub(super) fn finish(self) -> (Vec<u32>, FxHashMap<NodeId, ByteSet>) {
+        (self.words, self.ends)
     }
 
     fn below(&mut self, at: u32, lex: LexId) {

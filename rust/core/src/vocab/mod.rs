@@ -112,8 +112,8 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens below a node that are texts, or the beginnings of some, as a mask.
-    pub fn texts_below(&self, node: NodeId) -> Vec<u32> {
+    /// Adds the tokens below a node that are texts, or the beginnings of some, to a mask (an empty one grows).
+    pub fn add_texts_below(&self, node: NodeId, mask: &mut Vec<u32>) {
         let texts = self.texts.get_or_init(|| {
             let mut words = vec![0u32; self.mask_words()];
             for at in 1..self.chars.len() as u32 {
@@ -124,15 +124,15 @@ impl Vocabulary {
             words.into()
         });
         if node == Trie::ROOT {
-            return texts.to_vec();
+            *mask = texts.to_vec();
+            return;
         }
-        let mut words = vec![0u32; self.mask_words()];
+        mask.resize(self.mask_words(), 0);
         let own = self.trie.tokens(node).len();
         for t in &self.trie.subtree_tokens(node)[own..] {
             let bit = 1 << (t.0 & 31);
-            words[t.0 as usize >> 5] |= bit & texts[t.0 as usize >> 5];
+            mask[t.0 as usize >> 5] |= bit & texts[t.0 as usize >> 5];
         }
-        words
     }
 
     /// Whether each byte is a token, so that every text can be spelled.
