@@ -124,9 +124,12 @@ fn solve(
             rows[i][at] = terms.or(&[rows[i][at], part]);
         }
     }
-    if left && right {
-        return None;
-    }
+    (!(left && right)).then(|| eliminate(terms, rows, left))
+}
+
+/// Solves the equations: row i is the sum of its factors with the unknowns and of what stands alone.
+fn eliminate(terms: &mut Terms, mut rows: Vec<Vec<TermId>>, left: bool) -> Vec<TermId> {
+    let n = rows.len();
     let join = |terms: &mut Terms, factor: TermId, x: TermId| match left {
         true => terms.concat(x, factor),
         false => terms.concat(factor, x),
@@ -135,21 +138,20 @@ fn solve(
         // Arden: X = A X + B has the least solution A* B
         let loops = terms.star(rows[i][i]);
         rows[i][i] = Terms::EMPTY;
-        for k in 0..=n {
-            rows[i][k] = join(terms, loops, rows[i][k]);
-        }
-        for j in 0..n {
-            let factor = std::mem::replace(&mut rows[j][i], Terms::EMPTY);
+        let solved: Vec<TermId> = rows[i].iter().map(|&x| join(terms, loops, x)).collect();
+        for (j, row) in rows.iter_mut().enumerate() {
+            let factor = std::mem::replace(&mut row[i], Terms::EMPTY);
             if j == i || factor == Terms::EMPTY {
                 continue;
             }
-            for k in 0..=n {
-                let more = join(terms, factor, rows[i][k]);
-                rows[j][k] = terms.or(&[rows[j][k], more]);
+            for (x, &known) in row.iter_mut().zip(&solved) {
+                let more = join(terms, factor, known);
+                *x = terms.or(&[*x, more]);
             }
         }
+        rows[i] = solved;
     }
-    Some(rows.into_iter().map(|row| row[n]).collect())
+    rows.into_iter().map(|row| row[n]).collect()
 }
 
 fn language(grammar: &Grammar, regular: &[Option<TermId>], symbol: Symbol) -> Option<TermId> {
@@ -265,7 +267,8 @@ impl Maker<'_> {
         let mut out = Vec::new();
         let mut run: Vec<(TermId, Symbol)> = Vec::new();
         for &symbol in body.iter().chain([&Symbol::Rule(u32::MAX)]) {
-            let known = if symbol == Symbol::Rule(u32::MAX) { None } else { language(grammar, regular, symbol) };
+            let known =
+                if symbol == Symbol::Rule(u32::MAX) { None } else { language(grammar, regular, symbol) };
             if let Some(term) = known {
                 run.push((term, symbol));
                 continue;

@@ -27,8 +27,10 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
-/// Findings that are remembered.
-const KEPT: usize = 300_000;
+/// Numbers (tokens, and the places of findings) that findings may take before all are let go: 32 MiB.
+const KEPT: usize = 8 << 20;
+/// What a finding takes beside its tokens.
+const ENTRY: usize = 12;
 /// Nodes up to which findings are remembered, and up to which tokens are walked byte by byte.
 const REMEMBERED: usize = 30_000;
 const WALKED: usize = 12;
@@ -52,6 +54,9 @@ struct List {
     /// Of those, the ones after which the lexeme may not be able to end.
     unsure: ByteSet,
 }
+
+/// Languages beside another one, and whether they are chosen before it.
+type Others = Vec<(TermId, bool)>;
 
 /// What a list does with the rest of some tokens.
 struct Plan {
@@ -98,9 +103,10 @@ pub struct Lexemes {
     starts: FxHashMap<TermId, ByteSet>,
     singles: FxHashMap<(RestId, TermId), Arc<Single>>,
     losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
-    filtered: FxHashMap<(RestId, TermId, Vec<(TermId, bool)>), Arc<[RestId]>>,
+    filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
     plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
     found: FxHashMap<(RestId, CtxId), Arc<[u32]>>,
+    found_size: usize,
 }
 
 /// One call: the tables, and what they are asked with.
@@ -112,7 +118,13 @@ struct Reader<'a> {
 
 impl Lexemes {
     /// The tokens that may come where a lexeme has begun that may become these.
-    pub fn tokens(&mut self, scanner: &mut dyn Scanner, vocab: &Vocabulary, ctx: CtxId, alive: &Alive) -> Found {
+    pub fn tokens(
+        &mut self,
+        scanner: &mut dyn Scanner,
+        vocab: &Vocabulary,
+        ctx: CtxId,
+        alive: &Alive,
+    ) -> Found {
         let mut out = Found::default();
         let all = self.rests.below(vocab, Trie::ROOT);
         let mut reader = Reader { tables: self, scanner, vocab };
@@ -218,8 +230,10 @@ impl Reader<'_> {
         self.read_allowed(rest, &own, &unsure, ctx, list, &mut found);
         let found: Arc<[u32]> = found.into_ids().into();
         out.ids.extend_from_slice(&found);
-        if self.tables.found.len() >= KEPT {
+        self.tables.found_size += found.len() + ENTRY;
+        if self.tables.found_size > KEPT {
             self.tables.found.clear();
+            self.tables.found_size = found.len() + ENTRY;
         }
         self.tables.found.insert((rest, ctx), found);
     }
@@ -240,12 +254,21 @@ impl Reader<'_> {
                 bytes = bytes.without(&ByteSet::of(&[byte]));
             }
         }
-        let rest = if bytes == own.bytes { rest } else { self.tables.rests.limited(self.vocab, rest, &bytes) };
+        let rest =
+            if bytes == own.bytes { rest } else { self.tables.rests.limited(self.vocab, rest, &bytes) };
         self.read(rest, list, ctx, out);
     }
 
     /// A few tokens, byte by byte, from the beginning of a lexeme.
-    fn begin(&mut self, rest: Rest, node: NodeId, allowed: &ByteSet, ctx: CtxId, list: ListId, out: &mut Found) {
+    fn begin(
+        &mut self,
+        rest: Rest,
+        node: NodeId,
+        allowed: &ByteSet,
+        ctx: CtxId,
+        list: ListId,
+        out: &mut Found,
+    ) {
         let List { first, unsure, alive } = &self.tables.lists[list.0 as usize];
         let (first, unsure, alive) = (*first, *unsure, alive.clone());
         let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
@@ -342,8 +365,7 @@ impl Reader<'_> {
             }
             if !single.exits.is_empty() {
                 let others = read.iter().filter(|o| o.0 != place && o.2.meets(&first));
-                let others: Vec<(TermId, bool)> =
-                    others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
+                let others: Others = others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
                 exits.extend(self.exit(from, place, term, &single, others));
             }
         }
@@ -372,11 +394,11 @@ impl Reader<'_> {
         place: u32,
         term: TermId,
         single: &Single,
-        others: Vec<(TermId, bool)>,
+        others: Others,
     ) -> Option<Exit> {
         let mut removed: Vec<u32> = single.removed.to_vec();
         let mut lost: Vec<u32> = Vec::new();
-        let mut takers: Vec<(TermId, bool)> = Vec::new();
+        let mut takers: Others = Vec::new();
         let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
         for (other, chosen) in others {
             let loss = self.loss(rest, term, other, chosen);
@@ -392,17 +414,12 @@ impl Reader<'_> {
         }
         removed.sort_unstable();
         removed.dedup();
-        let rests = if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, lost) };
+        let rests =
+            if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, lost) };
         (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
     }
 
-    fn without(
-        &mut self,
-        rest: RestId,
-        term: TermId,
-        takers: Vec<(TermId, bool)>,
-        mut lost: Vec<u32>,
-    ) -> Arc<[RestId]> {
+    fn without(&mut self, rest: RestId, term: TermId, takers: Others, mut lost: Vec<u32>) -> Arc<[RestId]> {
         let key = (rest, term, takers);
         if let Some(known) = self.tables.filtered.get(&key) {
             return known.clone();
@@ -422,8 +439,7 @@ impl Reader<'_> {
         }
         let own = self.tables.rests.get(rest);
         let trie = self.tables.rests.trie(own, self.vocab);
-        let found: Arc<[u32]> =
-            beaten(self.scanner.lexicon(), trie, own, (term, other), chosen).into();
+        let found: Arc<[u32]> = beaten(self.scanner.lexicon(), trie, own, (term, other), chosen).into();
         self.tables.losses.insert(key, found.clone());
         found
     }
@@ -441,9 +457,10 @@ impl Reader<'_> {
                 made = differ(self.scanner.lexicon(), self.vocab, rests, own, (term, base), &under);
             }
         }
-        let single = Arc::new(made.unwrap_or_else(|| {
-            build(self.scanner.lexicon(), self.vocab, &mut self.tables.rests, own, term)
-        }));
+        let single =
+            Arc::new(made.unwrap_or_else(|| {
+                build(self.scanner.lexicon(), self.vocab, &mut self.tables.rests, own, term)
+            }));
         self.tables.singles.insert((rest, term), single.clone());
         single
     }

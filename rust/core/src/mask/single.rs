@@ -44,7 +44,13 @@ struct Ends<'a> {
 }
 
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
-pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, rests: &mut Rests, rest: Rest, term: TermId) -> Single {
+pub fn build(
+    lexicon: &mut Lexicon,
+    vocab: &Vocabulary,
+    rests: &mut Rests,
+    rest: Rest,
+    term: TermId,
+) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
     let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
@@ -64,7 +70,8 @@ pub fn build(lexicon: &mut Lexicon, vocab: &Vocabulary, rests: &mut Rests, rest:
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
     let (mut words, mut ends) = walk.finish();
     ends.remove(&rest.node);
-    let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
+    let mut walk =
+        Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
     begun.iter().for_each(|&(node, lex)| walk.visit(node, lex));
     ids.extend(walk.ids);
     let ends = walk.ends;
@@ -152,13 +159,7 @@ fn exits_of(
     out.into()
 }
 
-fn collect(
-    trie: &Trie,
-    node: NodeId,
-    path: &mut Vec<u8>,
-    lost: &[u32],
-    out: &mut Vec<(Box<[u8]>, TokenId)>,
-) {
+fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, lost: &[u32], out: &mut Vec<(Box<[u8]>, TokenId)>) {
     let own = trie.tokens(node).iter().filter(|t| lost.binary_search(&t.0).is_err());
     out.extend(own.map(|&t| (path.as_slice().into(), t)));
     let (bytes, nodes) = trie.children(node);
@@ -219,7 +220,11 @@ pub fn differ(
     lost.extend(base.removed.iter().copied());
     lost.sort_unstable();
     lost.dedup();
-    Some(Single { within: base.within.minus_tokens(vocab, dead), exits: base.exits.clone(), removed: lost.into() })
+    Some(Single {
+        within: base.within.minus_tokens(vocab, dead),
+        exits: base.exits.clone(),
+        removed: lost.into(),
+    })
 }
 
 struct Differ<'a> {
@@ -272,7 +277,8 @@ pub fn beaten(
     let mut out = Vec::new();
     for byte in lexicon.starts(lexes.0).and(&lexicon.starts(lexes.1)).and(&rest.bytes).iter() {
         let Some(child) = trie.child(rest.node, byte) else { continue };
-        let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(lexes.0, byte), lexicon.step(lexes.1, byte)) else {
+        let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(lexes.0, byte), lexicon.step(lexes.1, byte))
+        else {
             continue;
         };
         lose(lexicon, trie, child, (a, b), chosen, &mut out);
@@ -281,7 +287,14 @@ pub fn beaten(
     out
 }
 
-fn lose(lexicon: &mut Lexicon, trie: &Trie, node: NodeId, at: (LexId, LexId), chosen: bool, out: &mut Vec<u32>) {
+fn lose(
+    lexicon: &mut Lexicon,
+    trie: &Trie,
+    node: NodeId,
+    at: (LexId, LexId),
+    chosen: bool,
+    out: &mut Vec<u32>,
+) {
     let (bytes, nodes) = trie.children(node);
     let ends = lexicon.outcome(at.0) != Lexicon::NONE;
     let both = chosen && ends && lexicon.outcome(at.1) != Lexicon::NONE;

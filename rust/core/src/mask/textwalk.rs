@@ -1,10 +1,13 @@
 //! One language against all tokens, where nearly every text stays inside: the bodies of strings and comments.
 //!
-//! Such a state leads back to itself under nearly all characters, so the tokens that stay are all texts but those
-//! that hold one of the few others; only the places of these are looked at ([`super::charwalk`] does the same for
+//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are all texts but those
+//! that hold one of the few others; only the places of these are looked at. Where
+//! they are many (a text of letters alone), characters are told apart by bit sets ([`super::charwalk`] does the same for
 //! strings of JSON, whose ends and escapes are the lexicon's).
 //! Invariant: the same tokens and ends as the walk byte by byte.
 //! Complexity: places of the few characters, and what is below them; the byte walk takes 10 to 20 times as long.
+
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
@@ -15,6 +18,8 @@ use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
 
 /// The loop has to leave out at most one node in so many.
 const RARE: usize = 4;
+/// Characters of ASCII that a state must stay under where many others lead elsewhere.
+const WIDE: usize = 16;
 
 pub(super) struct TextWalk<'a> {
     pub(super) lexicon: &'a mut Lexicon,
@@ -22,24 +27,117 @@ pub(super) struct TextWalk<'a> {
     words: Vec<u32>,
     ends: FxHashMap<NodeId, ByteSet>,
     /// The places of the characters under which a state does not stay what it is, where they are few.
-    others: FxHashMap<LexId, Option<std::rc::Rc<[u32]>>>,
+    others: FxHashMap<LexId, Option<Rc<[u32]>>>,
+    kinds: FxHashMap<LexId, Rc<Kinds>>,
+}
+
+/// What a state does with each character.
+struct Kinds {
+    stays: Box<[u64]>,
+    dies: Box<[u64]>,
+}
+
+impl Kinds {
+    fn has(bits: &[u64], c: CharId) -> bool {
+        bits[c as usize >> 6] >> (c & 63) & 1 == 1
+    }
 }
 
 impl<'a> TextWalk<'a> {
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
-        let (words, ends, others) = Default::default();
-        TextWalk { lexicon, vocab, words, ends, others }
+        let (words, ends, others, kinds) = Default::default();
+        TextWalk { lexicon, vocab, words, ends, others, kinds }
     }
 
     /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
     pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
         let Some(at) = self.vocab.chars().place(node) else { return false };
-        if self.others(lex).is_none() {
+        if self.others(lex).is_some() {
+            self.vocab.add_texts_below(node, &mut self.words);
+            self.below(at, lex);
+            return true;
+        }
+        if self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex) {
             return false;
         }
-        self.vocab.add_texts_below(node, &mut self.words);
-        self.below(at, lex);
+        self.words.resize(self.vocab.mask_words(), 0);
+        self.sweep(at, lex);
         true
+    }
+
+    /// Whether a state stays what it is under enough characters for a walk by characters.
+    fn is_wide(&mut self, lex: LexId) -> bool {
+        let row = self.lexicon.row(lex);
+        (0x20..0x7F).filter(|c| row[row.partition_point(|r| r.0 < *c)].1 == lex).count() >= WIDE
+    }
+
+    /// As `below`, where the mask holds nothing yet.
+    fn sweep(&mut self, at: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let kinds = self.kinds(lex);
+        let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
+        let (mut place, to) = (at + 1, chars.end(at));
+        while place < to {
+            let c = chars.char_of(place);
+            if Kinds::has(&kinds.stays, c) {
+                self.set(chars.node(place));
+                place += 1;
+                continue;
+            }
+            if Kinds::has(&kinds.dies, c) {
+                if ends {
+                    self.end_before(chars.node(place), lex);
+                }
+            } else {
+                self.set(chars.node(place));
+                if let Some(&point) = chars.points().get(c as usize) {
+                    let row = self.lexicon.row(lex);
+                    let next = row[row.partition_point(|r| r.0 < point)].1;
+                    stacker::maybe_grow(64 << 10, 1 << 20, || self.sweep(place, next));
+                }
+            }
+            place = chars.end(place);
+        }
+    }
+
+    fn kinds(&mut self, lex: LexId) -> Rc<Kinds> {
+        if let Some(known) = self.kinds.get(&lex) {
+            return known.clone();
+        }
+        let chars = self.vocab.chars();
+        let row = self.lexicon.row(lex);
+        let points = chars.points().len();
+        let words = (points + chars.tails().len()).div_ceil(64);
+        let (mut stays, mut dies) = (vec![0u64; words], vec![0u64; words]);
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            let next = chars.upto(end).max(from);
+            let bits = match to {
+                Lexicon::DEAD => Some(&mut dies),
+                to if to == lex => Some(&mut stays),
+                _ => None,
+            };
+            if let Some(bits) = bits {
+                (from..next).for_each(|c| bits[c as usize >> 6] |= 1 << (c & 63));
+            }
+            from = next;
+        }
+        for (c, tail) in (points..).zip(chars.tails()) {
+            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
+            let over = runs.partition_point(|r| r.0 < tail.last);
+            if runs[..=over].iter().all(|r| r.1 == Lexicon::DEAD) {
+                dies[c >> 6] |= 1 << (c & 63);
+            }
+        }
+        let kinds = Rc::new(Kinds { stays: stays.into(), dies: dies.into() });
+        self.kinds.insert(lex, kinds.clone());
+        kinds
+    }
+
+    fn set(&mut self, node: NodeId) {
+        for t in self.vocab.trie().tokens(node) {
+            self.words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
+        }
     }
 
     /// What stays inside, as a mask (empty where nothing was added), and where the language ends.
@@ -113,7 +211,7 @@ impl<'a> TextWalk<'a> {
         }
     }
 
-    fn others(&mut self, lex: LexId) -> Option<std::rc::Rc<[u32]>> {
+    fn others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
         if let Some(known) = self.others.get(&lex) {
             return known.clone();
         }
@@ -122,7 +220,7 @@ impl<'a> TextWalk<'a> {
         found
     }
 
-    fn find_others(&mut self, lex: LexId) -> Option<std::rc::Rc<[u32]>> {
+    fn find_others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
         let chars = self.vocab.chars();
         let row = self.lexicon.row(lex);
         let mut ranges: Vec<(CharId, CharId)> = Vec::new();
