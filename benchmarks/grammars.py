@@ -88,7 +88,9 @@ def main() -> int:
         ]
         table.append([name, *cells, number(ratio)])
         print(f"{name}: {dict(zip(found, cells, strict=True))} {number(ratio)}", flush=True)
-    print("\nms to the first mask / µs a token cold: mean / median / µs again; last: cold over the best other")
+    print(
+        "\nms to the first mask / µs a token cold: mean / median / µs again; last: cold over the best other"
+    )
     print(text_table(["grammar", *engines, "ratio"], table))
     if arguments.results:
         print(save(arguments.results, "grammars", {"rows": rows, "command": sys.argv}))

@@ -1,7 +1,7 @@
 """Random grammars: the engine takes the texts that Lark takes, and its masks are the oracle's.
 
-Grammars over a few letters whose terminals may be prefixes of each other, with and without a lexer: the ones
-without are folded into patterns or get a lexer where that makes no difference, and every such change shows here.
+Grammars over a few letters whose terminals may be prefixes of each other, with and without a lexer: those
+without are folded into patterns or get a lexer where that makes no difference, and every such change shows.
 """
 
 from __future__ import annotations

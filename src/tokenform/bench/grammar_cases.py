@@ -13,7 +13,7 @@ _RECORD = {
     "id": 4711,
     "name": "Ada Lovelace",
     "born": {"year": 1815, "place": "London", "exact": True},
-    "works": ["Notes on the Analytical Engine", "Sketch of a flying machine \"Flyology\""],
+    "works": ["Notes on the Analytical Engine", 'Sketch of a flying machine "Flyology"'],
     "scores": [0.5, -3, 1e6, 22.75],
     "spouse": None,
     "links": [{"href": "https://example.org/a?b=c#d", "rel": "self"}, {"href": "/x/y", "rel": "next"}],
@@ -45,7 +45,8 @@ _SQL = [
 
 _C = [
     "static int gcd(int a, int b) {\n    /* Greatest common divisor. */\n"
-    "    while (b != 0) {\n        int t = a % b;\n        a = b;\n        b = t;\n    }\n    return a;\n}\n\n"
+    "    while (b != 0) {\n        int t = a % b;\n        a = b;\n        b = t;\n    }\n"
+    "    return a;\n}\n\n"
     "int main(int argc, char **argv) {\n    int d = gcd(48, 18);\n"
     '    printf("%d\\n", d);\n    return 0;\n}\n',
     "typedef struct node {\n    struct node *next;\n    unsigned long key;\n    char name[32];\n} node_t;\n\n"
