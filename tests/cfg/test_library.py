@@ -19,9 +19,6 @@ from tokenform.frontends.lark import lark
 
 # A lexeme that has gone past one end must reach another: these texts need Lark's way back to the last end.
 BACKTRACKING = {
-    ("verilog", "case and loops"),
-    ("verilog", "functions and tests"),
-    ("verilog", "generate"),
     ("yaml", "comments and document marks"),
 }
 # Lark's LALR tables merge contexts, so its lexer may see more terminals than can come (`1 ORx` as one name).

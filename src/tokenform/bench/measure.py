@@ -171,7 +171,7 @@ def _warm(engine: Engine, vocabulary: BenchVocabulary) -> None:
 
 
 def grammar_measurer(
-    engine_name: str, options: EngineOptions, clock: str = "wall"
+    engine_name: str, options: EngineOptions, clock: str = "wall", warm: bool = False
 ) -> Callable[[tuple[Any, dict[str, str] | None, list[str]]], Measured]:
     """As `case_measurer`, for (schema, grammar dialects or None, valid texts), timed by one of `CLOCKS`."""
     vocabulary: BenchVocabulary = tekken()
@@ -184,7 +184,7 @@ def grammar_measurer(
         make = (
             (lambda: engine.json_schema(schema)) if dialects is None else (lambda: engine.grammar(dialects))
         )
-        return measure_case(make, texts, vocabulary.eos, False, CLOCKS[clock])
+        return measure_case(make, texts, vocabulary.eos, warm, CLOCKS[clock])
 
     return run
 

@@ -11,10 +11,13 @@
 //! Complexity: a new set costs its items; a known one a lookup.  No recursion on the machine's stack.
 //! Rejected: positions as origins (no two sets are ever equal); LR tables (not every grammar has them).
 
-use indexmap::IndexSet;
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
+use super::skeleton::{Places, Skeleton, Source};
 
 /// The number of an item set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,23 +47,13 @@ struct Kernel {
     accepts: bool,
 }
 
-/// A set with its predictions: items by the symbol that they wait for.
-pub struct Closure {
-    waiting: Box<[(Symbol, Item)]>,
-    /// Terminals that may come next, ascending.
-    pub terminals: Box<[u32]>,
-}
-
-impl Closure {
-    pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Item)] {
-        let from = self.waiting.partition_point(|w| w.0 < symbol);
-        let len = self.waiting[from..].partition_point(|w| w.0 == symbol);
-        &self.waiting[from..from + len]
-    }
-
-    pub fn all(&self) -> &[(Symbol, Item)] {
-        &self.waiting
-    }
+/// A set with its predictions.
+struct Closure {
+    skeleton: Arc<Skeleton>,
+    /// Number of the skeleton.
+    shape: u32,
+    /// What the predicted rules return to, by their place in the skeleton; found when first asked for.
+    returns: Box<[Option<ReturnsId>]>,
 }
 
 /// The return of the start rule.
@@ -74,22 +67,11 @@ const MAX_ITEMS: usize = 50_000;
 pub struct Chart {
     pub grammar: Grammar,
     sets: IndexSet<Kernel, FxBuildHasher>,
-    closures: Vec<Option<std::sync::Arc<Closure>>>,
+    closures: Vec<Option<Closure>>,
+    skeletons: IndexMap<Places, Arc<Skeleton>, FxBuildHasher>,
     returns: IndexSet<Box<[Return]>, FxBuildHasher>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
     pub overflow: bool,
-}
-
-/// What is known of a predicted rule while a set is closed.
-#[derive(Default)]
-struct Predicted {
-    /// An item goes on after it, so it must come back to this set.
-    comes_back: bool,
-    /// Returns of the items of the kernel that end with it.
-    known: Vec<ReturnsId>,
-    /// Predicted rules with an expansion that ends with it.
-    from: Vec<u32>,
-    reached: Vec<Return>,
 }
 
 impl Chart {
@@ -98,6 +80,7 @@ impl Chart {
             grammar,
             sets: IndexSet::default(),
             closures: Vec::new(),
+            skeletons: IndexMap::default(),
             returns: IndexSet::default(),
             steps: FxHashMap::default(),
             overflow: false,
@@ -157,7 +140,7 @@ impl Chart {
 
     /// The set after terminals that end at one place, where other texts lead back to the sets `same`.
     pub fn merge(&mut self, ends: &[(SetId, u32)], same: &[SetId]) -> Option<SetId> {
-        let mut items: FxHashSet<Item> = FxHashSet::default();
+        let mut items: Vec<Item> = Vec::new();
         let mut accepts = false;
         for &set in same {
             let kernel = &self.sets[set.0 as usize];
@@ -167,17 +150,15 @@ impl Chart {
         let mut done: FxHashSet<Return> = FxHashSet::default();
         let mut todo: Vec<Item> = Vec::new();
         for &(set, terminal) in ends {
-            let closure = self.closure(set);
-            todo.extend(closure.waiting(Symbol::Terminal(terminal)).iter().map(|w| w.1));
+            self.waiting(set, Symbol::Terminal(terminal), &mut todo);
         }
         while let Some(item) = todo.pop() {
             let item = Item { dot: item.dot + 1, ..item };
             let expansion = &self.grammar.expansions[item.expansion as usize];
-            let (length, optional_from) = (expansion.symbols.len() as u32, expansion.optional_from);
-            if item.dot < length && !items.insert(item) {
-                continue;
+            if item.dot < expansion.symbols.len() as u32 {
+                items.push(item);
             }
-            if item.dot < optional_from {
+            if item.dot < expansion.optional_from {
                 continue;
             }
             for k in 0..self.returns(item.returns).len() {
@@ -189,129 +170,108 @@ impl Chart {
                     accepts = true;
                     continue;
                 }
-                let closure = self.closure(back.set);
-                todo.extend(closure.waiting(Symbol::Rule(back.rule)).iter().map(|w| w.1));
+                self.waiting(back.set, Symbol::Rule(back.rule), &mut todo);
             }
         }
         if items.is_empty() && !accepts {
             return None;
         }
-        let mut items: Vec<Item> = items.into_iter().collect();
         items.sort_unstable();
+        items.dedup();
         Some(self.intern(Kernel { items: items.into(), accepts }))
     }
 
-    /// A set with its predictions.
-    pub fn closure(&mut self, set: SetId) -> std::sync::Arc<Closure> {
-        if let Some(closure) = &self.closures[set.0 as usize] {
-            return closure.clone();
-        }
-        let closure = std::sync::Arc::new(self.close(set));
-        self.closures[set.0 as usize] = Some(closure.clone());
-        closure
+    /// What may come next: shared by all sets whose items differ by their returns alone.
+    pub fn skeleton(&mut self, set: SetId) -> &Arc<Skeleton> {
+        &self.closure(set).skeleton
     }
 
-    fn close(&mut self, set: SetId) -> Closure {
-        let mut waiting: Vec<(Symbol, Item)> = Vec::new();
-        let mut predicted: indexmap::IndexMap<u32, Predicted, FxBuildHasher> = Default::default();
-        for &item in self.sets[set.0 as usize].items.iter() {
-            for (symbol, dot, last) in reachable(&self.grammar, item.expansion, item.dot) {
-                waiting.push((symbol, Item { dot, ..item }));
-                if let Symbol::Rule(rule) = symbol {
-                    let entry = predicted.entry(rule).or_default();
-                    entry.comes_back |= !last;
-                    entry.known.push(item.returns);
-                }
-            }
-        }
-        let mut at = 0;
-        while at < predicted.len() {
-            let (&rule, _) = predicted.get_index(at).expect("below the length");
-            for &expansion in &self.grammar.by_rule[rule as usize] {
-                for (symbol, _, last) in reachable(&self.grammar, expansion, 0) {
-                    if let Symbol::Rule(inner) = symbol {
-                        let entry = predicted.entry(inner).or_default();
-                        entry.comes_back |= !last;
-                        entry.from.push(rule);
-                    }
-                }
-            }
-            at += 1;
-        }
-        self.hand_on(set, &mut predicted);
-        for (&rule, entry) in &predicted {
-            let returns = ReturnsId(self.returns.insert_full(entry.reached.as_slice().into()).0 as u32);
-            for &expansion in &self.grammar.by_rule[rule as usize] {
-                for (symbol, dot, _) in reachable(&self.grammar, expansion, 0) {
-                    waiting.push((symbol, Item { expansion, dot, returns }));
-                }
-            }
-        }
-        waiting.sort_unstable();
-        waiting.dedup();
-        let mut terminals: Vec<u32> = waiting
-            .iter()
-            .filter_map(|w| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None })
-            .collect();
-        terminals.dedup();
-        Closure { waiting: waiting.into(), terminals: terminals.into() }
+    /// The number of the skeleton.
+    pub fn shape(&mut self, set: SetId) -> u32 {
+        self.closure(set).shape
     }
 
-    /// Settles what each predicted rule returns to: this set, or what those that end with it return to.
-    fn hand_on(&self, set: SetId, predicted: &mut indexmap::IndexMap<u32, Predicted, FxBuildHasher>) {
-        for (&rule, entry) in predicted.iter_mut() {
-            if entry.comes_back {
-                entry.reached = vec![Return { rule, set }];
-                continue;
-            }
-            entry.from.sort_unstable();
-            entry.from.dedup();
-            entry.reached = entry.known.iter().flat_map(|&r| self.returns(r)).copied().collect();
-            entry.reached.sort_unstable();
-            entry.reached.dedup();
+    fn closure(&mut self, set: SetId) -> &mut Closure {
+        if self.closures[set.0 as usize].is_none() {
+            let mut places: Vec<(u32, u32)> =
+                self.sets[set.0 as usize].items.iter().map(|i| (i.expansion, i.dot)).collect();
+            places.dedup();
+            let places: Places = places.into();
+            let shape = match self.skeletons.get_index_of(&places) {
+                Some(known) => known,
+                None => {
+                    let made = Arc::new(Skeleton::new(&self.grammar, &places));
+                    self.skeletons.insert_full(places, made).0
+                }
+            };
+            let skeleton = self.skeletons[shape].clone();
+            let returns = vec![None; skeleton.predicted.len()].into();
+            self.closures[set.0 as usize] = Some(Closure { skeleton, shape: shape as u32, returns });
         }
-        loop {
-            let mut changed = false;
-            for i in 0..predicted.len() {
-                if predicted[i].comes_back {
-                    continue;
-                }
-                let mut all = predicted[i].reached.clone();
-                for from in &predicted[i].from {
-                    all.extend_from_slice(&predicted[from].reached);
-                }
-                all.sort_unstable();
-                all.dedup();
-                let (&rule, entry) = predicted.get_index_mut(i).expect("below the length");
-                if all.len() > HANDED_ON {
-                    // from here on it comes back: the sets of others that took its returns over stay right,
-                    // since they are only added to
-                    entry.comes_back = true;
-                    entry.reached = vec![Return { rule, set }];
-                    changed = true;
-                } else if all != entry.reached {
-                    entry.reached = all;
-                    changed = true;
-                }
+        self.closures[set.0 as usize].as_mut().expect("just made")
+    }
+
+    /// Adds the items of a set, predictions included, that wait for a symbol.
+    pub fn waiting(&mut self, set: SetId, symbol: Symbol, out: &mut Vec<Item>) {
+        let skeleton = self.closure(set).skeleton.clone();
+        for &(_, source) in skeleton.waiting(symbol) {
+            self.items_of(set, source, out);
+        }
+    }
+
+    /// All items of a set, predictions included.
+    pub fn all(&mut self, set: SetId) -> Vec<Item> {
+        let skeleton = self.closure(set).skeleton.clone();
+        let mut out = Vec::new();
+        for &(_, source) in skeleton.all() {
+            self.items_of(set, source, &mut out);
+        }
+        out
+    }
+
+    fn items_of(&mut self, set: SetId, source: Source, out: &mut Vec<Item>) {
+        match source {
+            Source::Kernel { expansion, from, dot } => {
+                let items = &self.sets[set.0 as usize].items;
+                let first = items.partition_point(|i| (i.expansion, i.dot) < (expansion, from));
+                let own = items[first..].iter().take_while(|i| (i.expansion, i.dot) == (expansion, from));
+                out.extend(own.map(|i| Item { dot, ..*i }));
             }
-            if !changed {
-                return;
+            Source::Predicted { expansion, rule, dot } => {
+                let returns = self.handed_on(set, rule);
+                out.push(Item { expansion, dot, returns });
             }
         }
     }
-}
 
-/// The symbols that an expansion may read next from a dot on, where rules that may be empty are skipped:
-/// (symbol, place of the dot before it, whether it is the last one).
-fn reachable(grammar: &Grammar, expansion: u32, dot: u32) -> impl Iterator<Item = (Symbol, u32, bool)> + '_ {
-    let symbols = &grammar.expansions[expansion as usize].symbols;
-    let mut open = true;
-    (dot as usize..symbols.len()).map_while(move |at| {
-        if !open {
-            return None;
+    /// What a predicted rule returns to: its set, or what those that end with it return to.
+    fn handed_on(&mut self, set: SetId, at: u32) -> ReturnsId {
+        let closure = self.closure(set);
+        if let Some(known) = closure.returns[at as usize] {
+            return known;
         }
-        let symbol = symbols[at];
-        open = matches!(symbol, Symbol::Rule(r) if grammar.nullable[r as usize]);
-        Some((symbol, at as u32, at + 1 == symbols.len()))
-    })
+        let skeleton = closure.skeleton.clone();
+        let predicted = &skeleton.predicted[at as usize];
+        let own = Return { rule: predicted.rule, set };
+        let mut reached: Vec<Return> = Vec::new();
+        if !predicted.comes_back {
+            reached.extend(predicted.back.iter().map(|&rule| Return { rule, set }));
+            for &(expansion, dot) in &predicted.kernel {
+                let items = &self.sets[set.0 as usize].items;
+                let first = items.partition_point(|i| (i.expansion, i.dot) < (expansion, dot));
+                for item in items[first..].iter().take_while(|i| (i.expansion, i.dot) == (expansion, dot)) {
+                    reached.extend_from_slice(&self.returns[item.returns.0 as usize]);
+                }
+            }
+            reached.sort_unstable();
+            reached.dedup();
+        }
+        // what is handed on by too many comes back instead: those that it hands on to do so themselves
+        if predicted.comes_back || reached.len() > HANDED_ON {
+            reached = vec![own];
+        }
+        let id = ReturnsId(self.returns.insert_full(reached.into()).0 as u32);
+        self.closure(set).returns[at as usize] = Some(id);
+        id
+    }
 }

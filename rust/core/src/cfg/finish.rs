@@ -31,8 +31,7 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
         return Some(Vec::new());
     }
     // the cost of an item holds what is left of it
-    let closure = chart.closure(set);
-    for &(_, item) in closure.all() {
+    for item in chart.all(set) {
         let cost = left_cost(chart, item);
         if cost >= NEVER {
             continue;
@@ -52,8 +51,9 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
             if Chart::is_end(back) {
                 return spell_out(chart, &best, item);
             }
-            let closure = chart.closure(back.set);
-            for &(_, waiting) in closure.waiting(Symbol::Rule(back.rule)) {
+            let mut found = Vec::new();
+            chart.waiting(back.set, Symbol::Rule(back.rule), &mut found);
+            for waiting in found {
                 let next = Item { dot: waiting.dot + 1, ..waiting };
                 let total = cost + left_cost(chart, next);
                 if total < NEVER && best.get(&next).is_none_or(|b| total < b.0) {
@@ -268,7 +268,7 @@ pub(super) fn describe(machine: &mut Scanned, pos: Pos) -> (Vec<String>, Option<
     if !machine.is_start(pos) {
         if let Some(ctx) = machine.after_lexeme(pos) {
             let context = machine.context(ctx);
-            names.extend(machine.chart.closure(context.set).terminals.iter());
+            names.extend(machine.chart.skeleton(context.set).terminals.iter());
         }
     }
     names.sort_unstable();

@@ -236,11 +236,7 @@ impl Grammar {
             });
             expansions.push((origin, body.collect::<Result<_>>()?));
         }
-        expansions.sort();
-        expansions.dedup();
-        self.costs = vec![NEVER; self.names.len()];
-        self.shortest = vec![Box::new([]); self.names.len()];
-        self.settle_costs(&expansions);
+        self.settle(expansions);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
             return Err(Error::new(
@@ -248,6 +244,16 @@ impl Grammar {
                 format!("The start rule '{name}' derives no text"),
             ));
         }
+        Ok(())
+    }
+
+    /// Takes the expansions over: what can derive a text is kept.
+    pub(super) fn settle(&mut self, mut expansions: Vec<(u32, Vec<Symbol>)>) {
+        expansions.sort();
+        expansions.dedup();
+        self.costs = vec![NEVER; self.names.len()];
+        self.shortest = vec![Box::new([]); self.names.len()];
+        self.settle_costs(&expansions);
         expansions.retain(|(_, body)| body.iter().all(|&s| self.cost(s) < NEVER));
         self.settle_nullable(&expansions);
         self.by_rule = vec![Vec::new(); self.names.len()];
@@ -257,7 +263,6 @@ impl Grammar {
             self.by_rule[origin as usize].push(self.expansions.len() as u32);
             self.expansions.push(Expansion { origin, symbols: body.into(), optional_from });
         }
-        Ok(())
     }
 
     /// The same grammar when the lengths of its parts have changed; what needs a part of the length [`NEVER`] is

@@ -26,10 +26,10 @@ use crate::error::{Error, Result};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{CtxId, Piece, Pos, Structure};
+use crate::mask::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
 
 /// States of a lexeme that are looked at to see whether it can end.
-const ESCAPE_STATES: usize = 64;
+pub(super) const ESCAPE_STATES: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
@@ -44,10 +44,15 @@ pub struct Scanned {
     blocks: IndexSet<Blocks, FxBuildHasher>,
     /// The lexical state before a lexeme, by context.
     begins: FxHashMap<CtxId, LexId>,
-    by_places: FxHashMap<Box<[(u32, TermId)]>, LexId>,
+    by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
     escapes: FxHashMap<Pos, bool>,
+    /// What may begin, by the skeleton of the context's set and whether a bracket is open.
+    by_shape: FxHashMap<(u32, bool), Alive>,
+    by_context: FxHashMap<CtxId, Alive>,
+    /// Whether a lexeme that may become these can end in every context.
+    pub(super) ending: FxHashMap<Alive, bool>,
     start: Option<Pos>,
     ignored: Vec<u32>,
     rows: Vec<Row>,
@@ -115,6 +120,9 @@ impl Scanned {
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
             escapes: FxHashMap::default(),
+            by_shape: FxHashMap::default(),
+            by_context: FxHashMap::default(),
+            ending: FxHashMap::default(),
             start: None,
             ignored,
             rows,
@@ -125,7 +133,7 @@ impl Scanned {
         Ok(this)
     }
 
-    fn nothing_read(&self) -> u32 {
+    pub(super) fn nothing_read(&self) -> u32 {
         self.chart.grammar.terminals.len() as u32
     }
 
@@ -148,30 +156,48 @@ impl Scanned {
             return known;
         }
         let places = self.readable(ctx);
-        let lex = self.tuple_state(places);
+        let lex = self.tuple_state(&places);
         self.begins.insert(ctx, lex);
         lex
     }
 
-    fn tuple_state(&mut self, places: Vec<(u32, TermId)>) -> LexId {
-        if let Some(&known) = self.by_places.get(places.as_slice()) {
+    pub(super) fn tuple_state(&mut self, places: &Alive) -> LexId {
+        if let Some(&known) = self.by_places.get(places) {
             return known;
         }
         let mut terms = vec![Terms::EMPTY; self.places];
-        for &(place, term) in &places {
+        for &(place, term) in places.iter() {
             terms[place as usize] = term;
         }
         let tuple = self.lexicon.terms.tuple(&terms);
         let lex = self.lexicon.at(Spelling::Raw, tuple);
-        self.by_places.insert(places.into(), lex);
+        self.by_places.insert(places.clone(), lex);
         lex
     }
 
     /// What the next lexeme may be: places of the tuple and their languages.
-    fn readable(&mut self, ctx: CtxId) -> Vec<(u32, TermId)> {
+    pub(super) fn readable(&mut self, ctx: CtxId) -> Alive {
         let context = self.context(ctx);
-        let closure = self.chart.closure(context.set);
-        let mut all: Vec<u32> = closure.terminals.iter().chain(&self.ignored).copied().collect();
+        let inside = self.blocks[context.blocks as usize].brackets > 0;
+        // widths of line breaks and literals in a row hang on more than what the set predicts
+        let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside);
+        let key = (self.chart.shape(context.set), inside);
+        let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let places: Alive = self.list_readable(context).into();
+        if own {
+            self.by_context.insert(ctx, places.clone());
+        } else {
+            self.by_shape.insert(key, places.clone());
+        }
+        places
+    }
+
+    fn list_readable(&mut self, context: Context) -> Vec<(u32, TermId)> {
+        let skeleton = self.chart.skeleton(context.set).clone();
+        let mut all: Vec<u32> = skeleton.terminals.iter().chain(&self.ignored).copied().collect();
         if let Some(layout) = &self.chart.grammar.layout {
             let inside = self.blocks[context.blocks as usize].brackets > 0;
             all.retain(|&t| t != layout.newline);
@@ -187,7 +213,7 @@ impl Scanned {
         for i in 0..self.rows.len() {
             let row = &self.rows[i];
             let begins = row.literals[0];
-            if closure.terminals.contains(&row.longer) && closure.terminals.contains(&begins) {
+            if skeleton.terminals.contains(&row.longer) && skeleton.terminals.contains(&begins) {
                 let (literals, word) = (row.literals.clone(), row.word);
                 let end = literals.iter().try_fold(context.set, |set, &t| self.chart.step(set, t));
                 if end.is_some() {
@@ -234,9 +260,9 @@ impl Scanned {
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
         let context = Context { set, blocks };
-        let closure = self.chart.closure(set);
+        let skeleton = self.chart.skeleton(set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let goes_on = closure.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
+        let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
         (goes_on || self.ends(context)).then_some(context)
     }
 
@@ -291,14 +317,14 @@ impl Scanned {
         }
         let set = self.chart.step(context.set, place)?;
         let next = self.intern(Context { set, blocks });
-        let goes_on = self.begin(next) != Lexicon::DEAD || self.parts_at(next).next().is_some();
+        let goes_on = !self.readable(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
     }
 
-    /// The place of the terminal that the lexer chooses.
-    pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+    /// Of places that end together the least one wins.
+    pub(super) fn rank(&self, place: u32) -> (u32, u32) {
         let grammar = &self.chart.grammar;
-        let rank = |place: u32| match place.cmp(&self.nothing_read()) {
+        let rank = match place.cmp(&self.nothing_read()) {
             _ if self.row(place).is_some() => u32::MAX - 1,
             std::cmp::Ordering::Less => grammar.terminals[place as usize].rank,
             std::cmp::Ordering::Equal => u32::MAX,
@@ -306,7 +332,12 @@ impl Scanned {
                 grammar.layout.as_ref().map_or(0, |l| grammar.terminals[l.newline as usize].rank)
             }
         };
-        let best = self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| rank(p))?;
+        (rank, place)
+    }
+
+    /// The place of the terminal that the lexer chooses.
+    pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+        let best = self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| self.rank(p))?;
         (best != self.nothing_read()).then_some(best)
     }
 
@@ -329,6 +360,12 @@ impl Scanned {
         };
         self.leaves.insert((ctx, outcome), (next, bytes));
         (next, bytes)
+    }
+
+    /// Whether a terminal that can come is followed by what is ignored, whatever the context.
+    pub(super) fn is_always_followed(&self, place: u32) -> bool {
+        let close = self.chart.grammar.layout.as_ref().is_some_and(|l| l.close.contains(&place));
+        place < self.nothing_read() && !close
     }
 
     pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
@@ -390,9 +427,9 @@ impl Scanned {
 
     /// The terminals that may come at a context and are constraints of their own.
     pub(crate) fn parts_at(&mut self, ctx: CtxId) -> impl Iterator<Item = u32> + '_ {
-        let closure = self.chart.closure(self.contexts[ctx.0 as usize].set);
+        let skeleton = self.chart.skeleton(self.contexts[ctx.0 as usize].set).clone();
         let terminals = &self.chart.grammar.terminals;
-        let all: Vec<u32> = closure.terminals.to_vec();
+        let all: Vec<u32> = skeleton.terminals.to_vec();
         all.into_iter().filter(|&t| terminals[t as usize].part.is_some())
     }
 
@@ -455,11 +492,11 @@ impl Structure for Scanned {
 
     fn start(&mut self) -> Option<Pos> {
         let ctx = self.start_context();
-        let mut places = self.readable(ctx);
+        let mut places = self.readable(ctx).to_vec();
         if self.ends(self.context(ctx)) {
             places.push((self.nothing_read(), Terms::EPS));
         }
-        let lex = self.tuple_state(places);
+        let lex = self.tuple_state(&places.into());
         self.start = (lex != Lexicon::DEAD).then_some(Pos { ctx, lex });
         self.start
     }
@@ -510,6 +547,10 @@ impl Structure for Scanned {
             [Piece::Bytes(text)] => Some(text.clone()),
             _ => None,
         }
+    }
+
+    fn scanner(&mut self) -> Option<&mut dyn Scanner> {
+        Some(self)
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {

@@ -99,10 +99,10 @@ impl Joint {
         let mut out = Vec::new();
         let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
             Host::Plain(chart) => {
-                let closure = chart.closure(SetId(frame));
+                let skeleton = chart.skeleton(SetId(frame)).clone();
                 let all = (0u32..).zip(&chart.grammar.terminals);
                 let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
-                let mut all: Vec<u32> = closure.terminals.iter().copied().chain(ignored).collect();
+                let mut all: Vec<u32> = skeleton.terminals.iter().copied().chain(ignored).collect();
                 all.sort_unstable();
                 all.dedup();
                 all

@@ -35,7 +35,7 @@ pub enum Spelling {
 }
 
 /// A set of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
@@ -57,6 +57,24 @@ impl ByteSet {
         for (a, b) in self.0.iter_mut().zip(other.0) {
             *a |= b;
         }
+    }
+
+    /// The bytes of both sets.
+    pub fn and(&self, other: &ByteSet) -> Self {
+        ByteSet(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// The bytes that the other set lacks.
+    pub fn without(&self, other: &ByteSet) -> Self {
+        ByteSet(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=255u8).filter(|&b| self.has(b))
     }
 
     /// Whether some byte is in both sets.
@@ -273,6 +291,17 @@ impl Lexicon {
                 }
             }
             from = end.saturating_add(1);
+        }
+        set
+    }
+
+    /// Bytes that may come next inside the lexeme.
+    pub fn starts(&mut self, lex: LexId) -> ByteSet {
+        let mut set = self.first_bytes(lex);
+        for byte in (0x80..=0xFFu8).chain(0..0x80) {
+            if set.has(byte) && self.step(lex, byte) == Step::Dead {
+                set = set.without(&ByteSet::of(&[byte]));
+            }
         }
         set
     }

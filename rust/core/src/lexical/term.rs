@@ -302,6 +302,7 @@ impl Terms {
             self.merge_classes(&mut flat, true);
             self.merge_words(&mut flat);
             self.merge_counts(&mut flat);
+            self.merge_stars(&mut flat);
             if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
             }
@@ -397,6 +398,23 @@ impl Terms {
         let merged = self.class(&ranges);
         flat.retain(|x| classes.binary_search(x).is_err());
         flat.push(merged);
+    }
+
+    /// `y | x x* y` is `x* y`: what an optional repetition of a grammar's rules comes to.
+    fn merge_stars(&mut self, flat: &mut Vec<TermId>) {
+        for i in 0..flat.len() {
+            let Term::Concat(x, tail) = *self.get(flat[i]) else { continue };
+            let (head, rest) = match *self.get(tail) {
+                Term::Concat(head, rest) => (head, rest),
+                _ => (tail, Self::EPS),
+            };
+            if !matches!(*self.get(head), Term::Repeat(y, 0, INF) if y == x) || !flat.contains(&rest) {
+                continue;
+            }
+            flat[i] = tail;
+            flat.retain(|&y| y != rest);
+            return self.merge_stars(flat);
+        }
     }
 
     fn as_count(&self, x: TermId) -> Option<(TermId, u32, u32)> {

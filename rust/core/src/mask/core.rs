@@ -10,6 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::collect::without_escapes;
+use super::lexemes::Lexemes;
 use super::lexmask::LexMask;
 use super::row::Mask;
 use super::structure::{step, CtxId, Piece, Pos, Structure};
@@ -62,6 +63,7 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
+    lexemes: Lexemes,
     failed: Option<Error>,
 }
 
@@ -78,6 +80,7 @@ impl<S: Structure> Core<S> {
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
             left: FxHashMap::default(),
+            lexemes: Lexemes::default(),
             failed: None,
         }
     }
@@ -124,6 +127,14 @@ impl<S: Structure> Core<S> {
         self.check(())
     }
 
+    fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
+        match bases {
+            [] => Mask::from_ids(ids, self.vocab.size()),
+            [one] => Mask::based(one.clone(), ids),
+            _ => Mask::joined(bases, &ids),
+        }
+    }
+
     fn run(&mut self, s: StateId, bytes: &[u8]) -> (usize, Pos, Vec<u8>) {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
@@ -157,6 +168,14 @@ impl<S: Structure> Engine for Core<S> {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        if let Some(scanner) = self.structure.scanner() {
+            if let Some(alive) = scanner.alive(stand.pos.lex) {
+                let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
+                ids.extend(found.ids);
+                self.check(())?;
+                return Ok(self.joined(&found.words, ids));
+            }
+        }
         let parts =
             self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
         let mut bases: Vec<Arc<[u32]>> = Vec::new();
@@ -173,11 +192,7 @@ impl<S: Structure> Engine for Core<S> {
             }
         }
         self.check(())?;
-        Ok(match &bases[..] {
-            [] => Mask::from_ids(ids, self.vocab.size()),
-            [one] => Mask::based(one.clone(), ids),
-            _ => Mask::joined(&bases, &ids),
-        })
+        Ok(self.joined(&bases, ids))
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
@@ -268,6 +283,7 @@ impl<S: Structure> Engine for Core<S> {
         self.lexmasks = FxHashMap::default();
         self.after = FxHashMap::default();
         self.left = FxHashMap::default();
+        self.lexemes = Lexemes::default();
         self.stands.shrink_to_fit();
         self.texts.shrink_to_fit();
         self.structure.lexicon().rest();

@@ -82,6 +82,7 @@ impl LexMask {
             return;
         }
         crate::regex::format::prepare();
+        vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
         let mut lexicon = Lexicon::default();
         let free = lexicon.at(Spelling::Json, Terms::ALL);
         let content = lexicon.content(free, vocab.longest() as u32);

@@ -1,7 +1,9 @@
 //! What the token layer needs of a constraint: an automaton over bytes whose states are pairs of numbers.
 
+use std::sync::Arc;
+
 use crate::lexical::spell::{ByteSet, OutcomeId};
-use crate::lexical::{LexId, Lexicon, Step};
+use crate::lexical::{LexId, Lexicon, Step, TermId};
 use crate::vocab::{TokenId, Vocabulary};
 
 /// The number of a context: everything outside the lexeme that is being read.
@@ -103,11 +105,43 @@ pub trait Structure: Send {
         None
     }
 
+    /// The structure as one that reads lexemes.
+    fn scanner(&mut self) -> Option<&mut dyn Scanner> {
+        None
+    }
+
     /// What is expected here, in words, and where in the schema that is said.
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>);
 
     /// A limit that was reached by a call since the last time this was asked.
     fn take_error(&mut self) -> Option<crate::Error>;
+}
+
+/// Languages of one lexeme, walked side by side: a place for each terminal, and what is left of its language.
+pub type Alive = Arc<[(u32, TermId)]>;
+
+/// A structure that reads lexemes, longest match first: where one lexeme ends and which it was is decided by the
+/// languages that began together, and what may come next by the context and the place of the lexeme.
+pub trait Scanner {
+    fn lexicon(&mut self) -> &mut Lexicon;
+
+    /// What the lexeme of a position may become; `None` where that can't be said (inside a code point).
+    fn alive(&mut self, lex: LexId) -> Option<Alive>;
+
+    /// What may begin at a context.
+    fn readable(&mut self, ctx: CtxId) -> Alive;
+
+    /// Whether the first place is chosen where both languages end at one place and none goes on.
+    fn outranks(&self, place: u32, other: u32) -> bool;
+
+    /// The context after a lexeme.
+    fn after(&mut self, ctx: CtxId, place: u32) -> Option<CtxId>;
+
+    /// Whether a lexeme that begins with this byte can end at all.
+    fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool;
+
+    /// Whether a lexeme that may become these can end wherever it was begun; `false` where that is not known.
+    fn always_ends(&mut self, alive: &Alive) -> bool;
 }
 
 /// One byte. `text` is that of the lexeme and is kept up to date where the context records it.

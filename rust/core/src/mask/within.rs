@@ -133,10 +133,15 @@ impl Within {
     /// Without the tokens below some nodes.
     pub(super) fn minus(&self, vocab: &Vocabulary, dead: &[NodeId]) -> Self {
         let gone = dead.iter().flat_map(|&d| vocab.trie().subtree_tokens(d)).map(|t| t.0);
+        self.minus_tokens(vocab, gone.collect())
+    }
+
+    /// Without some tokens.
+    pub(super) fn minus_tokens(&self, vocab: &Vocabulary, gone: Vec<u32>) -> Self {
         match self {
-            _ if dead.is_empty() => self.clone(),
+            _ if gone.is_empty() => self.clone(),
             Within::Few(ids) => {
-                let gone: rustc_hash::FxHashSet<u32> = gone.collect();
+                let gone: rustc_hash::FxHashSet<u32> = gone.into_iter().collect();
                 Within::Few(ids.iter().copied().filter(|id| !gone.contains(id)).collect())
             }
             Within::Many(words, _) => {

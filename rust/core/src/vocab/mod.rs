@@ -23,6 +23,7 @@ pub struct Vocabulary {
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
     /// Each byte is a token.
     complete: bool,
+    texts: std::sync::OnceLock<Box<[u32]>>,
 }
 
 impl Vocabulary {
@@ -58,13 +59,24 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
-        let spelled = Default::default();
+        let (spelled, texts) = Default::default();
         let complete = (0..=255u8).all(|b| {
             // bytes that no UTF-8 text holds are not needed
             matches!(b, 0xC0 | 0xC1 | 0xF5..)
                 || trie.child(Trie::ROOT, b).is_some_and(|n| !trie.tokens(n).is_empty())
         });
-        Ok(Vocabulary { tokens, eos, special: is_special, trie, chars, longest, key, spelled, complete })
+        Ok(Vocabulary {
+            tokens,
+            eos,
+            special: is_special,
+            trie,
+            chars,
+            longest,
+            key,
+            spelled,
+            texts,
+            complete,
+        })
     }
 
     pub fn size(&self) -> usize {
@@ -116,6 +128,29 @@ impl Vocabulary {
             let others = ids().filter(|&i| !plain(&self.tokens[i as usize]));
             (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
         })
+    }
+
+    /// Adds the tokens below a node that are texts, or the beginnings of some, to a mask (an empty one grows).
+    pub fn add_texts_below(&self, node: NodeId, mask: &mut Vec<u32>) {
+        let texts = self.texts.get_or_init(|| {
+            let mut words = vec![0u32; self.mask_words()];
+            for at in 1..self.chars.len() as u32 {
+                for t in self.trie.tokens(self.chars.node(at)) {
+                    words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
+                }
+            }
+            words.into()
+        });
+        if node == Trie::ROOT {
+            *mask = texts.to_vec();
+            return;
+        }
+        mask.resize(self.mask_words(), 0);
+        let own = self.trie.tokens(node).len();
+        for t in &self.trie.subtree_tokens(node)[own..] {
+            let bit = 1 << (t.0 & 31);
+            mask[t.0 as usize >> 5] |= bit & texts[t.0 as usize >> 5];
+        }
     }
 
     /// Whether each byte is a token, so that every text can be spelled.

@@ -129,6 +129,16 @@ impl Trie {
         bytes
     }
 
+    /// The node above; of no meaning for the root.
+    pub fn parent(&self, node: NodeId) -> NodeId {
+        self.parent[node.0 as usize]
+    }
+
+    /// The byte that leads to the node; of no meaning for the root.
+    pub fn byte(&self, node: NodeId) -> u8 {
+        self.byte[node.0 as usize]
+    }
+
     /// Whether a node lies at or below another.
     pub fn is_below(&self, node: NodeId, top: NodeId) -> bool {
         top <= node && node.0 < self.end[top.0 as usize]

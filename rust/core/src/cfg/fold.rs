@@ -1,0 +1,439 @@
+//! Regular parts of a grammar become terminals, and grammars without a lexer get one where it makes no difference.
+//!
+//! Purpose: a string spelled character by character is as quick as a pattern, and a grammar over characters (GBNF)
+//! as one with a lexer.
+//! Invariant: the language stays the same. With every segmentation allowed, a rule whose language is regular may be
+//! one terminal. Longest match finds the only segmentation where no lexeme can go on with what may follow another
+//! that is as long, and no text is a word of two terminals that can come at one place ([`Cuts`]).
+//! Source: Arden's rule for the equations of a right- or left-linear grammar; FIRST and FOLLOW of Aho, Sethi, Ullman,
+//! section 4.4, over terminals.
+//! Complexity: the pairs of terminals that can come at one place, times the states of the two (bounded).
+//! Rejected: folding where something is ignored (it may stand between any two characters).
+
+use rustc_hash::FxHashSet;
+
+use super::grammar::{Grammar, Symbol, Terminal};
+use crate::lexical::term::{intersect_ranges, union_ranges};
+use crate::lexical::{Lexicon, TermId, Terms};
+
+/// States of the language of a rule that becomes a terminal, rules that may hang on each other in a circle, and
+/// pairs of states that are compared.
+const STATES: usize = 200;
+const CIRCLE: usize = 6;
+const PAIRS: usize = 400;
+
+/// The same language with fewer symbols, read by a lexer where that makes no difference.
+pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
+    let plain = grammar.layout.is_none()
+        && grammar.terminals.iter().all(|t| t.term.is_some() && t.part.is_none() && !t.ignored);
+    if !plain || !(grammar.segmented || Cuts::new(&grammar).are_one(&grammar, &mut lexicon.terms)) {
+        return grammar;
+    }
+    for joined in [true, false] {
+        let mut folded = rewrite(&grammar, &mut lexicon.terms, joined);
+        if Cuts::new(&folded).are_one(&folded, &mut lexicon.terms) {
+            folded.segmented = false;
+            return folded;
+        }
+    }
+    grammar
+}
+
+/// The grammar with its regular rules as terminals; `joined`: neighbours in one expansion become one.
+fn rewrite(grammar: &Grammar, terms: &mut Terms, joined: bool) -> Grammar {
+    let regular = regular_rules(grammar, terms);
+    let (names, start, segmented) = (grammar.names.clone(), grammar.start, grammar.segmented);
+    let mut made = Maker { terms, terminals: Vec::new(), known: Default::default() };
+    let mut rules: Vec<(u32, Vec<Symbol>)> = Vec::new();
+    for (rule, term) in (0u32..).zip(&regular) {
+        match term {
+            Some(term) => {
+                let nonempty = made.nonempty(*term);
+                if nonempty != Terms::EMPTY {
+                    rules.push((rule, vec![made.terminal(nonempty, &names[rule as usize])]));
+                }
+            }
+            None => {
+                for &e in &grammar.by_rule[rule as usize] {
+                    let body = &grammar.expansions[e as usize].symbols;
+                    rules.push((rule, made.body(grammar, &regular, body, joined)));
+                }
+            }
+        }
+        if grammar.nullable[rule as usize] {
+            rules.push((rule, Vec::new()));
+        }
+    }
+    let terminals = made.terminals;
+    let mut out = Grammar { terminals, names, start, segmented, ..Grammar::nothing() };
+    out.settle(rules);
+    out
+}
+
+/// The language of each rule that has a regular one which is small enough.
+fn regular_rules(grammar: &Grammar, terms: &mut Terms) -> Vec<Option<TermId>> {
+    let mut regular: Vec<Option<TermId>> = vec![None; grammar.names.len()];
+    for circle in circles(grammar) {
+        let Some(found) = solve(grammar, terms, &regular, &circle) else { continue };
+        if found.iter().all(|&term| is_small(terms, term)) {
+            circle.iter().zip(found).for_each(|(&rule, term)| regular[rule as usize] = Some(term));
+        }
+    }
+    regular
+}
+
+/// The languages of rules that hang on each other, where all their expansions are right-linear, or all left-linear.
+fn solve(
+    grammar: &Grammar,
+    terms: &mut Terms,
+    regular: &[Option<TermId>],
+    circle: &[u32],
+) -> Option<Vec<TermId>> {
+    let n = circle.len();
+    if n > CIRCLE {
+        return None;
+    }
+    let own = |s: &Symbol| match s {
+        Symbol::Rule(r) => circle.iter().position(|c| c == r),
+        Symbol::Terminal(_) => None,
+    };
+    // row i: the factors of the rules of the circle, and what stands alone
+    let mut rows: Vec<Vec<TermId>> = vec![vec![Terms::EMPTY; n + 1]; n];
+    let (mut left, mut right) = (false, false);
+    for (i, &rule) in circle.iter().enumerate() {
+        if grammar.nullable[rule as usize] {
+            rows[i][n] = Terms::EPS;
+        }
+        for &e in &grammar.by_rule[rule as usize] {
+            let body = &grammar.expansions[e as usize].symbols;
+            let inside: Vec<usize> = (0..body.len()).filter(|&k| own(&body[k]).is_some()).collect();
+            let (at, rest) = match inside[..] {
+                [] => (n, &body[..]),
+                [k] if k + 1 == body.len() => {
+                    right |= k > 0;
+                    (own(&body[k])?, &body[..k])
+                }
+                [0] => {
+                    left = true;
+                    (own(&body[0])?, &body[1..])
+                }
+                _ => return None,
+            };
+            let parts: Option<Vec<TermId>> = rest.iter().map(|&s| language(grammar, regular, s)).collect();
+            let part = terms.concat_all(&parts?);
+            rows[i][at] = terms.or(&[rows[i][at], part]);
+        }
+    }
+    (!(left && right)).then(|| eliminate(terms, rows, left))
+}
+
+/// Solves the equations: row i is the sum of its factors with the unknowns and of what stands alone.
+fn eliminate(terms: &mut Terms, mut rows: Vec<Vec<TermId>>, left: bool) -> Vec<TermId> {
+    let n = rows.len();
+    let join = |terms: &mut Terms, factor: TermId, x: TermId| match left {
+        true => terms.concat(x, factor),
+        false => terms.concat(factor, x),
+    };
+    for i in 0..n {
+        // Arden: X = A X + B has the least solution A* B
+        let loops = terms.star(rows[i][i]);
+        rows[i][i] = Terms::EMPTY;
+        let solved: Vec<TermId> = rows[i].iter().map(|&x| join(terms, loops, x)).collect();
+        for (j, row) in rows.iter_mut().enumerate() {
+            let factor = std::mem::replace(&mut row[i], Terms::EMPTY);
+            if j == i || factor == Terms::EMPTY {
+                continue;
+            }
+            for (x, &known) in row.iter_mut().zip(&solved) {
+                let more = join(terms, factor, known);
+                *x = terms.or(&[*x, more]);
+            }
+        }
+        rows[i] = solved;
+    }
+    rows.into_iter().map(|row| row[n]).collect()
+}
+
+fn language(grammar: &Grammar, regular: &[Option<TermId>], symbol: Symbol) -> Option<TermId> {
+    match symbol {
+        Symbol::Terminal(t) => grammar.terminals[t as usize].term,
+        Symbol::Rule(r) => regular[r as usize],
+    }
+}
+
+fn is_small(terms: &mut Terms, term: TermId) -> bool {
+    let mut seen = FxHashSet::from_iter([term]);
+    let mut todo = vec![term];
+    while let Some(at) = todo.pop() {
+        for run in terms.delta(at).iter() {
+            if run.to != Terms::EMPTY && seen.insert(run.to) {
+                todo.push(run.to);
+            }
+        }
+        if seen.len() > STATES || terms.overflow {
+            return false;
+        }
+    }
+    true
+}
+
+/// Rules that hang on each other, inner ones first (Tarjan's strongly connected components, without recursion).
+fn circles(grammar: &Grammar) -> Vec<Vec<u32>> {
+    let n = grammar.names.len();
+    let inner = |rule: u32| -> Vec<u32> {
+        let symbols = grammar.by_rule[rule as usize].iter();
+        let symbols = symbols.flat_map(|&e| grammar.expansions[e as usize].symbols.iter());
+        symbols.filter_map(|s| if let Symbol::Rule(r) = s { Some(*r) } else { None }).collect()
+    };
+    let (mut index, mut low) = (vec![u32::MAX; n], vec![0u32; n]);
+    let (mut stack, mut on_stack, mut out) = (Vec::new(), vec![false; n], Vec::new());
+    let mut count = 0;
+    for root in 0..n as u32 {
+        if index[root as usize] != u32::MAX {
+            continue;
+        }
+        let mut calls: Vec<(u32, Vec<u32>)> = vec![(root, inner(root))];
+        while let Some((rule, left)) = calls.last_mut() {
+            let at = *rule as usize;
+            if index[at] == u32::MAX {
+                (index[at], low[at], on_stack[at]) = (count, count, true);
+                stack.push(*rule);
+                count += 1;
+            }
+            match left.pop() {
+                Some(next) if index[next as usize] == u32::MAX => calls.push((next, inner(next))),
+                Some(next) if on_stack[next as usize] => low[at] = low[at].min(index[next as usize]),
+                Some(_) => {}
+                None => {
+                    if low[at] == index[at] {
+                        let from = stack.iter().position(|&r| r as usize == at).expect("it is on the stack");
+                        let circle = stack.split_off(from);
+                        circle.iter().for_each(|&r| on_stack[r as usize] = false);
+                        out.push(circle);
+                    }
+                    calls.pop();
+                    if let Some((above, _)) = calls.last() {
+                        low[*above as usize] = low[*above as usize].min(low[at]);
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// New terminals, one for each language.
+struct Maker<'a> {
+    terms: &'a mut Terms,
+    terminals: Vec<Terminal>,
+    known: rustc_hash::FxHashMap<TermId, u32>,
+}
+
+impl Maker<'_> {
+    fn nonempty(&mut self, term: TermId) -> TermId {
+        if !self.terms.nullable(term) {
+            return term;
+        }
+        let some = self.terms.not(Terms::EPS);
+        let term = self.terms.and(&[term, some]);
+        self.terms.prune(term)
+    }
+
+    fn terminal(&mut self, term: TermId, name: &str) -> Symbol {
+        if let Some(&known) = self.known.get(&term) {
+            return Symbol::Terminal(known);
+        }
+        let number = self.terminals.len() as u32;
+        self.terminals.push(Terminal {
+            name: name.to_string(),
+            term: Some(term),
+            rank: number,
+            ignored: false,
+            part: None,
+            literal: None,
+            cost: self.terms.least_length(term).map_or(1, u64::from),
+        });
+        self.known.insert(term, number);
+        Symbol::Terminal(number)
+    }
+
+    fn body(
+        &mut self,
+        grammar: &Grammar,
+        regular: &[Option<TermId>],
+        body: &[Symbol],
+        joined: bool,
+    ) -> Vec<Symbol> {
+        let mut out = Vec::new();
+        let mut run: Vec<(TermId, Symbol)> = Vec::new();
+        for &symbol in body.iter().chain([&Symbol::Rule(u32::MAX)]) {
+            let known =
+                if symbol == Symbol::Rule(u32::MAX) { None } else { language(grammar, regular, symbol) };
+            if let Some(term) = known {
+                run.push((term, symbol));
+                continue;
+            }
+            self.close(grammar, &mut run, joined, &mut out);
+            out.push(symbol);
+        }
+        out.pop();
+        out
+    }
+
+    /// Ends a run of regular symbols.
+    fn close(
+        &mut self,
+        grammar: &Grammar,
+        run: &mut Vec<(TermId, Symbol)>,
+        joined: bool,
+        out: &mut Vec<Symbol>,
+    ) {
+        let whole: Vec<TermId> = run.iter().map(|r| r.0).collect();
+        let whole = self.terms.concat_all(&whole);
+        let join = joined && run.len() > 1 && !self.terms.nullable(whole) && is_small(self.terms, whole);
+        let symbols = std::mem::take(run);
+        if join {
+            let name = symbols.iter().map(|s| name_of(grammar, s.1)).collect::<Vec<_>>().join(" ");
+            return out.push(self.terminal(whole, &name));
+        }
+        for (term, symbol) in symbols {
+            out.push(match symbol {
+                Symbol::Terminal(_) => self.terminal(term, &name_of(grammar, symbol)),
+                rule => rule,
+            });
+        }
+    }
+}
+
+fn name_of(grammar: &Grammar, symbol: Symbol) -> String {
+    match symbol {
+        Symbol::Terminal(t) => grammar.terminals[t as usize].name.clone(),
+        Symbol::Rule(r) => grammar.names[r as usize].clone(),
+    }
+}
+
+/// Which terminals may come first in a rule, and behind a symbol.
+struct Cuts {
+    /// Terminals behind each terminal.
+    behind: Vec<FxHashSet<u32>>,
+    /// Terminals at the beginning of the text.
+    at_start: FxHashSet<u32>,
+}
+
+impl Cuts {
+    fn new(grammar: &Grammar) -> Self {
+        let rules = grammar.names.len();
+        let mut first: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); rules];
+        let mut after: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); rules];
+        let mut behind: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); grammar.terminals.len()];
+        let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if grammar.nullable[*r as usize]);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for expansion in grammar.by_rule.iter().flatten().map(|&e| &grammar.expansions[e as usize]) {
+                // from the right: what may come behind each symbol
+                let mut next: FxHashSet<u32> = after[expansion.origin as usize].clone();
+                for symbol in expansion.symbols.iter().rev() {
+                    let (known, own) = match symbol {
+                        Symbol::Terminal(t) => (&mut behind[*t as usize], FxHashSet::from_iter([*t])),
+                        Symbol::Rule(r) => (&mut after[*r as usize], first[*r as usize].clone()),
+                    };
+                    changed |= add(known, &next);
+                    if empty(symbol) {
+                        next.extend(own);
+                    } else {
+                        next = own;
+                    }
+                }
+                let mut begins: FxHashSet<u32> = FxHashSet::default();
+                for symbol in expansion.symbols.iter() {
+                    match symbol {
+                        Symbol::Terminal(t) => begins.extend([*t]),
+                        Symbol::Rule(r) => begins.extend(first[*r as usize].iter()),
+                    }
+                    if !empty(symbol) {
+                        break;
+                    }
+                }
+                changed |= add(&mut first[expansion.origin as usize], &begins);
+            }
+        }
+        Cuts { behind, at_start: first.swap_remove(grammar.start as usize) }
+    }
+
+    /// Whether longest match finds the only way to cut each text.
+    fn are_one(&self, grammar: &Grammar, terms: &mut Terms) -> bool {
+        let term = |t: u32| grammar.terminals[t as usize].term.unwrap_or(Terms::EMPTY);
+        let starts: Vec<Vec<(u32, u32)>> =
+            (0..grammar.terminals.len() as u32).map(|t| alive_ranges(terms, term(t))).collect();
+        let follows: Vec<Vec<(u32, u32)>> = self
+            .behind
+            .iter()
+            .map(|all| all.iter().fold(Vec::new(), |sum, &t| union_ranges(&sum, &starts[t as usize])))
+            .collect();
+        let mut done: FxHashSet<(u32, u32)> = FxHashSet::default();
+        for together in self.behind.iter().chain([&self.at_start]) {
+            for &a in together {
+                for &b in together {
+                    let apart = intersect_ranges(&starts[a as usize], &starts[b as usize]).is_empty();
+                    if apart || !done.insert((a, b)) {
+                        continue;
+                    }
+                    if !cut_alike(terms, (term(a), term(b)), &follows[a as usize]) {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+fn add(known: &mut FxHashSet<u32>, more: &FxHashSet<u32>) -> bool {
+    let before = known.len();
+    known.extend(more);
+    known.len() > before
+}
+
+/// The code points that a language goes on with.
+fn alive_ranges(terms: &mut Terms, term: TermId) -> Vec<(u32, u32)> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    for run in terms.delta(term).iter() {
+        if run.to != Terms::EMPTY {
+            out.push((from, run.end));
+        }
+        from = run.end + 1;
+    }
+    union_ranges(&out, &[])
+}
+
+/// Whether no word of the first language is one of the second too, or goes on in it with what may follow the first.
+fn cut_alike(terms: &mut Terms, pair: (TermId, TermId), follow: &[(u32, u32)]) -> bool {
+    let same = pair.0 == pair.1;
+    let mut seen = FxHashSet::from_iter([pair]);
+    let mut todo = vec![pair];
+    while let Some((a, b)) = todo.pop() {
+        let (left, right) = (terms.delta(a), terms.delta(b));
+        let (mut i, mut j) = (0, 0);
+        while i < left.len() && j < right.len() {
+            let (x, y) = (left[i], right[j]);
+            let next = (x.to, y.to);
+            if x.to != Terms::EMPTY && y.to != Terms::EMPTY && seen.insert(next) {
+                if terms.nullable(x.to) {
+                    let on = alive_ranges(terms, y.to);
+                    if !intersect_ranges(&on, follow).is_empty() || !same && terms.nullable(y.to) {
+                        return false;
+                    }
+                }
+                todo.push(next);
+            }
+            i += (x.end <= y.end) as usize;
+            j += (y.end <= x.end) as usize;
+        }
+        if seen.len() > PAIRS || terms.overflow {
+            return false;
+        }
+    }
+    true
+}

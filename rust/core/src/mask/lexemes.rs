@@ -1,0 +1,467 @@
+//! Masks of a structure that reads lexemes: token sets are followed lexeme by lexeme instead of byte by byte.
+//!
+//! What the languages of a lexeme do with the rest of some tokens hangs on the languages alone: which tokens stay
+//! inside, and for each language that may be chosen, what is left of the tokens behind it (a *plan*).  A context
+//! only says which languages may begin and where each lexeme leads, so a new context costs one step of the parser
+//! for each sequence of lexemes that some token holds, not a walk for each token.
+//!
+//! A plan is made of what each language does alone ([`super::single`]): a token leaves the lexeme where the last
+//! of the languages stops, so what one of them ends in is what it ends in alone, without the tokens in which
+//! another reads on or is chosen.  That is told pair by pair, and most pairs begin with different bytes.
+//!
+//! Invariant: the same tokens as the walk byte by byte; the oracle's tests hold it to that.
+//! Complexity: a plan costs its languages and the pairs that meet; a new context the sequences that its tokens
+//! hold. What is found for small sets of tokens is remembered by (set, context), up to [`KEPT`].
+//! Rejected: one walk for each combination of languages (1 to 3 ms each, and a grammar of 90 terminals has
+//! hundreds of combinations).
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::rest::{Rest, RestId, Rests};
+use super::single::{beaten, build, differ, exits_without, without_exceptions, Single};
+use super::structure::{Alive, CtxId, Scanner};
+use super::within::Within;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
+use crate::vocab::{NodeId, Trie, Vocabulary};
+
+/// Numbers (tokens, and the places of findings) that findings may take before all are let go: 32 MiB.
+const KEPT: usize = 8 << 20;
+/// What a finding takes beside its tokens.
+const ENTRY: usize = 12;
+/// Nodes up to which findings are remembered, and up to which tokens are walked byte by byte.
+const REMEMBERED: usize = 30_000;
+const WALKED: usize = 12;
+/// What leaves a language loses tokens to others: up to so many nodes, or from so many lost tokens on, the rest gets
+/// a trie of its own; otherwise the few are taken out of what is found. (Never in small sets: tokens like `--------`
+/// would be followed through all their segmentations.)
+const FILTERED: usize = 4096;
+const MANY_LOST: usize = 64;
+/// Nodes from which on it pays to look for a language that is nearly the same.
+const DIFFER: usize = 1024;
+
+/// The number of a list of languages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ListId(u32);
+
+/// Languages that are walked side by side.
+struct List {
+    alive: Alive,
+    /// Bytes that some of them reads.
+    first: ByteSet,
+    /// Of those, the ones after which the lexeme may not be able to end.
+    unsure: ByteSet,
+}
+
+/// Languages beside another one, and whether they are chosen before it.
+type Others = Vec<(TermId, bool)>;
+
+/// What a list does with the rest of some tokens.
+struct Plan {
+    words: Vec<Arc<[u32]>>,
+    ids: Arc<[u32]>,
+    exits: Box<[Exit]>,
+}
+
+struct Exit {
+    place: u32,
+    rests: Arc<[RestId]>,
+    removed: Arc<[u32]>,
+}
+
+/// Tokens that were found: shared masks, and ids.
+#[derive(Default)]
+pub struct Found {
+    pub words: Vec<Arc<[u32]>>,
+    pub ids: Vec<u32>,
+}
+
+impl Found {
+    fn add_words(&mut self, words: &Arc<[u32]>) {
+        if !self.words.iter().any(|w| Arc::ptr_eq(w, words)) {
+            self.words.push(words.clone());
+        }
+    }
+
+    /// All of them as ids.
+    fn into_ids(mut self) -> Vec<u32> {
+        for words in &self.words {
+            self.ids.extend(super::row::Mask::Dense(words.to_vec().into()).ids(words.len()));
+        }
+        self.ids
+    }
+}
+
+#[derive(Default)]
+pub struct Lexemes {
+    rests: Rests,
+    lists: Vec<List>,
+    list_ids: FxHashMap<Alive, ListId>,
+    by_context: FxHashMap<CtxId, ListId>,
+    starts: FxHashMap<TermId, ByteSet>,
+    singles: FxHashMap<(RestId, TermId), Arc<Single>>,
+    losses: FxHashMap<(RestId, TermId, TermId, bool), Arc<[u32]>>,
+    filtered: FxHashMap<(RestId, TermId, Others), Arc<[RestId]>>,
+    plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
+    found: FxHashMap<(RestId, CtxId), Arc<[u32]>>,
+    found_size: usize,
+}
+
+/// One call: the tables, and what they are asked with.
+struct Reader<'a> {
+    tables: &'a mut Lexemes,
+    scanner: &'a mut dyn Scanner,
+    vocab: &'a Vocabulary,
+}
+
+impl Lexemes {
+    /// The tokens that may come where a lexeme has begun that may become these.
+    pub fn tokens(
+        &mut self,
+        scanner: &mut dyn Scanner,
+        vocab: &Vocabulary,
+        ctx: CtxId,
+        alive: &Alive,
+    ) -> Found {
+        let mut out = Found::default();
+        let all = self.rests.below(vocab, Trie::ROOT);
+        let mut reader = Reader { tables: self, scanner, vocab };
+        let list = reader.list(alive);
+        reader.read(all, list, ctx, &mut out);
+        out
+    }
+}
+
+impl Reader<'_> {
+    fn list(&mut self, alive: &Alive) -> ListId {
+        if let Some(&known) = self.tables.list_ids.get(alive) {
+            return known;
+        }
+        let mut first = ByteSet::default();
+        for &(_, term) in alive.iter() {
+            first.add(&self.starts(term));
+        }
+        let id = ListId(self.tables.lists.len() as u32);
+        self.tables.lists.push(List { alive: alive.clone(), first, unsure: ByteSet::default() });
+        self.tables.list_ids.insert(alive.clone(), id);
+        id
+    }
+
+    /// The languages that may begin at a context.
+    fn list_at(&mut self, ctx: CtxId) -> ListId {
+        if let Some(&known) = self.tables.by_context.get(&ctx) {
+            return known;
+        }
+        let alive = self.scanner.readable(ctx);
+        let new = !self.tables.list_ids.contains_key(&alive);
+        let id = self.list(&alive);
+        if new {
+            self.tables.lists[id.0 as usize].unsure = self.unsure(&alive);
+        }
+        self.tables.by_context.insert(ctx, id);
+        id
+    }
+
+    /// First bytes after which a lexeme might not be able to end.
+    fn unsure(&mut self, alive: &Alive) -> ByteSet {
+        let first = self.tables.lists[self.tables.list_ids[alive].0 as usize].first;
+        let mut unsure = ByteSet::default();
+        // in the middle of a code point nothing is asked
+        for byte in (0..0x80u8).filter(|&b| first.has(b)) {
+            let begun = alive.iter().filter(|p| self.tables.starts[&p.1].has(byte));
+            let terms = &mut self.scanner.lexicon().terms;
+            let begun: Alive = begun.map(|&(place, term)| (place, terms.derive(term, byte as u32))).collect();
+            if !self.scanner.always_ends(&begun) {
+                unsure.insert(byte);
+            }
+        }
+        unsure
+    }
+
+    fn starts(&mut self, term: TermId) -> ByteSet {
+        if let Some(&known) = self.tables.starts.get(&term) {
+            return known;
+        }
+        let lexicon = self.scanner.lexicon();
+        let lex = lexicon.at(Spelling::Raw, term);
+        let set = lexicon.starts(lex);
+        self.tables.starts.insert(term, set);
+        set
+    }
+
+    /// Tokens whose rest is read by a lexeme of the list.
+    fn read(&mut self, rest: RestId, list: ListId, ctx: CtxId, out: &mut Found) {
+        let plan = self.plan(rest, list);
+        plan.words.iter().for_each(|w| out.add_words(w));
+        out.ids.extend_from_slice(&plan.ids);
+        for exit in plan.exits.iter() {
+            let Some(next) = self.scanner.after(ctx, exit.place) else { continue };
+            if exit.removed.is_empty() {
+                exit.rests.iter().for_each(|&rest| self.follow(rest, next, out));
+                continue;
+            }
+            let mut found = Found::default();
+            exit.rests.iter().for_each(|&rest| self.follow(rest, next, &mut found));
+            let removed = |id: &u32| exit.removed.binary_search(id).is_err();
+            out.ids.extend(found.into_ids().into_iter().filter(removed));
+        }
+    }
+
+    /// Tokens whose rest is read from a context on, where a lexeme begins.
+    fn follow(&mut self, rest: RestId, ctx: CtxId, out: &mut Found) {
+        let list = self.list_at(ctx);
+        let List { first, unsure, .. } = self.tables.lists[list.0 as usize];
+        let own = self.tables.rests.get(rest);
+        if !first.meets(&own.bytes) {
+            return;
+        }
+        if own.size <= WALKED {
+            return self.begin(own, own.node, &own.bytes, ctx, list, out);
+        }
+        if own.size > REMEMBERED {
+            return self.read_allowed(rest, &own, &unsure, ctx, list, out);
+        }
+        if let Some(known) = self.tables.found.get(&(rest, ctx)) {
+            return out.ids.extend_from_slice(known);
+        }
+        let mut found = Found::default();
+        self.read_allowed(rest, &own, &unsure, ctx, list, &mut found);
+        let found: Arc<[u32]> = found.into_ids().into();
+        out.ids.extend_from_slice(&found);
+        self.tables.found_size += found.len() + ENTRY;
+        if self.tables.found_size > KEPT {
+            self.tables.found.clear();
+            self.tables.found_size = found.len() + ENTRY;
+        }
+        self.tables.found.insert((rest, ctx), found);
+    }
+
+    /// As `read`, without the first bytes after which the lexeme could not end.
+    fn read_allowed(
+        &mut self,
+        rest: RestId,
+        own: &Rest,
+        unsure: &ByteSet,
+        ctx: CtxId,
+        list: ListId,
+        out: &mut Found,
+    ) {
+        let mut bytes = own.bytes;
+        for byte in unsure.and(&own.bytes).iter() {
+            if !self.scanner.may_begin(ctx, byte) {
+                bytes = bytes.without(&ByteSet::of(&[byte]));
+            }
+        }
+        let rest =
+            if bytes == own.bytes { rest } else { self.tables.rests.limited(self.vocab, rest, &bytes) };
+        self.read(rest, list, ctx, out);
+    }
+
+    /// A few tokens, byte by byte, from the beginning of a lexeme.
+    fn begin(
+        &mut self,
+        rest: Rest,
+        node: NodeId,
+        allowed: &ByteSet,
+        ctx: CtxId,
+        list: ListId,
+        out: &mut Found,
+    ) {
+        let List { first, unsure, alive } = &self.tables.lists[list.0 as usize];
+        let (first, unsure, alive) = (*first, *unsure, alive.clone());
+        let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
+        for i in 0..count.len() {
+            let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
+            let (byte, child) = (bytes[i], nodes[i]);
+            if !allowed.has(byte) || !first.has(byte) {
+                continue;
+            }
+            if unsure.has(byte) && !self.scanner.may_begin(ctx, byte) {
+                continue;
+            }
+            let mut begun: Vec<(u32, LexId)> = Vec::new();
+            for &(place, term) in alive.iter() {
+                if self.tables.starts[&term].has(byte) {
+                    let lexicon = self.scanner.lexicon();
+                    let lex = lexicon.at(Spelling::Raw, term);
+                    if let Step::Stay(next) = lexicon.step(lex, byte) {
+                        begun.push((place, next));
+                    }
+                }
+            }
+            self.walk(rest, child, &begun, ctx, out);
+        }
+    }
+
+    /// The tokens at and below a node, in the middle of a lexeme.
+    fn walk(&mut self, rest: Rest, node: NodeId, alive: &[(u32, LexId)], ctx: CtxId, out: &mut Found) {
+        let trie = self.tables.rests.trie(rest, self.vocab);
+        out.ids.extend(trie.tokens(node).iter().map(|t| t.0));
+        let mut beyond = ByteSet::default();
+        for i in 0..trie.children(node).0.len() {
+            let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
+            let (byte, child) = (bytes[i], nodes[i]);
+            let lexicon = self.scanner.lexicon();
+            let mut next: Vec<(u32, LexId)> = Vec::new();
+            for &(place, lex) in alive {
+                if let Step::Stay(lex) = lexicon.step(lex, byte) {
+                    next.push((place, lex));
+                }
+            }
+            match next.is_empty() {
+                true => beyond.insert(byte),
+                false => self.walk(rest, child, &next, ctx, out),
+            }
+        }
+        if beyond.is_empty() {
+            return;
+        }
+        let lexicon = self.scanner.lexicon();
+        let ended: Vec<u32> =
+            alive.iter().filter(|a| lexicon.outcome(a.1) != Lexicon::NONE).map(|a| a.0).collect();
+        let Some(place) = self.chosen(&ended) else { return };
+        if let Some(next) = self.scanner.after(ctx, place) {
+            let list = self.list_at(next);
+            self.begin(rest, node, &beyond, next, list, out);
+        }
+    }
+
+    fn chosen(&self, ended: &[u32]) -> Option<u32> {
+        ended.iter().copied().reduce(|a, b| if self.scanner.outranks(b, a) { b } else { a })
+    }
+
+    fn plan(&mut self, rest: RestId, list: ListId) -> Arc<Plan> {
+        if let Some(known) = self.tables.plans.get(&(rest, list)) {
+            return known.clone();
+        }
+        let plan = Arc::new(self.make_plan(rest, list));
+        self.tables.plans.insert((rest, list), plan.clone());
+        plan
+    }
+
+    fn make_plan(&mut self, rest: RestId, list: ListId) -> Plan {
+        let own = self.tables.rests.get(rest);
+        let alive = self.tables.lists[list.0 as usize].alive.clone();
+        let mut plan = Plan { words: Vec::new(), ids: Arc::new([]), exits: Box::new([]) };
+        let (mut ids, mut exits) = (Vec::new(), Vec::new());
+        let read: Vec<(u32, TermId, ByteSet)> = alive
+            .iter()
+            .map(|&(place, term)| (place, term, self.starts(term).and(&own.bytes)))
+            .filter(|r| !r.2.is_empty())
+            .collect();
+        for &(place, term, first) in &read {
+            // the same set for all that begin alike: what goes on otherwise is not read
+            let whole = self.tables.rests.get(own.whole);
+            let from = if self.starts(term).and(&whole.bytes) == first { own.whole } else { rest };
+            let single = self.single(from, term);
+            match &single.within {
+                Within::Few(few) => ids.extend_from_slice(few),
+                Within::Many(words, _) if !plan.words.iter().any(|w| Arc::ptr_eq(w, words)) => {
+                    plan.words.push(words.clone());
+                }
+                Within::Many(..) => {}
+            }
+            if !single.exits.is_empty() {
+                let others = read.iter().filter(|o| o.0 != place && o.2.meets(&first));
+                let others: Others = others.map(|o| (o.1, self.scanner.outranks(o.0, place))).collect();
+                exits.extend(self.exit(from, place, term, &single, others));
+            }
+        }
+        let stay = read.iter().fold(ByteSet::default(), |mut all, r| {
+            all.add(&r.2);
+            all
+        });
+        let ended = alive.iter().filter(|a| self.scanner.lexicon().terms.nullable(a.1)).map(|a| a.0);
+        let ended: Vec<u32> = ended.collect();
+        let left = own.bytes.without(&stay);
+        if let (Some(place), false) = (self.chosen(&ended), left.is_empty()) {
+            let rests = Arc::new([self.tables.rests.limited(self.vocab, rest, &left)]);
+            exits.push(Exit { place, rests, removed: Arc::new([]) });
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        plan.ids = ids.into();
+        plan.exits = exits.into();
+        plan
+    }
+
+    /// What leaves a lexeme as one of its languages, beside others that begin alike.
+    fn exit(
+        &mut self,
+        rest: RestId,
+        place: u32,
+        term: TermId,
+        single: &Single,
+        others: Others,
+    ) -> Option<Exit> {
+        let mut removed: Vec<u32> = single.removed.to_vec();
+        let mut lost: Vec<u32> = Vec::new();
+        let mut takers: Others = Vec::new();
+        let size: usize = single.exits.iter().map(|&r| self.tables.rests.get(r).size).sum();
+        for (other, chosen) in others {
+            let loss = self.loss(rest, term, other, chosen);
+            if loss.is_empty() {
+                continue;
+            }
+            if size > FILTERED && loss.len() < MANY_LOST {
+                removed.extend_from_slice(&loss);
+            } else {
+                lost.extend_from_slice(&loss);
+                takers.push((other, chosen));
+            }
+        }
+        removed.sort_unstable();
+        removed.dedup();
+        let rests =
+            if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, lost) };
+        (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
+    }
+
+    fn without(&mut self, rest: RestId, term: TermId, takers: Others, mut lost: Vec<u32>) -> Arc<[RestId]> {
+        let key = (rest, term, takers);
+        if let Some(known) = self.tables.filtered.get(&key) {
+            return known.clone();
+        }
+        lost.sort_unstable();
+        let own = self.tables.rests.get(rest);
+        let (lexicon, rests) = (self.scanner.lexicon(), &mut self.tables.rests);
+        let found = exits_without(lexicon, self.vocab, rests, own, term, &lost);
+        self.tables.filtered.insert(key, found.clone());
+        found
+    }
+
+    fn loss(&mut self, rest: RestId, term: TermId, other: TermId, chosen: bool) -> Arc<[u32]> {
+        let key = (rest, term, other, chosen);
+        if let Some(known) = self.tables.losses.get(&key) {
+            return known.clone();
+        }
+        let own = self.tables.rests.get(rest);
+        let trie = self.tables.rests.trie(own, self.vocab);
+        let found: Arc<[u32]> = beaten(self.scanner.lexicon(), trie, own, (term, other), chosen).into();
+        self.tables.losses.insert(key, found.clone());
+        found
+    }
+
+    fn single(&mut self, rest: RestId, term: TermId) -> Arc<Single> {
+        if let Some(known) = self.tables.singles.get(&(rest, term)) {
+            return known.clone();
+        }
+        let own = self.tables.rests.get(rest);
+        let mut made = None;
+        if own.size >= DIFFER {
+            if let Some(base) = without_exceptions(self.scanner.lexicon(), term) {
+                let under = self.single(rest, base);
+                let rests = &self.tables.rests;
+                made = differ(self.scanner.lexicon(), self.vocab, rests, own, (term, base), &under);
+            }
+        }
+        let single =
+            Arc::new(made.unwrap_or_else(|| {
+                build(self.scanner.lexicon(), self.vocab, &mut self.tables.rests, own, term)
+            }));
+        self.tables.singles.insert((rest, term), single.clone());
+        single
+    }
+}

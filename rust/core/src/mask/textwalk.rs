@@ -1,0 +1,249 @@
+//! One language against all tokens, where nearly every text stays inside: the bodies of strings and comments.
+//!
+//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are all texts but those
+//! that hold one of the few others; only the places of these are looked at. Where
+//! they are many (a text of letters alone), characters are told apart by bit sets ([`super::charwalk`] does the same for
+//! strings of JSON, whose ends and escapes are the lexicon's).
+//! Invariant: the same tokens and ends as the walk byte by byte.
+//! Complexity: places of the few characters, and what is below them; the byte walk takes 10 to 20 times as long.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::chars::CharId;
+use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
+
+/// The loop has to leave out at most one node in so many.
+const RARE: usize = 4;
+/// Characters of ASCII that a state must stay under where many others lead elsewhere.
+const WIDE: usize = 16;
+
+pub(super) struct TextWalk<'a> {
+    pub(super) lexicon: &'a mut Lexicon,
+    vocab: &'a Vocabulary,
+    words: Vec<u32>,
+    ends: FxHashMap<NodeId, ByteSet>,
+    /// The places of the characters under which a state does not stay what it is, where they are few.
+    others: FxHashMap<LexId, Option<Rc<[u32]>>>,
+    kinds: FxHashMap<LexId, Rc<Kinds>>,
+}
+
+/// What a state does with each character.
+struct Kinds {
+    stays: Box<[u64]>,
+    dies: Box<[u64]>,
+}
+
+impl Kinds {
+    fn has(bits: &[u64], c: CharId) -> bool {
+        bits[c as usize >> 6] >> (c & 63) & 1 == 1
+    }
+}
+
+impl<'a> TextWalk<'a> {
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
+        let (words, ends, others, kinds) = Default::default();
+        TextWalk { lexicon, vocab, words, ends, others, kinds }
+    }
+
+    /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
+    pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
+        let Some(at) = self.vocab.chars().place(node) else { return false };
+        if self.others(lex).is_some() {
+            self.vocab.add_texts_below(node, &mut self.words);
+            self.below(at, lex);
+            return true;
+        }
+        if self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex) {
+            return false;
+        }
+        self.words.resize(self.vocab.mask_words(), 0);
+        self.sweep(at, lex);
+        true
+    }
+
+    /// Whether a state stays what it is under enough characters for a walk by characters.
+    fn is_wide(&mut self, lex: LexId) -> bool {
+        let row = self.lexicon.row(lex);
+        (0x20..0x7F).filter(|c| row[row.partition_point(|r| r.0 < *c)].1 == lex).count() >= WIDE
+    }
+
+    /// As `below`, where the mask holds nothing yet.
+    fn sweep(&mut self, at: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let kinds = self.kinds(lex);
+        let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
+        let (mut place, to) = (at + 1, chars.end(at));
+        while place < to {
+            let c = chars.char_of(place);
+            if Kinds::has(&kinds.stays, c) {
+                self.set(chars.node(place));
+                place += 1;
+                continue;
+            }
+            if Kinds::has(&kinds.dies, c) {
+                if ends {
+                    self.end_before(chars.node(place), lex);
+                }
+            } else {
+                self.set(chars.node(place));
+                if let Some(&point) = chars.points().get(c as usize) {
+                    let row = self.lexicon.row(lex);
+                    let next = row[row.partition_point(|r| r.0 < point)].1;
+                    stacker::maybe_grow(64 << 10, 1 << 20, || self.sweep(place, next));
+                }
+            }
+            place = chars.end(place);
+        }
+    }
+
+    fn kinds(&mut self, lex: LexId) -> Rc<Kinds> {
+        if let Some(known) = self.kinds.get(&lex) {
+            return known.clone();
+        }
+        let chars = self.vocab.chars();
+        let row = self.lexicon.row(lex);
+        let points = chars.points().len();
+        let words = (points + chars.tails().len()).div_ceil(64);
+        let (mut stays, mut dies) = (vec![0u64; words], vec![0u64; words]);
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            let next = chars.upto(end).max(from);
+            let bits = match to {
+                Lexicon::DEAD => Some(&mut dies),
+                to if to == lex => Some(&mut stays),
+                _ => None,
+            };
+            if let Some(bits) = bits {
+                (from..next).for_each(|c| bits[c as usize >> 6] |= 1 << (c & 63));
+            }
+            from = next;
+        }
+        for (c, tail) in (points..).zip(chars.tails()) {
+            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
+            let over = runs.partition_point(|r| r.0 < tail.last);
+            if runs[..=over].iter().all(|r| r.1 == Lexicon::DEAD) {
+                dies[c >> 6] |= 1 << (c & 63);
+            }
+        }
+        let kinds = Rc::new(Kinds { stays: stays.into(), dies: dies.into() });
+        self.kinds.insert(lex, kinds.clone());
+        kinds
+    }
+
+    fn set(&mut self, node: NodeId) {
+        for t in self.vocab.trie().tokens(node) {
+            self.words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
+        }
+    }
+
+    /// What stays inside, as a mask (empty where nothing was added), and where the language ends.
+    pub(super) fn finish(self) -> (Vec<u32>, FxHashMap<NodeId, ByteSet>) {
+        (self.words, self.ends)
+    }
+
+    fn below(&mut self, at: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (from, to) = (at + 1, chars.end(at));
+        if from == to {
+            return;
+        }
+        match self.others(lex) {
+            Some(others) => {
+                let mut next = from;
+                let range = others.partition_point(|&p| p < from)..others.partition_point(|&p| p < to);
+                for &place in &others[range] {
+                    if place >= next {
+                        self.other(place, lex);
+                        next = chars.end(place);
+                    }
+                }
+            }
+            None => {
+                let mut place = from;
+                while place < to {
+                    self.other(place, lex);
+                    place = chars.end(place);
+                }
+            }
+        }
+    }
+
+    /// A character that leads elsewhere, with all that is below.
+    fn other(&mut self, place: u32, lex: LexId) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (c, node) = (chars.char_of(place), chars.node(place));
+        let row = self.lexicon.row(lex);
+        if let Some(&point) = chars.points().get(c as usize) {
+            let next = row[row.partition_point(|r| r.0 < point)].1;
+            if next != Lexicon::DEAD {
+                return stacker::maybe_grow(64 << 10, 1 << 20, || self.below(place, next));
+            }
+            self.take_out(self.vocab.trie().subtree_tokens(node));
+        } else {
+            let tail = chars.tails()[c as usize - chars.points().len()];
+            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
+            let over = runs.partition_point(|r| r.0 < tail.last);
+            if runs[..=over].iter().any(|r| r.1 != Lexicon::DEAD) {
+                return;
+            }
+            self.take_out(self.vocab.trie().tokens(node));
+        }
+        self.end_before(node, lex);
+    }
+
+    /// The lexeme ends before the character that leads to a node, if its first byte can't be read.
+    fn end_before(&mut self, mut node: NodeId, lex: LexId) {
+        if self.lexicon.outcome(lex) == Lexicon::NONE {
+            return;
+        }
+        let trie = self.vocab.trie();
+        let mut byte = trie.byte(node);
+        while (0x80..0xC0).contains(&byte) {
+            node = trie.parent(node);
+            byte = trie.byte(node);
+        }
+        if self.lexicon.step(lex, byte) == Step::Dead {
+            self.ends.entry(trie.parent(node)).or_default().insert(byte);
+        }
+    }
+
+    fn others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
+        if let Some(known) = self.others.get(&lex) {
+            return known.clone();
+        }
+        let found = self.find_others(lex);
+        self.others.insert(lex, found.clone());
+        found
+    }
+
+    fn find_others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
+        let chars = self.vocab.chars();
+        let row = self.lexicon.row(lex);
+        let mut ranges: Vec<(CharId, CharId)> = Vec::new();
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            let next = chars.upto(end).max(from);
+            if to != lex && next > from {
+                ranges.push((from, next));
+            }
+            from = next;
+        }
+        let points = chars.points().len() as u32;
+        ranges.push((points, points + chars.tails().len() as u32));
+        let count: usize = ranges.iter().map(|&(a, b)| chars.places(a, b).len()).sum();
+        if count * RARE > chars.len() {
+            return None;
+        }
+        let mut all: Vec<u32> = ranges.iter().flat_map(|&(a, b)| chars.places(a, b)).copied().collect();
+        all.sort_unstable();
+        Some(all.into())
+    }
+
+    fn take_out(&mut self, tokens: &[TokenId]) {
+        tokens.iter().for_each(|t| self.words[t.0 as usize >> 5] &= !(1 << (t.0 & 31)));
+    }
+}
