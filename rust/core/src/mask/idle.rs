@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::TokenAutomaton;
 
 /// Automata that stay as they are: the ones that were made or asked lately.
-const AWAKE: u64 = 64;
+const AWAKE: u64 = 32;
 
 /// Automata that are looked at for each new one.
 const LOOKS: usize = 4;
