@@ -18,6 +18,9 @@ use super::Schema;
 /// Branches up to which a formula is multiplied out.
 pub const MULTIPLIED: usize = 12;
 
+/// Expressions up to which they are decided one by one.
+const MOST_ASKED: usize = 256;
+
 /// Branches that deciding may give, before merging.
 const DECIDED: usize = 512;
 
@@ -231,7 +234,9 @@ impl Schema {
     pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(SubId, F)>> {
         let mut asked = indexmap::IndexSet::new();
         let formula = Node::read(self, f, key, &mut asked);
-        if formula.product() <= MULTIPLIED {
+        let product = formula.product();
+        // a plain disjunction has a branch for each question: there is nothing to win
+        if product <= MULTIPLIED || asked.len() > MOST_ASKED || asked.len() * 2 > product {
             return None;
         }
         let answers = vec![None; asked.len()];

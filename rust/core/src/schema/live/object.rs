@@ -144,6 +144,7 @@ impl Schema {
                 return None;
             }
             let mut open = Vec::with_capacity(choices.len());
+            let mut forced = false;
             for list in choices.drain(..) {
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
@@ -151,12 +152,17 @@ impl Schema {
                 let left: Vec<ObjId> = list.iter().copied().filter(|&o| !self.clashes(o, &conj)).collect();
                 match left[..] {
                     [] => return None,
+                    // an atom counts for the rest of this round: a chain of dependencies is one round
+                    [only] if !matches!(self.object(only), Obj::And(_) | Obj::Or(_)) => {
+                        conj.add(only, self.object(only));
+                        forced = true;
+                    }
                     [only] => parts.push(only),
                     _ => open.push(left.into()),
                 }
             }
             choices = open;
-            if parts.is_empty() {
+            if parts.is_empty() && !forced {
                 break;
             }
         }
