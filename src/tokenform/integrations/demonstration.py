@@ -14,8 +14,8 @@ from tokenform.decoding import Result
 from tokenform.integrations.generation import generate
 
 PROMPT = (
-    "The order has the number A-2041 and was placed by Ada Lovelace on 2024-03-17. It contains a lamp, "
-    "a desk and a chair, comes to 412.50 euros in total, ships to Lisbon, is now shipped and has been paid."
+    "The order has the number A-2041 and was placed by Maria Rossi on 2024-03-17. It contains a lamp and "
+    "a chair, comes to 412.50 euros in total, ships to Lisbon, is now shipped and has been paid."
 )
 
 SCHEMA: dict[str, Any] = {
