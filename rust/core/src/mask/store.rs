@@ -47,7 +47,7 @@ pub struct Figures {
 
 impl Store {
     /// Bytes of masks that the process keeps: enough for some ten thousand lexical states.
-    pub const LIMIT: usize = 112 << 20;
+    pub const LIMIT: usize = 160 << 20;
 
     pub fn new(limit: usize) -> Self {
         Store {
