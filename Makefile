@@ -18,8 +18,10 @@ test: $(VENV)/.tools
 	cd rust && cargo test --release -q -p tokenform-core
 	$(BIN)/pytest
 
+# the long tests, and the property tests once more with examples drawn anew
 slow: $(VENV)/.tools
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow --hypothesis-profile=default
+	$(BIN)/pytest --hypothesis-profile=default -k "$$(grep -rlE '^@given' tests | xargs -n1 basename -s .py | paste -sd'|' | sed 's/|/ or /g')"
 
 check: $(VENV)/.tools
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings

@@ -82,7 +82,7 @@ fn regex(lexicon: &mut Lexicon, pattern: &str, ecma: bool) -> Result<TermId> {
             RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
             RegexErrorKind::Limit => Kind::LimitExceeded,
         };
-        Error::new(kind, format!("the pattern {pattern:?} {}", e.message)).column(e.column)
+        Error::new(kind, format!("the pattern {pattern:?}: {}", e.message)).column(e.column)
     })?;
     Ok(lexicon.terms.lower(&lang))
 }

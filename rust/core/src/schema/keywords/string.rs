@@ -70,7 +70,7 @@ impl Schema {
                     RegexErrorKind::Unsupported => Kind::UnsupportedSchema,
                     RegexErrorKind::Limit => Kind::LimitExceeded,
                 };
-                let message = format!("the pattern {} {}", quoted(pattern), e.message);
+                let message = format!("the pattern {}: {}", quoted(pattern), e.message);
                 if kind == Kind::UnsupportedSchema && self.options.report_unsupported {
                     self.note(format!("ignored: {message}"));
                     return Ok(false);
