@@ -116,14 +116,15 @@ impl Terms {
             Term::Class(_) => 1,
             Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).max()?,
             Term::Concat(x, y) => {
-                let head = self.farthest(x)?.saturating_add(self.least_length(y)?);
-                head.max(self.farthest(y)?)
+                // forms first: a length may need a search
+                let (head, tail) = (self.farthest(x)?, self.farthest(y)?);
+                head.saturating_add(self.least_length(y)?).max(tail)
             }
             Term::Or(xs) => xs.iter().try_fold(0, |most, &x| Some(most.max(self.farthest(x)?)))?,
             // the copy that was begun, and those that must follow
             Term::Repeat(x, lo, _) => {
-                let rest = self.least_length(x)?.saturating_mul(lo.saturating_sub(1));
-                self.farthest(x)?.saturating_add(rest)
+                let begun = self.farthest(x)?;
+                begun.saturating_add(self.least_length(x)?.saturating_mul(lo.saturating_sub(1)))
             }
             _ => return None,
         })
@@ -142,22 +143,23 @@ impl Terms {
         found
     }
 
+    /// States are listed before any of them is measured: a long list costs no more than its first [`STATES`].
     fn search_reach(&mut self, t: TermId) -> Option<u32> {
         let mut seen = FxHashSet::from_iter([t]);
-        let mut stack = vec![t];
-        let mut most = 0;
-        while let Some(t) = stack.pop() {
-            most = most.max(self.least_length(t)?);
+        let mut list = vec![t];
+        let mut next = 0;
+        while let Some(&t) = list.get(next) {
+            next += 1;
             for run in self.delta(t).iter() {
                 if run.to != Self::EMPTY && seen.insert(run.to) {
-                    stack.push(run.to);
+                    list.push(run.to);
                 }
             }
-            if seen.len() > STATES {
+            if list.len() > STATES {
                 return None;
             }
         }
-        Some(most)
+        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_length(t)?)))
     }
 
     /// The code points that words of the term are made of, as far as its form tells.

@@ -93,6 +93,9 @@ impl Terms {
 
     /// Whether R has a word with a length in `lo..=hi`.
     fn has_length(&mut self, rest: TermId, lo: u32, hi: u32) -> bool {
+        if self.some_length(rest).is_some_and(|n| (lo..=hi).contains(&n)) {
+            return true;
+        }
         match self.least_length(rest) {
             None => return false,
             Some(least) if least > hi => return false,
@@ -103,6 +106,22 @@ impl Terms {
             return true;
         }
         self.walk_levels(rest, lo, hi)
+    }
+
+    /// The length of some word, without a search: alternatives that need one are passed over.
+    fn some_length(&mut self, t: TermId) -> Option<u32> {
+        if !self.is_boolean(t) || self.nullable(t) {
+            return self.least_length(t);
+        }
+        match self.get(t).clone() {
+            Term::Concat(x, y) => {
+                let rest = stacker::maybe_grow(128 << 10, 1 << 20, || self.some_length(y))?;
+                Some(self.some_length(x)?.saturating_add(rest))
+            }
+            Term::Or(xs) => xs.iter().filter_map(|&x| self.some_length(x)).min(),
+            Term::Repeat(x, lo, _) => Some(self.some_length(x)?.saturating_mul(lo)),
+            _ => None,
+        }
     }
 
     /// Sets of terms reached after k code points, until `lo..=hi` is reached or the sets repeat.

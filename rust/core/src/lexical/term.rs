@@ -10,6 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::delta::Runs;
+use super::lengths::Span;
 use super::words::{WordSet, Words};
 use crate::number::set::NumSetId;
 use crate::number::NumberTerms;
@@ -54,6 +55,7 @@ pub(super) struct Facts {
     pub nullable: bool,
     /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
     pub boolean: bool,
+    pub span: Span,
 }
 
 /// The arena of terms of one automaton.
@@ -180,7 +182,7 @@ impl Terms {
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
         };
-        Facts { nullable, boolean }
+        Facts { nullable, boolean, span: self.span_of(term, nullable) }
     }
 
     /// A class of code points; ranges are sorted, disjoint and inclusive.
@@ -341,6 +343,7 @@ impl Terms {
         if flat.len() > 1 {
             self.merge_classes(&mut flat, false);
             self.cut_counts(&mut flat);
+            self.cut_lengths(&mut flat);
             self.merge_excluded(&mut flat);
             if flat.contains(&Self::EMPTY) {
                 return Self::EMPTY;

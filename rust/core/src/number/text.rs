@@ -236,12 +236,29 @@ impl Terms {
         self.or(&[integer, decimal, scientific])
     }
 
-    /// `-05..-09` (Python), `-7..-9` (JavaScript), `-10..-324`, `+16..+308`
+    /// `-05..-09` (Python), `-7..-9` (JavaScript), `-10..-324`, `+16..+308`; classes of digits rather than 616
+    /// words, so that the state stays small enough for a key of the shared masks.
     fn canonical_exponent(&mut self) -> TermId {
-        let mut forms: Vec<Box<str>> = (5..10).map(|k| format!("-0{k}").into()).collect();
-        forms.extend((7..325).map(|k| format!("-{k}").into()));
-        forms.extend((16..309).map(|k| format!("+{k}").into()));
-        self.words(forms)
+        const FORMS: [&[(char, char)]; 10] = [
+            &[('-', '-'), ('0', '0'), ('5', '9')],
+            &[('-', '-'), ('7', '9')],
+            &[('-', '-'), ('1', '9'), ('0', '9')],
+            &[('-', '-'), ('1', '2'), ('0', '9'), ('0', '9')],
+            &[('-', '-'), ('3', '3'), ('0', '1'), ('0', '9')],
+            &[('-', '-'), ('3', '3'), ('2', '2'), ('0', '4')],
+            &[('+', '+'), ('1', '1'), ('6', '9')],
+            &[('+', '+'), ('2', '9'), ('0', '9')],
+            &[('+', '+'), ('1', '2'), ('0', '9'), ('0', '9')],
+            &[('+', '+'), ('3', '3'), ('0', '0'), ('0', '8')],
+        ];
+        let forms: Vec<TermId> = FORMS
+            .iter()
+            .map(|form| {
+                let digits: Vec<TermId> = form.iter().map(|&(from, to)| self.digit(from, to)).collect();
+                self.concat_all(&digits)
+            })
+            .collect();
+        self.or(&forms)
     }
 
     pub(crate) fn number_runs(&mut self, set: NumSetId, text: u32) -> Vec<Run> {
@@ -494,13 +511,15 @@ fn some_exponent(text: &str, any: bool, low: i64, high: i64) -> bool {
 /// The exponents that canonical texts have and that begin with this text.
 fn canonical_exponents(text: &str) -> impl Iterator<Item = i64> + '_ {
     static FORMS: std::sync::OnceLock<Vec<(String, i64)>> = std::sync::OnceLock::new();
-    let forms = FORMS.get_or_init(|| {
-        let small = (5..10).map(|k| (format!("-0{k}"), -k));
-        let down = (7..325).map(|k| (format!("-{k}"), -k));
-        let up = (16..309).map(|k| (format!("+{k}"), k));
-        small.chain(down).chain(up).collect()
-    });
+    let forms = FORMS.get_or_init(|| canonical_forms().collect());
     forms.iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
+}
+
+fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
+    let small = (5..10).map(|k| (format!("-0{k}"), -k));
+    let down = (7..325).map(|k| (format!("-{k}"), -k));
+    let up = (16..309).map(|k| (format!("+{k}"), k));
+    small.chain(down).chain(up)
 }
 
 /// Whether every completion is in the set, so that only the syntax is left to watch.
@@ -543,4 +562,24 @@ fn covers(outer: &Piece, inner: &Piece) -> bool {
         (Some(a), Some(b)) => a.at > b.at || (a.at == b.at && (!a.open || b.open)),
     };
     low && high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_exponents_have_the_values_that_bounds_are_told_from() {
+        let mut terms = Terms::default();
+        let term = terms.canonical_exponent();
+        let known: Vec<String> = canonical_forms().map(|(form, _)| form).collect();
+        for sign in ["", "-", "+"] {
+            for n in 0..1000 {
+                for zeros in ["", "0", "00"] {
+                    let text = format!("{sign}{zeros}{n}");
+                    assert_eq!(terms.accepts(term, &text), known.contains(&text), "{text}");
+                }
+            }
+        }
+    }
 }
