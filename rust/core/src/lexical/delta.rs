@@ -16,6 +16,25 @@ pub struct Run {
 
 pub type Runs = std::sync::Arc<[Run]>;
 
+/// Derivatives by the number of their term, as far as they were asked for.
+#[derive(Default)]
+pub(super) struct Derived(Vec<Option<Runs>>);
+
+impl Derived {
+    #[inline]
+    fn get(&self, t: TermId) -> Option<&Runs> {
+        self.0.get(t.0 as usize)?.as_ref()
+    }
+
+    fn put(&mut self, t: TermId, runs: Runs) {
+        let at = t.0 as usize;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, None);
+        }
+        self.0[at] = Some(runs);
+    }
+}
+
 impl Terms {
     /// The derivative by one code point, dead targets included.
     pub fn derive_raw(&mut self, t: TermId, cp: u32) -> TermId {
@@ -31,7 +50,7 @@ impl Terms {
 
     /// All derivatives; targets that accept nothing are `Empty`.
     pub fn delta(&mut self, t: TermId) -> Runs {
-        if let Some(runs) = &self.pruned[t.0 as usize] {
+        if let Some(runs) = self.pruned.get(t) {
             return runs.clone();
         }
         let raw = self.delta_raw(t);
@@ -53,7 +72,7 @@ impl Terms {
             raw
         };
         if !self.overflow {
-            self.pruned[t.0 as usize] = Some(runs.clone());
+            self.pruned.put(t, runs.clone());
         }
         runs
     }
@@ -78,12 +97,12 @@ impl Terms {
     }
 
     pub(super) fn delta_raw(&mut self, t: TermId) -> Runs {
-        if let Some(runs) = &self.raw[t.0 as usize] {
+        if let Some(runs) = self.raw.get(t) {
             return runs.clone();
         }
         let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
         if !self.overflow {
-            self.raw[t.0 as usize] = Some(runs.clone());
+            self.raw.put(t, runs.clone());
         }
         runs
     }

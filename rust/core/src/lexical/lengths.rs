@@ -5,42 +5,50 @@
 
 use super::term::{Term, TermId, Terms, INF};
 
-/// No word is shorter than `least` or longer than `most`, in code points; `most` may be [`INF`].
+/// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
+/// every term: greater lengths are told no nearer than "65,535 or more", `most` as if it were unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    pub least: u32,
-    pub most: u32,
+    least: u16,
+    most: u16,
+}
+
+impl Span {
+    fn new(least: u32, most: u32) -> Self {
+        let cut = |n: u32| n.min(u16::MAX as u32) as u16;
+        Span { least: cut(least), most: cut(most) }
+    }
+
+    fn get(self) -> (u32, u32) {
+        (self.least as u32, if self.most == u16::MAX { INF } else { self.most as u32 })
+    }
 }
 
 impl Terms {
     /// In O(operands): what the operands' own bounds tell.
     pub(super) fn span_of(&self, term: &Term, nullable: bool) -> Span {
-        let span = |least, most| Span { least, most };
-        let of = |t: &TermId| self.facts[t.0 as usize].span;
-        match term {
-            Term::Empty => span(INF, 0),
-            Term::Eps => span(0, 0),
-            Term::Class(_) => span(1, 1),
+        let of = |t: &TermId| self.facts[t.0 as usize].span.get();
+        let (least, most) = match term {
+            Term::Empty => (INF, 0),
+            Term::Eps => (0, 0),
+            Term::Class(_) => (1, 1),
             Term::Concat(x, y) => {
                 let (x, y) = (of(x), of(y));
-                span(x.least.saturating_add(y.least), x.most.saturating_add(y.most))
+                (x.0.saturating_add(y.0), x.1.saturating_add(y.1))
             }
             Term::Or(xs) | Term::Tuple(xs) => {
-                let all = xs.iter().map(of);
-                all.fold(span(INF, 0), |a, b| span(a.least.min(b.least), a.most.max(b.most)))
+                xs.iter().map(of).fold((INF, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)))
             }
-            Term::And(xs) => {
-                let all = xs.iter().map(of);
-                all.fold(span(0, INF), |a, b| span(a.least.max(b.least), a.most.min(b.most)))
-            }
+            Term::And(xs) => xs.iter().map(of).fold((0, INF), |a, b| (a.0.max(b.0), a.1.min(b.1))),
             Term::Repeat(x, lo, hi) => {
                 let x = of(x);
-                span(x.least.saturating_mul(*lo), x.most.saturating_mul(*hi))
+                (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
             Term::All | Term::Words(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
-                span(!nullable as u32, INF)
+                (!nullable as u32, INF)
             }
-        }
+        };
+        Span::new(least, most)
     }
 
     /// Takes from a conjunction the bounds on length that the other operands imply; leaves `EMPTY` alone where
@@ -56,8 +64,8 @@ impl Terms {
         let (mut least, mut most) = (0, INF);
         for (i, x) in flat.iter().enumerate() {
             if i != at {
-                let span = self.facts[x.0 as usize].span;
-                (least, most) = (least.max(span.least), most.min(span.most));
+                let span = self.facts[x.0 as usize].span.get();
+                (least, most) = (least.max(span.0), most.min(span.1));
             }
         }
         if least > hi || most < lo {

@@ -9,7 +9,7 @@
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::delta::Runs;
+use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, Words};
 use crate::number::set::NumSetId;
@@ -64,8 +64,8 @@ pub struct Terms {
     pub(super) facts: Vec<Facts>,
     pub(super) sets: IndexSet<Box<[(u32, u32)]>, FxBuildHasher>,
     pub(super) word_sets: Vec<WordSet>,
-    pub(super) raw: Vec<Option<Runs>>,
-    pub(super) pruned: Vec<Option<Runs>>,
+    pub(super) raw: Derived,
+    pub(super) pruned: Derived,
     pub(super) live: FxHashMap<TermId, bool>,
     pub(super) least: FxHashMap<TermId, Option<u32>>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
@@ -92,14 +92,13 @@ impl Terms {
 
     /// Lets go of derivatives, which can be computed again; numbers keep their meaning.
     pub(super) fn rest(&mut self) {
-        self.raw.iter_mut().chain(self.pruned.iter_mut()).for_each(|runs| *runs = None);
+        self.raw = Derived::default();
+        self.pruned = Derived::default();
         self.clamped = FxHashMap::default();
         self.reaches = FxHashMap::default();
         self.terms.shrink_to_fit();
         self.facts.shrink_to_fit();
         self.sets.shrink_to_fit();
-        self.raw.shrink_to_fit();
-        self.pruned.shrink_to_fit();
     }
 
     pub fn new(max_terms: usize) -> Self {
@@ -108,8 +107,8 @@ impl Terms {
             facts: Vec::new(),
             sets: IndexSet::default(),
             word_sets: Vec::new(),
-            raw: Vec::new(),
-            pruned: Vec::new(),
+            raw: Derived::default(),
+            pruned: Derived::default(),
             live: FxHashMap::default(),
             least: FxHashMap::default(),
             clamped: FxHashMap::default(),
@@ -161,8 +160,6 @@ impl Terms {
         let facts = self.facts_of(&term);
         let (i, _) = self.terms.insert_full(term);
         self.facts.push(facts);
-        self.raw.push(None);
-        self.pruned.push(None);
         TermId(i as u32)
     }
 

@@ -200,7 +200,7 @@ impl Terms {
         for &s in &sets {
             all.extend(self.finite_words(s).unwrap_or_default());
         }
-        if all.len() > 4096 && sets.len() == 2 && self.raw.len() > 200_000 {
+        if all.len() > 4096 && sets.len() == 2 && self.len() > 200_000 {
             return;
         }
         let merged = self.words(all);

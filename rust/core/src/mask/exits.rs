@@ -25,6 +25,10 @@ pub struct Exit {
 }
 
 impl Exit {
+    pub(super) fn bytes(&self) -> usize {
+        80 + self.outcome.len() * 4 + self.beyond.len() * 8
+    }
+
     /// Bytes of the lexeme between the start of the walk and its end (the closing quote not included).
     pub fn path(&self, trie: &Trie, top: NodeId) -> Vec<u8> {
         let mut bytes = trie.path(top, self.node);
@@ -68,7 +72,7 @@ impl Exits {
 
     pub(super) fn bytes(&self) -> usize {
         let merged: usize = self.remainders.iter().chain(&self.groups).map(|r| r.trie.len() * 24).sum();
-        merged + self.list.iter().map(|e| 80 + e.beyond.len() * 8).sum::<usize>() + 64
+        merged + self.list.iter().map(Exit::bytes).sum::<usize>() + 64
     }
 }
 

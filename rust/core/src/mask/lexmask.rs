@@ -290,12 +290,14 @@ impl LexMask {
         self.lengths.get_or_init(|| Arc::new(Lengths::measure(vocab, lexicon, lex))).clone()
     }
 
+    /// What the mask holds; of what it shares with others, its part.
     pub fn bytes(&self) -> usize {
         let within = match &self.within {
-            Within::Few(ids) => ids.len() * 4,
-            Within::Many(words, _) => words.len() * 4,
+            Within::Few(ids) => ids.len() * 4 / Arc::strong_count(ids),
+            Within::Many(words, _) => words.len() * 4 / Arc::strong_count(words),
         };
-        within + self.missing.len() * 4 + self.exits.bytes() + 64
+        let odd = self.odd.iter().map(Exit::bytes).sum::<usize>();
+        within + self.missing.len() * 4 + odd + self.exits.bytes() / Arc::strong_count(&self.exits) + 192
     }
 }
 

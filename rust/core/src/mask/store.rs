@@ -47,7 +47,7 @@ pub struct Figures {
 
 impl Store {
     /// Bytes of masks that the process keeps: enough for some ten thousand lexical states.
-    pub const LIMIT: usize = 160 << 20;
+    pub const LIMIT: usize = 64 << 20;
 
     pub fn new(limit: usize) -> Self {
         Store {
@@ -98,9 +98,13 @@ impl Store {
         }
         let middle = ages.len() / 2;
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
-        table.retain(|_, e| e.used.load(Ordering::Relaxed) > median);
+        let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median);
+        let gone: Vec<(Key, Entry)> = old.collect();
         let left = table.iter().map(|(k, e)| e.mask.bytes() + k.content.len()).sum();
         self.bytes.store(left, Ordering::Relaxed);
+        drop(table);
+        // giving megabytes back takes milliseconds, which no mask should wait for
+        let _ = std::thread::Builder::new().name("tokenform-evict".into()).spawn(move || drop(gone));
     }
 
     pub fn figures(&self) -> Figures {
