@@ -61,12 +61,12 @@ impl JsonMachine {
         while let Some(at) = stack.pop() {
             match self.schema.doc.get(at) {
                 Json::String(text) => {
-                    self.recalled.insert(text.clone());
+                    self.recalled.insert((**text).into());
                 }
                 Json::Array(items) => stack.extend(items.iter()),
                 Json::Object(entries) => {
                     for (key, value) in entries.iter() {
-                        self.recalled.insert(key.clone());
+                        self.recalled.insert((**key).into());
                         stack.push(*value);
                     }
                 }

@@ -1,5 +1,7 @@
 //! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -10,16 +12,19 @@ use crate::number::Decimal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JId(pub u32);
 
-/// A JSON value; numbers keep their text.
+/// A JSON value; numbers keep their text. Copies share what they hold.
 #[derive(Clone, Debug)]
 pub enum Json {
     Null,
     Bool(bool),
-    Number(Box<str>),
-    String(Box<str>),
-    Array(Box<[JId]>),
-    Object(Box<[(Box<str>, JId)]>),
+    Number(Arc<str>),
+    String(Arc<str>),
+    Array(Arc<[JId]>),
+    Object(Entries),
 }
+
+/// The members of an object.
+pub type Entries = Arc<[(Arc<str>, JId)]>;
 
 /// Members from which on an object's keys are found by bisection.
 const WIDE: usize = 24;
@@ -31,7 +36,8 @@ pub const MAX_DEPTH: usize = 2_000;
 #[derive(Default)]
 pub struct Document {
     nodes: Vec<Json>,
-    parents: Vec<Option<(JId, Box<str>)>>,
+    /// The node that holds each, and its place there.
+    parents: Vec<Option<(JId, u32)>>,
     /// Members of wide objects in the order of their keys.
     sorted: FxHashMap<JId, Box<[u32]>>,
 }
@@ -49,36 +55,27 @@ impl Document {
                 (error.line, error.column) = (Some(e.line()), Some(e.column()));
                 error
             })?;
-        let root = self.add(&value, None);
-        drop_deep(value);
-        Ok(root)
+        Ok(self.add(value, None))
     }
 
-    fn add(&mut self, value: &serde_json::Value, parent: Option<(JId, Box<str>)>) -> JId {
+    fn add(&mut self, value: serde_json::Value, parent: Option<(JId, u32)>) -> JId {
         stacker::maybe_grow(32 << 10, 1 << 20, || {
             let id = JId(self.nodes.len() as u32);
             self.nodes.push(Json::Null);
             self.parents.push(parent);
             let node = match value {
                 serde_json::Value::Null => Json::Null,
-                serde_json::Value::Bool(b) => Json::Bool(*b),
-                serde_json::Value::Number(n) => Json::Number(n.to_string().into()),
-                serde_json::Value::String(s) => Json::String(s.as_str().into()),
-                serde_json::Value::Array(items) => Json::Array(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(|(i, v)| self.add(v, Some((id, i.to_string().into()))))
-                        .collect(),
-                ),
-                serde_json::Value::Object(map) => Json::Object(
-                    map.iter()
-                        .map(|(k, v)| {
-                            let key: Box<str> = k.as_str().into();
-                            (key.clone(), self.add(v, Some((id, key))))
-                        })
-                        .collect(),
-                ),
+                serde_json::Value::Bool(b) => Json::Bool(b),
+                serde_json::Value::Number(n) => Json::Number(n.as_str().into()),
+                serde_json::Value::String(s) => Json::String(s.into()),
+                serde_json::Value::Array(items) => {
+                    let items = (0..).zip(items);
+                    Json::Array(items.map(|(i, v)| self.add(v, Some((id, i)))).collect())
+                }
+                serde_json::Value::Object(map) => {
+                    let members = (0..).zip(map);
+                    Json::Object(members.map(|(i, (k, v))| (k.into(), self.add(v, Some((id, i))))).collect())
+                }
             };
             if let Json::Object(entries) = &node {
                 if entries.len() >= WIDE {
@@ -122,7 +119,7 @@ impl Document {
         }
     }
 
-    pub fn entries(&self, id: JId) -> &[(Box<str>, JId)] {
+    pub fn entries(&self, id: JId) -> &[(Arc<str>, JId)] {
         match self.get(id) {
             Json::Object(entries) => entries,
             _ => &[],
@@ -144,9 +141,12 @@ impl Document {
     pub fn pointer(&self, id: JId) -> String {
         let mut parts = Vec::new();
         let mut at = id;
-        while let Some((parent, key)) = &self.parents[at.0 as usize] {
-            parts.push(key.replace('~', "~0").replace('/', "~1"));
-            at = *parent;
+        while let Some((parent, place)) = self.parents[at.0 as usize] {
+            parts.push(match self.get(parent) {
+                Json::Object(entries) => entries[place as usize].0.replace('~', "~0").replace('/', "~1"),
+                _ => place.to_string(),
+            });
+            at = parent;
         }
         parts.iter().rev().map(|p| format!("/{p}")).collect()
     }
@@ -180,7 +180,7 @@ impl Document {
                 Some(d) => out.push_str(&d.short()),
                 None => out.push_str(n),
             },
-            Json::String(s) => out.push_str(&serde_json::to_string(s).expect("a string")),
+            Json::String(s) => out.push_str(&serde_json::to_string(&**s).expect("a string")),
             Json::Array(items) => {
                 out.push('[');
                 for (i, &item) in items.iter().enumerate() {
@@ -192,14 +192,14 @@ impl Document {
                 out.push(']');
             }
             Json::Object(entries) => {
-                let mut sorted: Vec<&(Box<str>, JId)> = entries.iter().collect();
+                let mut sorted: Vec<&(Arc<str>, JId)> = entries.iter().collect();
                 sorted.sort();
                 out.push('{');
                 for (i, (key, value)) in sorted.into_iter().enumerate() {
                     if i > 0 {
                         out.push(',');
                     }
-                    out.push_str(&serde_json::to_string(key).expect("a string"));
+                    out.push_str(&serde_json::to_string(&**key).expect("a string"));
                     out.push(':');
                     self.write_canonical(*value, out);
                 }
@@ -228,16 +228,4 @@ fn check_depth(text: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Takes a deep value apart without recursion.
-fn drop_deep(value: serde_json::Value) {
-    let mut stack = vec![value];
-    while let Some(value) = stack.pop() {
-        match value {
-            serde_json::Value::Array(items) => stack.extend(items),
-            serde_json::Value::Object(map) => stack.extend(map.into_iter().map(|e| e.1)),
-            _ => {}
-        }
-    }
 }

@@ -4,6 +4,8 @@
 //! resource that they stand in (RFC 3986, by the `url` crate) and lead to a resource, an anchor in it, or a
 //! pointer below it.  Nothing is fetched: other documents come from the registry that the caller passes.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use url::Url;
 
@@ -48,7 +50,7 @@ pub struct Resolver {
     anchors: FxHashMap<(String, String), JId>,
     dynamic: FxHashMap<String, Vec<JId>>,
     /// Root of a resource to its URI and draft.
-    bases: FxHashMap<JId, (Url, Draft)>,
+    bases: FxHashMap<JId, (Arc<Url>, Draft)>,
 }
 
 impl Resolver {
@@ -81,6 +83,7 @@ impl Resolver {
 
     /// Collects the identifiers of a document, by an explicit stack.
     fn scan(&mut self, doc: &Document, root: JId, base: Url, draft: Draft) {
+        let base = Arc::new(base);
         self.bases.insert(root, (base.clone(), draft));
         self.resources.insert(without_fragment(&base), root);
         let mut stack = vec![(root, base, draft)];
@@ -100,7 +103,7 @@ impl Resolver {
                     if !fragment.is_empty() {
                         self.anchors.insert((without_fragment(&uri), fragment), node);
                     } else {
-                        base = uri;
+                        base = Arc::new(uri);
                         self.resources.insert(without_fragment(&base), node);
                         self.bases.insert(node, (base.clone(), draft));
                     }
@@ -148,8 +151,7 @@ impl Resolver {
 fn schema_children(doc: &Document, node: JId) -> Vec<JId> {
     let mut out = Vec::new();
     for (key, value) in doc.entries(node) {
-        let known = table::DEFINITIONS.contains(&&**key)
-            || [Draft::D2020, Draft::D2019, Draft::D7].iter().any(|&d| table::holds(key, d).is_some());
+        let known = table::DEFINITIONS.contains(&&**key) || table::is_known(key);
         if !known || matches!(&**key, "enum" | "const") {
             continue;
         }

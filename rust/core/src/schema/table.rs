@@ -2,7 +2,9 @@
 //!
 //! One table serves the check of types, the search for identifiers and the walk over reachable subschemas.
 
-use rustc_hash::FxHashSet;
+use std::sync::OnceLock;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::document::{JId, Json};
 use super::resolve::Draft;
@@ -40,7 +42,9 @@ pub enum Holds {
 use Holds::*;
 
 /// Keyword, what it holds, first and last draft that knows it.
-const TABLE: &[(&str, Holds, u32, u32)] = &[
+type Row = (&'static str, Holds, u32, u32);
+
+const TABLE: &[Row] = &[
     ("$ref", Reference, 4, 2020),
     ("$dynamicRef", Reference, 2020, 2020),
     ("$recursiveRef", Reference, 2019, 2019),
@@ -92,7 +96,17 @@ pub const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// What a keyword of a draft holds; `None` for keywords that assert nothing.
 pub fn holds(keyword: &str, draft: Draft) -> Option<Holds> {
     let year = draft as u32;
-    TABLE.iter().find(|row| row.0 == keyword && row.2 <= year && year <= row.3).map(|row| row.1)
+    row(keyword).filter(|row| row.2 <= year && year <= row.3).map(|row| row.1)
+}
+
+/// Whether some draft knows the keyword.
+pub fn is_known(keyword: &str) -> bool {
+    row(keyword).is_some()
+}
+
+fn row(keyword: &str) -> Option<&'static Row> {
+    static ROWS: OnceLock<FxHashMap<&'static str, &'static Row>> = OnceLock::new();
+    ROWS.get_or_init(|| TABLE.iter().map(|row| (row.0, row)).collect()).get(keyword).copied()
 }
 
 /// The subschemas that stand directly behind a keyword.
@@ -119,7 +133,7 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
     while let Some(node) = stack.pop() {
         let found = match schema.doc.get(node) {
             Json::Bool(_) => continue,
-            Json::Object(entries) => entries.to_vec(),
+            Json::Object(entries) => entries.clone(),
             _ => {
                 return Err(Error::new(Kind::InvalidSchema, "a schema is an object or a boolean")
                     .at(&schema.doc.pointer(node)))
@@ -127,19 +141,19 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
         };
         let draft = schema.resolver.draft(&schema.doc, node);
         let alone = draft < Draft::D2019 && found.iter().any(|e| &*e.0 == "$ref");
-        for (keyword, value) in found {
-            if alone && &*keyword != "$ref" {
+        for (keyword, value) in found.iter().map(|e| (&e.0, e.1)) {
+            if alone && &**keyword != "$ref" {
                 continue;
             }
-            let Some(what) = holds(&keyword, draft) else { continue };
-            check_keyword(schema, node, &keyword, what, value)
-                .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(&keyword))?;
-            let mut next = subschemas(schema, &keyword, what, value);
+            let Some(what) = holds(keyword, draft) else { continue };
+            check_keyword(schema, draft, keyword, what, value)
+                .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;
+            let mut next = subschemas(schema, keyword, what, value);
             if what == Reference {
-                if let Some(target) = schema.reference(node, &keyword, value)? {
+                if let Some(target) = schema.reference(node, keyword, value)? {
                     next.push(target);
                 }
-                next.extend(schema.dynamic_targets(&keyword, value));
+                next.extend(schema.dynamic_targets(keyword, value));
             }
             next.retain(|n| seen.insert(*n));
             stack.extend(next);
@@ -148,7 +162,7 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
     Ok(())
 }
 
-fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, value: JId) -> Result<()> {
+fn check_keyword(schema: &mut Schema, draft: Draft, keyword: &str, what: Holds, value: JId) -> Result<()> {
     let wrong =
         |expected: &str| Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be {expected}")));
     let doc = &schema.doc;
@@ -158,7 +172,6 @@ fn check_keyword(schema: &mut Schema, node: JId, keyword: &str, what: Holds, val
         Json::Array(items) => items.iter().all(|&i| doc.str(i).is_some()),
         _ => false,
     };
-    let draft = schema.resolver.draft(doc, node);
     match what {
         Schema if !is_schema(value) => wrong("a schema"),
         Schemas => match &json {

@@ -77,7 +77,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
     let entries = match schema.doc.get(node) {
         Json::Bool(true) => return Ok(ValId::TRUE),
         Json::Bool(false) => return Ok(ValId::FALSE),
-        Json::Object(entries) => entries.to_vec(),
+        Json::Object(entries) => entries.clone(),
         _ => unreachable!("checked before"),
     };
     let draft = schema.resolver.draft(&schema.doc, node);
@@ -92,7 +92,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
     let alone = draft < Draft::D2019 && entries.iter().any(|e| &*e.0 == "$ref");
     let mut shaped = false;
     let mut listed = false;
-    for (keyword, value) in &entries {
+    for (keyword, value) in entries.iter() {
         let Some(what) = table::holds(keyword, draft) else { continue };
         if alone && &**keyword != "$ref" {
             continue;

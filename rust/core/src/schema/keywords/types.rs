@@ -63,7 +63,7 @@ impl Schema {
                 Json::Null => consts |= NULL,
                 Json::Bool(true) => consts |= TRUE,
                 Json::Bool(false) => consts |= FALSE,
-                Json::String(s) => strings.push(s.clone()),
+                Json::String(s) => strings.push((**s).into()),
                 Json::Number(n) => numbers.extend(Decimal::parse(n)),
                 Json::Array(_) | Json::Object(_) => {
                     let one = self.constant(item)?;
@@ -89,7 +89,7 @@ impl Schema {
         match self.doc.get(at).clone() {
             Json::Null => v.consts = NULL,
             Json::Bool(b) => v.consts = if b { TRUE } else { FALSE },
-            Json::String(s) => v.str = self.lexicon.terms.words(vec![s]),
+            Json::String(s) => v.str = self.lexicon.terms.words(vec![(*s).into()]),
             Json::Number(n) => match Decimal::parse(&n) {
                 Some(d) => v = self.with_numbers(v, NumSet::points(vec![d])),
                 None => {
