@@ -154,6 +154,46 @@ impl JsonMachine {
         Some(self.pos(next))
     }
 
+    /// The context that has the same ways to an end: which keys were used tells only those apart that need some
+    /// key, whatever its name.
+    pub(super) fn twin_of(&mut self, ctx: CtxId) -> CtxId {
+        if let Some(&known) = self.twins.get(&ctx) {
+            return known;
+        }
+        let node = self.node(ctx);
+        let twin = if node.record != 0 || node.place == Place::ReturnRoot {
+            ctx
+        } else {
+            let up = stacker::maybe_grow(64 << 10, 1 << 20, || self.twin_of(node.up));
+            let frame = match node.place {
+                Place::Colon | Place::ReturnObject => self.plain_pending(node.frame),
+                Place::ObjectStart | Place::ObjectAfter | Place::Key => self.plain_frame(node.frame),
+                _ => node.frame,
+            };
+            self.ctx(node.place, up, frame, node.record, node.depth)
+        };
+        self.twins.insert(ctx, twin);
+        twin
+    }
+
+    fn plain_pending(&mut self, pending: u32) -> u32 {
+        let known = self.pendings[pending as usize].clone();
+        let some_key = known.branches.iter().any(|(_, a)| self.schema.least_count(a.formula) > 0);
+        if known.used.is_empty() || known.start != 0 || some_key {
+            return pending;
+        }
+        self.pendings.insert_full(Pending { used: Box::new([]), ..known }).0 as u32
+    }
+
+    fn plain_frame(&mut self, frame: u32) -> u32 {
+        let known = self.objects[frame as usize].clone();
+        let some_key = known.alternatives.iter().any(|a| self.schema.least_count(a.formula) > 0);
+        if known.used.is_empty() || some_key {
+            return frame;
+        }
+        self.objects.insert_full(ObjectFrame { used: Box::new([]), ..known }).0 as u32
+    }
+
     fn generic_pending(&mut self, frame: u32) -> Option<u32> {
         let object = self.objects[frame as usize].clone();
         let mut patterns = Vec::new();

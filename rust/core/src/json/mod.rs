@@ -119,6 +119,7 @@ pub struct JsonMachine {
     opened: FxHashMap<(u32, bool), Option<u32>>,
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
+    twins: FxHashMap<CtxId, CtxId>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
@@ -171,6 +172,7 @@ impl JsonMachine {
             opened: FxHashMap::default(),
             white: FxHashMap::default(),
             generic: FxHashMap::default(),
+            twins: FxHashMap::default(),
             special: FxHashMap::default(),
             recalled: BTreeSet::new(),
             roomy: FxHashMap::default(),

@@ -220,6 +220,10 @@ impl Structure for JsonMachine {
         self.after_generic(ctx, held)
     }
 
+    fn twin(&mut self, ctx: CtxId) -> CtxId {
+        self.twin_of(ctx)
+    }
+
     fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         self.special_texts(ctx, text)
     }

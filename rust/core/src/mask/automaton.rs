@@ -11,10 +11,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 
-use super::core::{tokens_of, Core, Engine, StateId};
+use super::core::{tokens_of, Class, Core, Engine, StateId};
 use super::idle;
 use super::row::Mask;
-use super::structure::{Piece, Pos, Structure};
+use super::structure::{Piece, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -48,7 +48,7 @@ pub struct TokenAutomaton {
     /// States that are known to exist: a lower bound, read without the core's lock.
     states: AtomicU32,
     /// How far an end is, and the first token of the way there.
-    distances: Mutex<FxHashMap<(Pos, u32), Way>>,
+    distances: Mutex<FxHashMap<Class, Way>>,
     ends: Mutex<VecDeque<(StateId, Arc<Ends>)>>,
     /// How many automata there were when this one was last asked for something.
     used: AtomicU64,
@@ -388,6 +388,7 @@ impl TokenAutomaton {
         }
         let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
         let room = self.distances.lock().len() + MOST_ENDS;
+        let after = self.core.lock().classes_after(s)?;
         for id in self.mask(s)?.ids(self.vocab.mask_words()) {
             let token = TokenId(id);
             if ends.accepting && self.vocab.is_eos(token) {
@@ -398,10 +399,17 @@ impl TokenAutomaton {
                 ends.farthest = FAR;
                 break;
             }
-            // not by `step`: a hundred thousand edges of one state are not worth keeping
-            let left = match self.follow(s, token)? {
-                Some(next) => self.distance(next)?,
-                None => FAR,
+            let known = match after.binary_search_by_key(&token, |c| c.0) {
+                Ok(at) => self.distances.lock().get(&after[at].1).map(|way| way.0),
+                Err(_) => None,
+            };
+            // not by `step`, and only for a new class: a hundred thousand states and edges are not worth keeping
+            let left = match known {
+                Some(left) => left,
+                None => match self.follow(s, token)? {
+                    Some(next) => self.distance(next)?,
+                    None => FAR,
+                },
             };
             ends.farthest = ends.farthest.max(left);
             ends.after.push((id, left));

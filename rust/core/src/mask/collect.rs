@@ -377,3 +377,24 @@ pub(super) fn without_escapes(text: &[u8]) -> Option<std::borrow::Cow<'_, str>> 
     }
     serde_json::from_str::<String>(&format!("\"{text}\"")).ok().map(Into::into)
 }
+
+/// A text cut before the code point or the escape that it ends in the middle of.
+pub(super) fn unfinished(text: &[u8]) -> (&[u8], &[u8]) {
+    let mut at = 0;
+    while at < text.len() {
+        let width = match text[at..] {
+            [b'\\', b'u', b'd' | b'D', b'8'..=b'9' | b'a'..=b'b' | b'A'..=b'B', ..] => 12,
+            [b'\\', b'u', ..] => 6,
+            [b'\\', ..] => 2,
+            [0xF0..=0xFF, ..] => 4,
+            [0xE0..=0xEF, ..] => 3,
+            [0xC0..=0xDF, ..] => 2,
+            _ => 1,
+        };
+        if at + width > text.len() {
+            break;
+        }
+        at += width;
+    }
+    text.split_at(at)
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::collect::without_escapes;
+use super::collect::{unfinished, without_escapes};
 use super::lexemes::Lexemes;
 use super::lexmask::LexMask;
 use super::row::Mask;
@@ -32,6 +32,9 @@ pub struct Stand {
     pub text: u32,
 }
 
+/// A position, and the number of the lexeme's text where that matters to the ways out.
+pub type Class = (Pos, u32);
+
 /// What [`super::TokenAutomaton`] asks of a core, whatever the structure.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
@@ -50,7 +53,9 @@ pub trait Engine: Send {
     fn rest(&mut self);
     /// States with the same class have the same ways out: the text of a key that no schema names makes no
     /// difference to them.
-    fn class(&mut self, s: StateId) -> (Pos, u32);
+    fn class(&mut self, s: StateId) -> Class;
+    /// The class of the state after each token of the text, in the order of the tokens; no state is made.
+    fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
     fn stand_text(&self, s: StateId) -> String;
 }
 
@@ -132,6 +137,49 @@ impl<S: Structure> Core<S> {
             [] => Mask::from_ids(ids, self.vocab.size()),
             [one] => Mask::based(one.clone(), ids),
             _ => Mask::joined(bases, &ids),
+        }
+    }
+
+    fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
+        let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
+        if text.is_empty() || !self.structure.records(pos.ctx) {
+            return (same, 0);
+        }
+        let outcome = self.structure.lexicon().outcome(pos.lex);
+        let held = self.structure.lexicon().outcome_list(outcome).to_vec();
+        let (whole, begun) = unfinished(text);
+        let generic = self.structure.close_generic(pos.ctx, &held).is_some()
+            && without_escapes(whole).is_some_and(|plain| {
+                // an escape that was begun may become any character
+                let fits =
+                    |rest: &String| begun.first() == Some(&b'\\') || rest.as_bytes().starts_with(begun);
+                !self.structure.special(pos.ctx, &plain).iter().any(fits)
+            });
+        if generic {
+            return (same, u32::MAX);
+        }
+        (same, self.texts.insert_full(text.into()).0 as u32)
+    }
+
+    fn classes_below(
+        &mut self,
+        trie: &Trie,
+        node: NodeId,
+        pos: Pos,
+        text: &mut Vec<u8>,
+        out: &mut Vec<(TokenId, Class)>,
+    ) {
+        let (bytes, nodes) = trie.children(node);
+        let before = text.clone();
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            if let Some(next) = step(&mut self.structure, pos, text, byte) {
+                if !trie.tokens(child).is_empty() {
+                    let class = self.class_of(next, text);
+                    out.extend(trie.tokens(child).iter().map(|&t| (t, class)));
+                }
+                self.classes_below(trie, child, next, text, out);
+            }
+            text.clone_from(&before);
         }
     }
 
@@ -289,18 +337,22 @@ impl<S: Structure> Engine for Core<S> {
         self.structure.lexicon().rest();
     }
 
-    fn class(&mut self, s: StateId) -> (Pos, u32) {
+    fn class(&mut self, s: StateId) -> Class {
         let stand = self.stand(s);
-        if stand.text == 0 || !self.structure.records(stand.pos.ctx) {
-            return (stand.pos, stand.text);
-        }
         let text = self.text(stand);
-        let outcome = self.structure.lexicon().outcome(stand.pos.lex);
-        let held = self.structure.lexicon().outcome_list(outcome).to_vec();
-        let generic = self.structure.close_generic(stand.pos.ctx, &held).is_some()
-            && without_escapes(&text)
-                .is_some_and(|plain| self.structure.special(stand.pos.ctx, &plain).is_empty());
-        (stand.pos, if generic { u32::MAX } else { stand.text })
+        self.class_of(stand.pos, &text)
+    }
+
+    fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>> {
+        self.begin()?;
+        let stand = self.stand(s);
+        let mut text = self.text(stand);
+        let mut out = Vec::new();
+        let vocab = self.vocab.clone();
+        self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut out);
+        self.check(())?;
+        out.sort_unstable_by_key(|c| c.0);
+        Ok(out)
     }
 
     fn stand_text(&self, s: StateId) -> String {

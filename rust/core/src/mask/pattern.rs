@@ -89,8 +89,8 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
         at = next;
     }
     // a number may be far from the next shorter one that fits, and always near an exponent that does
-    let tail = lexicon.term(at).and_then(|(_, term)| lexicon.terms.number_tail(term));
-    let search = if tail.is_some() { SEARCH_NUMBERS } else { SEARCH };
+    let number = lexicon.term(at).map(|t| t.1).filter(|&term| lexicon.terms.is_number(term));
+    let mut search = if number.is_some() { SEARCH_NUMBERS } else { SEARCH };
     let mut parent: rustc_hash::FxHashMap<LexId, (LexId, char)> = Default::default();
     let mut queue = VecDeque::from([at]);
     let mut seen = rustc_hash::FxHashSet::from_iter([at]);
@@ -112,13 +112,16 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
             return None;
         }
         if seen.len() > search {
-            let tail = tail?;
-            for byte in tail.bytes() {
-                let crate::lexical::Step::Stay(next) = lexicon.step(at, byte) else { return None };
-                at = next;
+            if search == SEARCH {
+                return None;
             }
-            prefix.extend_from_slice(tail.as_bytes());
-            return Some((prefix, at));
+            search = SEARCH;
+            let tail = number.and_then(|term| lexicon.terms.number_tail(term));
+            let end = tail.as_ref().and_then(|tail| follow(lexicon, at, tail.as_bytes()));
+            if let (Some(tail), Some(end)) = (tail, end) {
+                prefix.extend_from_slice(tail.as_bytes());
+                return Some((prefix, end));
+            }
         }
         for (c, next) in lexicon.representatives(lex) {
             if seen.insert(next) {
@@ -128,6 +131,14 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
         }
     }
     None
+}
+
+/// The state after bytes that stay in the lexeme.
+fn follow(lexicon: &mut Lexicon, from: LexId, bytes: &[u8]) -> Option<LexId> {
+    bytes.iter().try_fold(from, |at, &byte| match lexicon.step(at, byte) {
+        crate::lexical::Step::Stay(next) => Some(next),
+        _ => None,
+    })
 }
 
 /// A character as UTF-8, escaped where a JSON string demands it.

@@ -52,6 +52,11 @@ pub trait Structure: Send {
         None
     }
 
+    /// A context with the same ways to an end, for all that have them.
+    fn twin(&mut self, ctx: CtxId) -> CtxId {
+        ctx
+    }
+
     /// What follows `text` in the texts for which [`Structure::close_generic`] does not speak; both without
     /// escapes.
     fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 pub mod decimal;
 pub mod set;
+mod tail;
 pub mod text;
 
 pub use decimal::Decimal;

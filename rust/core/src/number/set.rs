@@ -200,6 +200,15 @@ impl Piece {
         None
     }
 
+    /// Some number of the piece: an integer where there is one, else a multiple of its unit or a bound.
+    pub(super) fn some_plain(&self) -> Option<Decimal> {
+        let unit = self.unit.clone().unwrap_or_else(Decimal::one);
+        let whole = self.first_multiple(&unit.lcm(&Decimal::one()));
+        let unit = whole.or_else(|| self.first_multiple(self.unit.as_ref()?));
+        let bounds = [&self.lo, &self.hi].into_iter().flatten().map(|b| b.at.clone());
+        unit.or_else(|| bounds.into_iter().find(|x| self.contains(x)))
+    }
+
     /// The complement, as pieces.
     fn complement(&self) -> Vec<Piece> {
         let mut out = Vec::new();

@@ -18,13 +18,13 @@ use crate::lexical::term::{TermId, Terms, INF, MAX_CP};
 
 /// Digits of an exponent under `numbers="any"`.
 pub const EXP_DIGITS: u32 = 3;
-const MAX_EXP: i64 = 999;
+pub(super) const MAX_EXP: i64 = 999;
 
 /// Sets of numbers and the texts that were read of them.
 #[derive(Default)]
 pub struct NumberTerms {
     pub sets: NumSets,
-    texts: IndexSet<Box<str>, FxBuildHasher>,
+    pub(super) texts: IndexSet<Box<str>, FxBuildHasher>,
     /// Every spelling that JSON knows, or the canonical one.
     pub any_spelling: bool,
     syntax: FxHashMap<bool, TermId>,
@@ -44,17 +44,17 @@ impl NumberTerms {
 }
 
 /// A text so far, taken apart.
-struct Partial<'a> {
+pub(super) struct Partial<'a> {
     negative: bool,
     /// Digits of the mantissa without the point.
     digits: String,
     fraction: usize,
     has_point: bool,
-    exponent: Option<&'a str>,
+    pub(super) exponent: Option<&'a str>,
 }
 
 impl<'a> Partial<'a> {
-    fn of(text: &'a str) -> Self {
+    pub(super) fn of(text: &'a str) -> Self {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -73,7 +73,7 @@ impl<'a> Partial<'a> {
         }
     }
 
-    fn mantissa(&self) -> Decimal {
+    pub(super) fn mantissa(&self) -> Decimal {
         let digits = if self.digits.is_empty() { "0" } else { &self.digits };
         let value = Decimal::new(digits.parse().expect("digits"), -(self.fraction as i64));
         if self.negative {
@@ -305,24 +305,6 @@ impl Terms {
         runs
     }
 
-    /// An exponent that brings the number of this state to its end; `None` where it has one, has no digit yet, or
-    /// canonical spelling decides.
-    pub fn number_tail(&self, term: TermId) -> Option<String> {
-        let crate::lexical::term::Term::Num(set, text) = *self.get(term) else { return None };
-        let text = &self.numbers.texts[text as usize];
-        let part = Partial::of(text);
-        if !self.numbers.any_spelling
-            || part.exponent.is_some()
-            || !text.ends_with(|c: char| c.is_ascii_digit())
-        {
-            return None;
-        }
-        let mantissa = part.mantissa();
-        let ways = self.numbers.sets.get(set).pieces.iter().filter(|p| p.spelling != Spelling::Plain);
-        let best = ways.filter_map(|p| p.exponents(&mantissa, MAX_EXP)).map(|(low, high)| 0.clamp(low, high));
-        best.min_by_key(|e| e.abs()).map(|e| format!("e{e}"))
-    }
-
     fn any_syntax_once(&mut self) -> TermId {
         self.number_syntax(false)
     }
@@ -345,7 +327,7 @@ pub fn only_integers(set: &NumSet) -> bool {
 }
 
 /// The numbers `mantissa..mantissa+ulp` scaled by `10^shift`, on the side of zero that the sign tells.
-fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
+pub(super) fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
     let digits = if part.digits.is_empty() { "0" } else { &part.digits };
     let near = Decimal::new(digits.parse().expect("digits"), 0);
     let far = near.add(&Decimal::one());
@@ -362,7 +344,7 @@ fn meets(set: &NumSet, range: &Piece) -> bool {
 }
 
 /// The side of zero that a bare sign leaves open.
-fn half_line(part: &Partial) -> Piece {
+pub(super) fn half_line(part: &Partial) -> Piece {
     let zero = Some(Bound { at: Decimal::zero(), open: false });
     if part.negative {
         Piece { hi: zero, ..Piece::all() }
@@ -400,7 +382,7 @@ fn feasible(set: &NumSet, part: &Partial, integral: bool, any: bool, signed_zero
     plain || (!integral && one_lead_digit(part) && scientific(set, part))
 }
 
-fn one_lead_digit(part: &Partial) -> bool {
+pub(super) fn one_lead_digit(part: &Partial) -> bool {
     part.digits.len() - part.fraction == 1 && !part.digits.starts_with('0')
 }
 
@@ -515,7 +497,7 @@ fn canonical_exponents(text: &str) -> impl Iterator<Item = i64> + '_ {
     forms.iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
 }
 
-fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
+pub(super) fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
     let small = (5..10).map(|k| (format!("-0{k}"), -k));
     let down = (7..325).map(|k| (format!("-{k}"), -k));
     let up = (16..309).map(|k| (format!("+{k}"), k));

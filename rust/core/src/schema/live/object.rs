@@ -106,7 +106,8 @@ impl Schema {
         Some(parts.join(","))
     }
 
-    fn least_count(&self, o: ObjId) -> u32 {
+    /// How many keys an object must have in any case.
+    pub(crate) fn least_count(&self, o: ObjId) -> u32 {
         match self.object(o) {
             Obj::Count(lo, _) => *lo,
             Obj::And(list) => list.iter().map(|&x| self.least_count(x)).max().unwrap_or(0),

@@ -1,0 +1,107 @@
+//! What brings a number that was begun to its end where a search would try many digits: arithmetic tells a number
+//! of the set that begins so, or an exponent that leads into the set.
+
+use super::decimal::Decimal;
+use super::set::{NumSet, Piece, Spelling};
+use super::text::{canonical_forms, half_line, interval, one_lead_digit, Partial, MAX_EXP};
+use crate::lexical::term::{Term, TermId, Terms};
+
+/// Digits that may be needed before a canonical exponent; the fraction must not end in zero.
+const DIGITS: [&str; 5] = ["", "1", "5", "2", "25"];
+
+/// Digits that a way to the end may add before the point.
+const MOST_DIGITS: i64 = 40;
+
+impl Terms {
+    pub fn is_number(&self, term: TermId) -> bool {
+        matches!(self.get(term), Term::Num(..))
+    }
+
+    /// The rest of a number of this state, by an exponent; `None` where none is known to fit.
+    pub fn number_tail(&self, term: TermId) -> Option<String> {
+        let Term::Num(set, text) = *self.get(term) else { return None };
+        let text = &self.numbers.texts[text as usize];
+        let set = self.numbers.sets.get(set);
+        let part = Partial::of(text);
+        let digits = digit_tail(set, &part, text);
+        let exponent = match self.numbers.any_spelling {
+            true => any_tail(set, &part, text),
+            false => canonical_tail(set, &part, text),
+        };
+        digits.into_iter().chain(exponent).min_by_key(String::len)
+    }
+}
+
+/// The digits of some number of the set that begins with the text.
+fn digit_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
+    let digits = text.trim_start_matches('-');
+    if part.exponent.is_some() || (!text.contains('.') && digits.starts_with('0')) {
+        return None;
+    }
+    let some = |range: Piece| {
+        let found = set.intersect(&NumSet { pieces: vec![range] })?;
+        let texts = found.pieces.iter().filter_map(|piece| Some(piece.some_plain()?.plain()));
+        texts.filter_map(|whole| whole.strip_prefix(text).map(str::to_string)).min_by_key(String::len)
+    };
+    if digits.is_empty() {
+        return some(half_line(part)).filter(|_| text == "-").or_else(|| some(Piece::all()));
+    }
+    let near = |shift: i64| some(interval(part, shift, false));
+    let places = text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i64);
+    match text.contains('.') {
+        true => near(-places),
+        false => (0..MOST_DIGITS).find_map(near),
+    }
+}
+
+/// Under every spelling: the exponent nearest to 0 that leads into the set, after more digits where need be.
+fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
+    if part.exponent.is_some() || text.trim_start_matches('-').is_empty() {
+        return None;
+    }
+    if text.ends_with(|c: char| c.is_ascii_digit()) {
+        let mantissa = part.mantissa();
+        let ways = set.pieces.iter().filter(|p| p.spelling != Spelling::Plain);
+        let all = ways.filter_map(|p| p.exponents(&mantissa, MAX_EXP));
+        let best = all.map(|(low, high)| 0.clamp(low, high)).min_by_key(|e| e.abs());
+        if let Some(exponent) = best {
+            return Some(format!("e{exponent}"));
+        }
+    }
+    let (sign, digits) = text.split_at(text.len() - text.trim_start_matches('-').len());
+    let (whole, fraction) = digits.split_once('.')?;
+    let begun = format!("{sign}{}", format!("{whole}{fraction}").trim_start_matches('0'));
+    (0..MOST_DIGITS).find_map(|shift| {
+        let found = set.intersect(&NumSet { pieces: vec![interval(part, shift, false)] })?;
+        let numbers = found.pieces.iter().filter_map(|piece| Some(piece.some_plain()?.plain()));
+        let rests = numbers.filter_map(|number| number.strip_prefix(&*begun).map(str::to_string));
+        let rest = rests.filter(|rest| !rest.contains('.')).min_by_key(String::len)?;
+        let rest = if rest.is_empty() { "0".to_string() } else { rest };
+        Some(format!("{rest}e{}", shift + fraction.len() as i64))
+    })
+}
+
+/// `7.` may end as `7.1e+16`: the smallest of the exponents that canonical texts have and that lead into the set.
+fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
+    let fits = |tail: &String| Decimal::parse(&format!("{text}{tail}")).is_some_and(|x| set.contains(&x));
+    let mut forms: Vec<(String, i64)> = canonical_forms().collect();
+    forms.sort_by_key(|form| form.1.abs());
+    if let Some(begun) = part.exponent {
+        let rests = forms.iter().filter_map(|(form, _)| form.strip_prefix(begun));
+        return rests.map(str::to_string).find(fits);
+    }
+    if !one_lead_digit(part) {
+        return None;
+    }
+    let ends = |digits: &&&str| {
+        let whole = format!("{text}{digits}");
+        let last = whole.chars().next_back();
+        last.is_some_and(|c| c.is_ascii_digit() && (c != '0' || !whole.contains('.')))
+            && (digits.is_empty() || text.contains('.'))
+    };
+    let mut tails = DIGITS
+        .iter()
+        .filter(ends)
+        .flat_map(|digits| forms.iter().map(move |(form, _)| format!("{digits}e{form}")));
+    tails.find(fits)
+}

@@ -1,0 +1,82 @@
+"""Budgets: what `distance` promises, `mask_within` keeps, token by token, whatever was written before.
+
+The tokens are bytes and what real vocabularies are awkward with: half code points, escapes that are cut, quotes
+with what follows them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import tokenform as tf
+
+AWKWARD = [
+    b'":',
+    b'": "',
+    b'","',
+    b'": true',
+    b", ",
+    b'{"',
+    b"\xc3",
+    b"\xe2\x82",
+    b"a\xf0\x9f",
+    b"x\\",
+    b"\\u00",
+    b"key",
+]
+TOKENS = [bytes([b]) for b in range(256)] + AWKWARD + [b"true", b"false", b"config", b"e+1", b"</s>"]
+EOS = len(TOKENS) - 1
+VOCABULARY = tf.Vocabulary(TOKENS, eos=[EOS], special=[EOS])
+
+NAMES = ["Get Reco", "Study Name", "key", "config", "Ke"]
+OBJECT = {"type": "object", "properties": {n: {"type": "boolean"} for n in NAMES}, "required": NAMES}
+SCHEMAS: list[dict[str, Any]] = [
+    OBJECT,
+    {**OBJECT, "minProperties": 7},
+    {**OBJECT, "additionalProperties": False},
+    {
+        "type": "object",
+        "properties": {"a": OBJECT, "b": {"type": "array", "items": OBJECT}},
+        "required": ["a", "b"],
+    },
+    {"type": "array", "items": {"type": ["object", "string"]}, "uniqueItems": True, "minItems": 3},
+    {"type": "number", "minimum": 10.5},
+    {"type": "number", "multipleOf": 7, "minimum": 1000000007},
+    {"type": "number", "exclusiveMaximum": -0.001, "multipleOf": 0.0005},
+]
+
+
+def ids(row: Any) -> Any:
+    return np.flatnonzero(np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little"))
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("spellings", ["canonical", "any"])
+@pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
+def test_a_budget_that_is_promised_is_kept(schema: dict[str, Any], spellings: str, order: str) -> None:
+    grammar = tf.json_schema(schema, order=order, whitespace="any", numbers=spellings, strings=spellings)
+    automaton = grammar.compile(VOCABULARY)
+    for seed in range(4):
+        rng = random.Random(seed)
+        state, text = automaton.start, b""
+        left = automaton.distance(state) + (0, 3, 20, 60)[seed]
+        while True:
+            near = ids(automaton.mask_within(state, left))
+            accepting = automaton.is_accepting(state)
+            near = near[near != EOS]
+            if accepting and (left == 0 or near.size == 0 or rng.random() < 0.2):
+                break
+            assert near.size, (seed, left, automaton.distance(state), text)
+            token = int(rng.choice(near))
+            state, text, left = automaton.advance(state, token), text + TOKENS[token], left - 1
+        rest = {key: value for key, value in schema.items() if key != "multipleOf"}
+        jsonschema.validate(json.loads(text), rest)
+        if "multipleOf" in schema:
+            assert Fraction(text.decode()) % Fraction(str(schema["multipleOf"])) == 0, text
