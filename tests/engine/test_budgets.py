@@ -1,7 +1,7 @@
 """Budgets: what `distance` promises, `mask_within` keeps, token by token, whatever was written before.
 
-The tokens are bytes and what real vocabularies are awkward with: half code points, escapes that are cut, quotes
-with what follows them.
+The tokens are bytes and what real vocabularies are awkward with: half code points, escapes that are cut,
+quotes with what follows them.
 """
 
 from __future__ import annotations
