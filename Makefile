@@ -39,11 +39,13 @@ FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
 
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
 fuzz: $(VENV)/.ready
-	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target-dir target
+	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target $(HOST) --target-dir target
 	$(BIN)/python -m tokenform.bench.suites corpus rust/fuzz/corpus/seeds
 	mkdir -p rust/fuzz/corpus/schema rust/fuzz/artifacts
-	cd rust/fuzz && target/release/schema corpus/schema corpus/seeds -dict=schema.dict -max_len=4096 -timeout=10 \
+	cd rust/fuzz && target/$(HOST)/release/schema corpus/schema corpus/seeds -dict=schema.dict -max_len=4096 -timeout=10 \
 		-rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/
 
 clean:

@@ -178,7 +178,7 @@ impl JsonMachine {
 
     fn plain_pending(&mut self, pending: u32) -> u32 {
         let known = self.pendings[pending as usize].clone();
-        let some_key = known.branches.iter().any(|(_, a)| self.schema.least_count(a.formula) > 0);
+        let some_key = known.branches.iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
         if known.used.is_empty() || known.start != 0 || some_key {
             return pending;
         }
@@ -187,7 +187,7 @@ impl JsonMachine {
 
     fn plain_frame(&mut self, frame: u32) -> u32 {
         let known = self.objects[frame as usize].clone();
-        let some_key = known.alternatives.iter().any(|a| self.schema.least_count(a.formula) > 0);
+        let some_key = known.alternatives.iter().any(|a| self.schema.wants_some_key(a.formula));
         if known.used.is_empty() || some_key {
             return frame;
         }

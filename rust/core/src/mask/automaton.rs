@@ -65,8 +65,9 @@ struct Ends {
 }
 
 /// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
-/// tell apart), the later tokens are left out of it.
+/// tell apart), the later tokens are left out of it. The same for the lexical terms that the ways need.
 const MOST_ENDS: usize = 16_384;
+const MOST_TERMS: usize = 10_000;
 
 /// States whose [`Ends`] are kept.
 const KEPT_ENDS: usize = 4;
@@ -388,16 +389,14 @@ impl TokenAutomaton {
         }
         let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
         let room = self.distances.lock().len() + MOST_ENDS;
-        let after = self.core.lock().classes_after(s)?;
+        let (after, most) = {
+            let mut core = self.core.lock();
+            (core.classes_after(s)?, core.terms() + MOST_TERMS)
+        };
         for id in self.mask(s)?.ids(self.vocab.mask_words()) {
             let token = TokenId(id);
             if ends.accepting && self.vocab.is_eos(token) {
                 continue;
-            }
-            if self.distances.lock().len() > room {
-                // counts as too far, which is safe; all tokens in ascending order, so the frequent ones were tried
-                ends.farthest = FAR;
-                break;
             }
             let known = match after.binary_search_by_key(&token, |c| c.0) {
                 Ok(at) => self.distances.lock().get(&after[at].1).map(|way| way.0),
@@ -406,6 +405,8 @@ impl TokenAutomaton {
             // not by `step`, and only for a new class: a hundred thousand states and edges are not worth keeping
             let left = match known {
                 Some(left) => left,
+                // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
+                None if self.distances.lock().len() > room || self.core.lock().terms() > most => FAR,
                 None => match self.follow(s, token)? {
                     Some(next) => self.distance(next)?,
                     None => FAR,

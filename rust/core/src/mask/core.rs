@@ -57,6 +57,8 @@ pub trait Engine: Send {
     /// The class of the state after each token of the text, in the order of the tokens; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
     fn stand_text(&self, s: StateId) -> String;
+    /// Lexical terms that were made so far: what a search for a way out costs.
+    fn terms(&mut self) -> usize;
 }
 
 pub struct Core<S> {
@@ -353,6 +355,10 @@ impl<S: Structure> Engine for Core<S> {
         self.check(())?;
         out.sort_unstable_by_key(|c| c.0);
         Ok(out)
+    }
+
+    fn terms(&mut self) -> usize {
+        self.structure.lexicon().terms.len()
     }
 
     fn stand_text(&self, s: StateId) -> String {

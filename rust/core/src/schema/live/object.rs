@@ -106,8 +106,17 @@ impl Schema {
         Some(parts.join(","))
     }
 
-    /// How many keys an object must have in any case.
-    pub(crate) fn least_count(&self, o: ObjId) -> u32 {
+    /// Whether an object may need a key that the formula does not name: one more, or one of a pattern.
+    pub(crate) fn wants_some_key(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::Count(lo, _) => *lo > 0,
+            Obj::NotShape(_) => true,
+            Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.wants_some_key(x)),
+            _ => false,
+        }
+    }
+
+    fn least_count(&self, o: ObjId) -> u32 {
         match self.object(o) {
             Obj::Count(lo, _) => *lo,
             Obj::And(list) => list.iter().map(|&x| self.least_count(x)).max().unwrap_or(0),
