@@ -66,6 +66,8 @@ def _run_reports(
             continue
         report = outcome.value
         done, tokens, refused = done + report.done, tokens + report.tokens, refused + bool(report.refused)
+        if report.refused:
+            print(f"refused  {report.id}  {report.refused[: arguments.width]}", flush=True)
         for kind, detail in report.violations:
             kinds[kind] += 1
             print(f"{kind}  {report.id}  {detail[: arguments.width]}", flush=True)
