@@ -147,6 +147,7 @@ impl JsonMachine {
     fn best_value(&mut self, way: &mut Way, goals: &[crate::schema::ValId], up: CtxId) -> Option<()> {
         let mut best: Option<(usize, std::sync::Arc<str>)> = None;
         for (i, &v) in goals.iter().enumerate() {
+            self.schema.refill();
             let Some(text) = self.schema.witness(v) else { continue };
             let cost = text.len().saturating_add(self.cost_above(way, up, i as u32));
             if cost < NEVER && best.as_ref().is_none_or(|b| cost < b.0) {

@@ -198,10 +198,14 @@ impl Schema {
             best = self.shortest(spelling, value.str).map(|text| format!("\"{text}\""));
         }
         if best.as_ref().is_none_or(|b| b.len() > 2) {
-            let array = self.array_witness(value.arr);
-            best = shorter(best, array);
-            let object = self.object_witness(value.obj, &Keys::all());
-            best = shorter(best, object.map(|o| format!("{{{o}}}")));
+            if value.arr != ArrId::FALSE {
+                let array = self.array_witness(value.arr);
+                best = shorter(best, array);
+            }
+            if value.obj != ObjId::FALSE {
+                let object = self.object_witness(value.obj, &Keys::all());
+                best = shorter(best, object.map(|o| format!("{{{o}}}")));
+            }
         }
         best.map(Into::into)
     }

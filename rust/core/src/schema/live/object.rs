@@ -90,7 +90,12 @@ impl Schema {
 
     /// Properties that bring the object to an end, as compact JSON without the braces.
     pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<String> {
-        let mut chosen = if self.may_end_object(o) { Vec::new() } else { self.solve(o, keys)? };
+        let ends = self.may_end_object(o);
+        let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
+        if !ends && self.budget == 0 {
+            // cut off: what was found decides nothing
+            return None;
+        }
         if let Some((ranks, _)) = keys.order {
             chosen.sort_by_key(|c| ranks.get(&c.0).copied().unwrap_or(u32::MAX));
         }
