@@ -170,6 +170,7 @@ def test_documents_are_judged_as_two_validators_say(rng: random.Random, draft: i
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(4))
 def test_documents_are_judged_as_two_validators_say_for_long(seed: int) -> None:
     pytest.importorskip("jsonschema_rs")

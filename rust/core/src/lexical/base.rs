@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::delta::Runs;
 use super::term::{union_ranges, Term, TermId, Terms, INF};
 
 /// States of a pattern that are looked at to see how far it may be from an end.
@@ -143,23 +144,36 @@ impl Terms {
         found
     }
 
-    /// States are listed before any of them is measured: a long list costs no more than its first [`STATES`].
+    /// States are listed before any of them is measured, first without asking which of them are alive: of a long
+    /// list only the beginning is looked at.
     fn search_reach(&mut self, t: TermId) -> Option<u32> {
+        self.states(t, STATES * 4, Self::delta_raw)?;
+        let list = self.states(t, STATES, Self::delta)?;
+        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_length(t)?)))
+    }
+
+    /// The states of a term; `None` where they are more than `most`.
+    fn states(
+        &mut self,
+        t: TermId,
+        most: usize,
+        delta: fn(&mut Self, TermId) -> Runs,
+    ) -> Option<Vec<TermId>> {
         let mut seen = FxHashSet::from_iter([t]);
         let mut list = vec![t];
         let mut next = 0;
         while let Some(&t) = list.get(next) {
             next += 1;
-            for run in self.delta(t).iter() {
+            for run in delta(self, t).iter() {
                 if run.to != Self::EMPTY && seen.insert(run.to) {
                     list.push(run.to);
                 }
             }
-            if list.len() > STATES {
+            if list.len() > most {
                 return None;
             }
         }
-        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_length(t)?)))
+        Some(list)
     }
 
     /// The code points that words of the term are made of, as far as its form tells.

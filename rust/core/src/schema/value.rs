@@ -149,6 +149,27 @@ impl Schema {
         self.value_of(v)
     }
 
+    /// Any of the formulas; at once, since each union looks at all its operands.
+    pub(crate) fn or_all(&mut self, list: &[ValId]) -> ValId {
+        let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
+        if parts.len() < 2 {
+            return list.first().copied().unwrap_or(ValId::FALSE);
+        }
+        let mut set = NumSet::empty();
+        for part in parts.iter().filter(|part| part.num) {
+            set = set.union(&self.numbers(part));
+        }
+        let v = Value {
+            consts: parts.iter().fold(0, |bits, part| bits | part.consts),
+            str: self.lexicon.terms.or(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
+            arr: self.or_arrays(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
+            obj: self.or_objects(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, set);
+        self.value_of(v)
+    }
+
     pub fn not_value(&mut self, a: ValId) -> ValId {
         let x = self.value(a).clone();
         let set = self.numbers(&x).complement().unwrap_or_else(|| self.many_pieces());

@@ -59,22 +59,6 @@ impl Schema {
             })
             .collect()
     }
-
-    /// Exactly one of the formulas holds.
-    fn exactly_one(&mut self, list: &[ValId]) -> ValId {
-        let mut out = ValId::FALSE;
-        for (i, &v) in list.iter().enumerate() {
-            let mut only = v;
-            for (j, &other) in list.iter().enumerate() {
-                if i != j && !self.provably_disjoint(v, other) {
-                    let not = self.not_value(other);
-                    only = self.and_values(only, not);
-                }
-            }
-            out = self.or_values(out, only);
-        }
-        out
-    }
 }
 
 pub(super) fn apply(
@@ -91,10 +75,8 @@ pub(super) fn apply(
             }
         }
         "anyOf" => {
-            let mut any = ValId::FALSE;
-            for value in schema.compile_nodes(at)? {
-                any = schema.or_values(any, value);
-            }
+            let list = schema.compile_nodes(at)?;
+            let any = schema.or_all(&list);
             parts.add(schema, any);
         }
         "oneOf" => {

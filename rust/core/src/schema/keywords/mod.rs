@@ -7,6 +7,7 @@ mod array;
 mod logic;
 mod number;
 mod object;
+mod one_of;
 mod string;
 mod types;
 mod unevaluated;
