@@ -7,7 +7,7 @@
 //! every such closing is counted, and the caller takes the exact way where the count moved.
 //! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.
 
-use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
+use super::{JsonMachine, Node, ObjectFrame, Pending, Place, MAX_DEPTH};
 use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
@@ -174,6 +174,25 @@ impl JsonMachine {
         };
         self.twins.insert(ctx, twin);
         twin
+    }
+
+    /// See [`crate::mask::Structure::near`].
+    pub(super) fn near_of(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
+        let depth = self.node(ctx).depth;
+        // above this depth a level tells what whitespace may follow
+        let shallow = levels + self.indents(longest)?;
+        (depth > shallow && depth + levels < MAX_DEPTH).then(|| self.cut(ctx, levels))
+    }
+
+    fn cut(&mut self, ctx: CtxId, levels: u32) -> u32 {
+        if let Some(&known) = self.nears_of.get(&(ctx, levels)) {
+            return known;
+        }
+        let node = self.node(ctx);
+        let above = if levels == 0 { u32::MAX } else { self.cut(node.up, levels - 1) };
+        let near = self.nears.insert_full((node.place, node.frame, node.record, above)).0 as u32;
+        self.nears_of.insert((ctx, levels), near);
+        near
     }
 
     fn plain_pending(&mut self, pending: u32) -> u32 {

@@ -120,6 +120,9 @@ pub struct JsonMachine {
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     generic: FxHashMap<u32, Option<u32>>,
     twins: FxHashMap<CtxId, CtxId>,
+    /// Contexts cut after so many levels.
+    nears: IndexSet<Near, FxBuildHasher>,
+    nears_of: FxHashMap<(CtxId, u32), u32>,
     special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
@@ -133,6 +136,9 @@ pub struct JsonMachine {
 
 /// Bytes on a way to the end, and the position after them.
 type Tail = (Box<[u8]>, Option<Pos>);
+
+/// A context's own part, and the number of what is above it as far as it counts.
+type Near = (Place, u32, u32, u32);
 
 /// The kinds of lexemes that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -173,6 +179,8 @@ impl JsonMachine {
             white: FxHashMap::default(),
             generic: FxHashMap::default(),
             twins: FxHashMap::default(),
+            nears: IndexSet::default(),
+            nears_of: FxHashMap::default(),
             special: FxHashMap::default(),
             recalled: BTreeSet::new(),
             roomy: FxHashMap::default(),

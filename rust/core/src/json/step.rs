@@ -220,6 +220,10 @@ impl Structure for JsonMachine {
         self.after_generic(ctx, held)
     }
 
+    fn near(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
+        self.near_of(ctx, levels, longest)
+    }
+
     fn twin(&mut self, ctx: CtxId) -> CtxId {
         self.twin_of(ctx)
     }

@@ -12,17 +12,23 @@ use crate::schema::options::Whitespace;
 const RUN: u32 = 16;
 /// Columns of indentation a level.
 const COLUMNS: u32 = 8;
+/// Deeper levels share the bound of the next power of two, and with it their states.
+const EXACT: u32 = 32;
 
 impl JsonMachine {
     /// The lexical state at the beginning of the whitespace of a context.
     pub(super) fn white_at(&mut self, ctx: CtxId) -> LexId {
         let node = self.node(ctx);
         let ways = if self.splits(node.place) { self.ways(node) } else { (true, true) };
-        let key = (node.place, node.depth, ways);
+        let depth = match self.schema.options.whitespace {
+            Whitespace::Any if node.depth > EXACT => node.depth.next_power_of_two(),
+            _ => node.depth,
+        };
+        let key = (node.place, depth, ways);
         if let Some(&known) = self.white.get(&key) {
             return known;
         }
-        let term = self.white_term(node.place, node.depth, ways);
+        let term = self.white_term(node.place, depth, ways);
         let lex = self.lexicon().at(Spelling::Raw, term);
         self.white.insert(key, lex);
         lex
@@ -86,6 +92,15 @@ impl JsonMachine {
         let indent = terms.repeat(inside, 0, wide);
         let indented = terms.concat(line, indent);
         terms.or(&[run, indented])
+    }
+
+    /// Levels below which an indentation may be longer than every token; `None` where each level has its own.
+    pub(super) fn indents(&self, longest: u32) -> Option<u32> {
+        match self.schema.options.whitespace {
+            Whitespace::Compact | Whitespace::Spaced => Some(0),
+            Whitespace::Any => Some(longest.max(RUN) / COLUMNS + 1),
+            Whitespace::Indent => None,
+        }
     }
 
     /// Which of "go on" and "close" the whitespace that was read allows.

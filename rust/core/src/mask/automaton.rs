@@ -165,7 +165,7 @@ impl TokenAutomaton {
         if let Some(mask) = self.finished_mask(s) {
             return Ok(mask);
         }
-        let mask = Arc::new(core.mask(s)?);
+        let mask = core.mask(s)?;
         let states = core.state_count();
         drop(core);
         self.keep(s, mask.clone(), states);

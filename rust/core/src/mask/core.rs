@@ -38,7 +38,7 @@ pub type Class = (Pos, u32);
 /// What [`super::TokenAutomaton`] asks of a core, whatever the structure.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
-    fn mask(&mut self, s: StateId) -> Result<Mask>;
+    fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
     fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>>;
@@ -70,6 +70,11 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
+    /// Masks of deep positions, by what a token can see of the levels above.
+    near: FxHashMap<(u32, u32, u32), Arc<Mask>>,
+    /// Lexical states by what their masks are shared under.
+    contents: IndexSet<Box<[u8]>, FxBuildHasher>,
+    content_ids: FxHashMap<LexId, Option<u32>>,
     lexemes: Lexemes,
     failed: Option<Error>,
 }
@@ -86,6 +91,9 @@ impl<S: Structure> Core<S> {
             texts,
             lexmasks: FxHashMap::default(),
             after: FxHashMap::default(),
+            near: FxHashMap::default(),
+            contents: IndexSet::default(),
+            content_ids: FxHashMap::default(),
             left: FxHashMap::default(),
             lexemes: Lexemes::default(),
             failed: None,
@@ -140,6 +148,50 @@ impl<S: Structure> Core<S> {
             [one] => Mask::based(one.clone(), ids),
             _ => Mask::joined(bases, &ids),
         }
+    }
+
+    fn content_id(&mut self, lex: LexId) -> Option<u32> {
+        if let Some(&known) = self.content_ids.get(&lex) {
+            return known;
+        }
+        let content = self.structure.lexicon().content(lex, self.vocab.longest() as u32);
+        let id = content.map(|content| self.contents.insert_full(content).0 as u32);
+        self.content_ids.insert(lex, id);
+        id
+    }
+
+    fn build_mask(&mut self, stand: Stand) -> Result<Mask> {
+        let mut text = self.text(stand);
+        let mut ids = Vec::new();
+        if self.structure.accepting(stand.pos, &text) {
+            ids.extend(self.vocab.eos().iter().map(|t| t.0));
+        }
+        ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        if let Some(scanner) = self.structure.scanner() {
+            if let Some(alive) = scanner.alive(stand.pos.lex) {
+                let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
+                ids.extend(found.ids);
+                self.check(())?;
+                return Ok(self.joined(&found.words, ids));
+            }
+        }
+        let parts =
+            self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
+        let mut bases: Vec<Arc<[u32]>> = Vec::new();
+        for (pos, mut text) in parts {
+            if let Some(inner) = self.structure.unquoted(pos) {
+                self.collect_quoted(pos, inner, &mut ids);
+                continue;
+            }
+            let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
+            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
+                if !bases.iter().any(|b| Arc::ptr_eq(b, words)) {
+                    bases.push(words.clone());
+                }
+            }
+        }
+        self.check(())?;
+        Ok(self.joined(&bases, ids))
     }
 
     fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
@@ -209,40 +261,22 @@ impl<S: Structure> Engine for Core<S> {
         }
     }
 
-    fn mask(&mut self, s: StateId) -> Result<Mask> {
+    fn mask(&mut self, s: StateId) -> Result<Arc<Mask>> {
         self.begin()?;
         let stand = self.stand(s);
-        let mut text = self.text(stand);
-        let mut ids = Vec::new();
-        if self.structure.accepting(stand.pos, &text) {
-            ids.extend(self.vocab.eos().iter().map(|t| t.0));
+        let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
+        let near = self.structure.near(stand.pos.ctx, levels, longest);
+        let lexical = near.and_then(|_| self.content_id(stand.pos.lex));
+        let (Some(near), Some(lexical)) = (near, lexical) else {
+            return self.build_mask(stand).map(Arc::new);
+        };
+        let key = (near, lexical, stand.text);
+        if let Some(mask) = self.near.get(&key) {
+            return Ok(mask.clone());
         }
-        ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
-        if let Some(scanner) = self.structure.scanner() {
-            if let Some(alive) = scanner.alive(stand.pos.lex) {
-                let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
-                ids.extend(found.ids);
-                self.check(())?;
-                return Ok(self.joined(&found.words, ids));
-            }
-        }
-        let parts =
-            self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
-        let mut bases: Vec<Arc<[u32]>> = Vec::new();
-        for (pos, mut text) in parts {
-            if let Some(inner) = self.structure.unquoted(pos) {
-                self.collect_quoted(pos, inner, &mut ids);
-                continue;
-            }
-            let base = self.collect(Trie::ROOT, pos, &mut text, &mut ids);
-            if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
-                if !bases.iter().any(|b| Arc::ptr_eq(b, words)) {
-                    bases.push(words.clone());
-                }
-            }
-        }
-        self.check(())?;
-        Ok(self.joined(&bases, ids))
+        let mask = Arc::new(self.build_mask(stand)?);
+        self.near.insert(key, mask.clone());
+        Ok(mask)
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
@@ -332,6 +366,9 @@ impl<S: Structure> Engine for Core<S> {
     fn rest(&mut self) {
         self.lexmasks = FxHashMap::default();
         self.after = FxHashMap::default();
+        self.near = FxHashMap::default();
+        self.contents = IndexSet::default();
+        self.content_ids = FxHashMap::default();
         self.left = FxHashMap::default();
         self.lexemes = Lexemes::default();
         self.stands.shrink_to_fit();

@@ -57,6 +57,12 @@ pub trait Structure: Send {
         ctx
     }
 
+    /// A number that contexts share which no text of at most `longest` bytes with fewer than `levels` closings tells
+    /// apart, for those that are deep enough to have such others.
+    fn near(&mut self, _ctx: CtxId, _levels: u32, _longest: u32) -> Option<u32> {
+        None
+    }
+
     /// What follows `text` in the texts for which [`Structure::close_generic`] does not speak; both without
     /// escapes.
     fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {

@@ -4,6 +4,7 @@ pub mod decimal;
 pub mod set;
 mod tail;
 pub mod text;
+mod window;
 
 pub use decimal::Decimal;
 pub use text::NumberTerms;

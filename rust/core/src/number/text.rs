@@ -13,6 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::decimal::Decimal;
 use super::set::{Bound, NumSet, NumSetId, NumSets, Piece, Spelling};
+use super::window::{digit_window, includes_all};
 use crate::lexical::delta::Run;
 use crate::lexical::term::{TermId, Terms, INF, MAX_CP};
 
@@ -45,11 +46,11 @@ impl NumberTerms {
 
 /// A text so far, taken apart.
 pub(super) struct Partial<'a> {
-    negative: bool,
+    pub(super) negative: bool,
     /// Digits of the mantissa without the point.
-    digits: String,
-    fraction: usize,
-    has_point: bool,
+    pub(super) digits: String,
+    pub(super) fraction: usize,
+    pub(super) has_point: bool,
     pub(super) exponent: Option<&'a str>,
 }
 
@@ -206,6 +207,15 @@ impl Terms {
         self.or(&[zero, long])
     }
 
+    /// What is left of an integer that takes so many more digits, whichever they are.
+    fn more_digits(&mut self, least: u32, most: u32, marked: bool) -> TermId {
+        let digit = self.digit('0', '9');
+        let digits = self.repeat(digit, least, most);
+        let tail = if marked { self.literal(".0") } else { Self::EPS };
+        let tail = self.optional(tail);
+        self.concat(digits, tail)
+    }
+
     /// Numbers without fraction and exponent; canonical ones are never written `-0`.
     fn plain_syntax(&mut self) -> TermId {
         if !self.numbers.any_spelling {
@@ -288,8 +298,11 @@ impl Terms {
             if !feasible(&values, &part, integral, any, self.numbers.any_spelling) {
                 continue;
             }
+            let window = integral.then(|| digit_window(&values, &part)).flatten();
             let to = if includes_all(&values, &part, integral, any) {
                 rest
+            } else if let Some((least, most)) = window {
+                self.more_digits(least, most, !plain)
             } else {
                 let (id, _) = self.numbers.texts.insert_full(longer.into());
                 self.number(set, id as u32)
@@ -338,7 +351,7 @@ pub(super) fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
     Piece { lo, hi, ..Piece::all() }
 }
 
-fn meets(set: &NumSet, range: &Piece) -> bool {
+pub(super) fn meets(set: &NumSet, range: &Piece) -> bool {
     let one = NumSet { pieces: vec![range.clone()] };
     !range.is_empty() && set.intersect(&one).is_none_or(|s| !s.is_empty())
 }
@@ -417,7 +430,7 @@ fn whole_completions(set: &NumSet, part: &Partial) -> bool {
 }
 
 /// A power of ten beyond which scaling a number up changes nothing about meeting the piece.
-fn reach(p: &Piece, negative: bool) -> i64 {
+pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
     let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
     let units = p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2;
     let (near, far) = if negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
@@ -502,48 +515,6 @@ pub(super) fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
     let down = (7..325).map(|k| (format!("-{k}"), -k));
     let up = (16..309).map(|k| (format!("+{k}"), k));
     small.chain(down).chain(up)
-}
-
-/// Whether every completion is in the set, so that only the syntax is left to watch.
-fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
-    if part.exponent.is_some() || part.digits.is_empty() {
-        return false;
-    }
-    let hull = if any {
-        half_line(part)
-    } else if part.has_point && !one_lead_digit(part) {
-        interval(part, -(part.fraction as i64), false)
-    } else if part.has_point || one_lead_digit(part) && !integral {
-        half_line(part)
-    } else if part.digits == "0" {
-        interval(part, 0, false)
-    } else {
-        let start = interval(part, 0, false);
-        match part.negative {
-            true => Piece { lo: None, ..start },
-            false => Piece { hi: None, ..start },
-        }
-    };
-    set.pieces.iter().any(|p| {
-        let units =
-            p.not_units.is_empty() && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
-        units && covers(p, &hull)
-    })
-}
-
-/// Whether the interval of `outer` holds that of `inner`.
-fn covers(outer: &Piece, inner: &Piece) -> bool {
-    let low = match (&outer.lo, &inner.lo) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(a), Some(b)) => a.at < b.at || (a.at == b.at && (!a.open || b.open)),
-    };
-    let high = match (&outer.hi, &inner.hi) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(a), Some(b)) => a.at > b.at || (a.at == b.at && (!a.open || b.open)),
-    };
-    low && high
 }
 
 #[cfg(test)]

@@ -183,8 +183,10 @@ impl<F: Formula> Node<F> {
         }
     }
 
+    /// What is left after the answers. Questions of parts that the answers made impossible were never asked.
     fn rest(&self, schema: &mut Schema, answers: &[Option<bool>]) -> F {
         match self {
+            _ if !self.possible(answers) => F::FALSE,
             Node::And(list) => {
                 let mut parts = Vec::with_capacity(list.len());
                 for part in list {

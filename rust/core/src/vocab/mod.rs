@@ -19,6 +19,7 @@ pub struct Vocabulary {
     trie: Trie,
     chars: Chars,
     longest: usize,
+    closings: u32,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
     /// Each byte is a token.
@@ -53,6 +54,8 @@ impl Vocabulary {
             Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
         let chars = Chars::new(&trie);
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
+        let closings_of = |t: &Box<[u8]>| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
+        let closings = tokens.iter().map(closings_of).max().unwrap_or(0);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
         eos.dedup();
@@ -72,6 +75,7 @@ impl Vocabulary {
             trie,
             chars,
             longest,
+            closings,
             key,
             spelled,
             texts,
@@ -170,6 +174,11 @@ impl Vocabulary {
     /// Bytes of the longest token.
     pub fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// Closing brackets of the token that has the most: how many levels one token can leave.
+    pub fn most_closings(&self) -> u32 {
+        self.closings
     }
 
     /// Tells vocabularies of one process apart.

@@ -1,0 +1,83 @@
+//! Where a number that was begun needs no more arithmetic: all its completions are in the set, or the number of
+//! digits that follow decides.
+
+use super::decimal::Decimal;
+use super::set::{Bound, NumSet, Piece};
+use super::text::{half_line, interval, meets, one_lead_digit, reach, Partial};
+use crate::lexical::term::INF;
+
+/// How many digits an integer may still take, where their number alone decides: all completions of a length are in
+/// the set, or none. The states of `12` and of `98` in `0..=99999` are one.
+pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
+    if part.has_point || part.exponent.is_some() || part.digits.is_empty() || part.digits.starts_with('0') {
+        return None;
+    }
+    let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0) + 1;
+    let fits = |shift: i64| {
+        let mut range = interval(part, shift, false);
+        let far = if part.negative { &mut range.lo } else { &mut range.hi };
+        if let Some(bound) = far {
+            let inward = if part.negative { Decimal::one() } else { Decimal::one().neg() };
+            *bound = Bound { at: bound.at.add(&inward), open: false };
+        }
+        let whole =
+            |p: &Piece| p.not_units.is_empty() && p.unit.as_ref().is_none_or(|u| *u == Decimal::one());
+        match set.pieces.iter().any(|p| whole(p) && covers(p, &range)) {
+            true => Some(true),
+            false if meets(set, &range) => None,
+            false => Some(false),
+        }
+    };
+    let own = part.digits.len() as i64 - 1;
+    let all: Option<Vec<bool>> = (0..=(top - own).max(0)).map(fits).collect();
+    let all = all?;
+    let first = all.iter().position(|&fit| fit)?;
+    let after = all[first..].iter().position(|&fit| !fit).map(|n| first + n);
+    match after {
+        None => Some((first as u32, INF)),
+        Some(end) if all[end..].iter().any(|&fit| fit) => None,
+        Some(end) => Some((first as u32, end as u32 - 1)),
+    }
+}
+
+/// Whether every completion is in the set, so that only the syntax is left to watch.
+pub(super) fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
+    if part.exponent.is_some() || part.digits.is_empty() {
+        return false;
+    }
+    let hull = if any {
+        half_line(part)
+    } else if part.has_point && !one_lead_digit(part) {
+        interval(part, -(part.fraction as i64), false)
+    } else if part.has_point || one_lead_digit(part) && !integral {
+        half_line(part)
+    } else if part.digits == "0" {
+        interval(part, 0, false)
+    } else {
+        let start = interval(part, 0, false);
+        match part.negative {
+            true => Piece { lo: None, ..start },
+            false => Piece { hi: None, ..start },
+        }
+    };
+    set.pieces.iter().any(|p| {
+        let units =
+            p.not_units.is_empty() && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
+        units && covers(p, &hull)
+    })
+}
+
+/// Whether the interval of `outer` holds that of `inner`.
+fn covers(outer: &Piece, inner: &Piece) -> bool {
+    let low = match (&outer.lo, &inner.lo) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(a), Some(b)) => a.at < b.at || (a.at == b.at && (!a.open || b.open)),
+    };
+    let high = match (&outer.hi, &inner.hi) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(a), Some(b)) => a.at > b.at || (a.at == b.at && (!a.open || b.open)),
+    };
+    low && high
+}
