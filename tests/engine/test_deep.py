@@ -1,4 +1,4 @@
-"""Masks of deep positions are shared by what one token can reach: they must equal the oracle's at every depth."""
+"""Masks of deep positions are shared by what one token can reach: they equal the oracle's at every depth."""
 
 from __future__ import annotations
 
