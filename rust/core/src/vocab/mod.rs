@@ -54,8 +54,8 @@ impl Vocabulary {
             Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
         let chars = Chars::new(&trie);
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
-        let closings_of = |t: &Box<[u8]>| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
-        let closings = tokens.iter().map(closings_of).max().unwrap_or(0);
+        let closings_of = |t: &[u8]| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
+        let closings = tokens.iter().map(|t| closings_of(t)).max().unwrap_or(0);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
         eos.dedup();
