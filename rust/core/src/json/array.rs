@@ -46,11 +46,8 @@ impl JsonMachine {
         let mut remembers = false;
         for &(goal, formula) in frame.iter() {
             remembers |= self.schema.remembers(formula);
-            for (sub, rest) in self.schema.read_item(formula) {
-                self.schema.refill();
-                if !self.schema.sub_is_live(sub) || !self.schema.array_is_live(rest) {
-                    continue;
-                }
+            self.schema.refill();
+            for (sub, rest) in self.schema.next_items(formula) {
                 let v = self.schema.compile_or_none(sub);
                 // frames of arrays and objects share the shape of a branch; the formula's number is an array's
                 let next = Alternative { goal, formula: ObjId(rest.0), order: FREE, from: 0 };

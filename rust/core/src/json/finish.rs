@@ -12,7 +12,7 @@ use crate::mask::pattern::shortest_lexeme;
 use crate::mask::structure::step;
 use crate::mask::{CtxId, Pos, Structure};
 use crate::schema::live::Keys;
-use crate::schema::{ArrId, NameId};
+use crate::schema::{ArrId, NameId, ValId};
 
 /// Bytes that a way out may have.
 const LONGEST: usize = 1 << 20;
@@ -144,7 +144,7 @@ impl JsonMachine {
     }
 
     /// The cheapest value among several goals.
-    fn best_value(&mut self, way: &mut Way, goals: &[crate::schema::ValId], up: CtxId) -> Option<()> {
+    fn best_value(&mut self, way: &mut Way, goals: &[ValId], up: CtxId) -> Option<()> {
         let mut best: Option<(usize, std::sync::Arc<str>)> = None;
         for (i, &v) in goals.iter().enumerate() {
             self.schema.refill();
@@ -175,7 +175,9 @@ impl JsonMachine {
                 let mut best = NEVER;
                 for (_, next) in pending.branches.iter().filter(|b| b.0 == goal) {
                     let own = match node.place {
-                        Place::ReturnArray => self.array_cost(ArrId(next.formula.0)),
+                        Place::ReturnArray => {
+                            self.array_cost(ArrId(next.formula.0), Some(pending.goals[goal as usize]))
+                        }
                         _ => self.object_cost(next, &pending.used),
                     };
                     if own < best {
@@ -199,12 +201,16 @@ impl JsonMachine {
         text.map_or(NEVER, |t| t.len() + 1)
     }
 
-    fn array_cost(&mut self, formula: ArrId) -> usize {
+    fn array_cost(&mut self, formula: ArrId, item: Option<ValId>) -> usize {
         self.schema.refill();
-        match self.schema.array_rest_witness(formula) {
-            Some(items) => items.iter().map(|i| i.len() + 1).sum::<usize>() + 1,
-            None => NEVER,
-        }
+        let items = self.schema.array_rest_witness(formula).or_else(|| {
+            // the end needs an item equal to this one: as long as for a short value of its kind
+            let text = self.schema.witness(item?)?;
+            let value = self.schema.constant_of_text(&text)?;
+            let after = self.schema.remember(formula, value);
+            self.schema.array_rest_witness(after)
+        });
+        items.map_or(NEVER, |items| items.iter().map(|i| i.len() + 1).sum::<usize>() + 1)
     }
 
     fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {
@@ -240,7 +246,7 @@ impl JsonMachine {
         let frame = self.arrays[node.frame as usize].clone();
         let mut best: Option<(usize, ArrId)> = None;
         for &(goal, formula) in frame.iter() {
-            let own = self.array_cost(formula);
+            let own = self.array_cost(formula, None);
             let cost = own.saturating_add(self.cost_above(way, node.up, goal));
             if cost < NEVER && best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, formula));

@@ -106,7 +106,7 @@ impl JsonMachine {
             if self.schema.wants_duplicates(rest) {
                 return false;
             }
-            let items = self.schema.read_item(rest);
+            let items = self.schema.next_items(rest);
             items.iter().all(|&(sub, _)| {
                 let v = self.schema.compile_or_none(sub);
                 pending.goals.contains(&v)

@@ -227,16 +227,15 @@ impl Terms {
         }
     }
 
-    /// Whether the language is infinite, or the number of its words where that is small and easily seen.
-    pub fn cardinality(&mut self, t: TermId, limit: usize) -> Option<usize> {
-        if let Some(words) = self.finite_words(t) {
-            let mut words = words;
+    /// All words, where there are few or where the form lists them; else `None`.
+    pub fn words_up_to(&mut self, t: TermId, limit: usize) -> Option<Vec<Box<str>>> {
+        if let Some(mut words) = self.finite_words(t) {
             words.sort();
             words.dedup();
-            return Some(words.len());
+            return Some(words);
         }
-        let mut counts: Vec<Box<str>> = Vec::new();
-        self.enumerate(t, String::new(), &mut counts, limit).then_some(counts.len())
+        let mut words: Vec<Box<str>> = Vec::new();
+        self.enumerate(t, String::new(), &mut words, limit).then_some(words)
     }
 
     /// Collects all words; false when there are more than `limit`.
@@ -250,7 +249,7 @@ impl Terms {
         let runs = self.delta(t);
         let mut from = 0;
         for run in runs.iter() {
-            if run.to != Self::EMPTY {
+            if self.live(run.to) {
                 if (run.end - from) as usize >= limit {
                     return false;
                 }

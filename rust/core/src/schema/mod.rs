@@ -87,6 +87,8 @@ pub struct Schema {
     /// Combinations of key patterns, by the patterns.
     pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
+    /// The values of an item after which the rest of the array can be completed.
+    pub(crate) completable: FxHashMap<(value::SubId, ArrId), value::SubId>,
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) rests: FxHashMap<ObjId, bool>,
     pub(crate) lowest: usize,
@@ -146,6 +148,7 @@ impl Schema {
             matches: FxHashMap::default(),
             cells: FxHashMap::default(),
             lives: FxHashMap::default(),
+            completable: FxHashMap::default(),
             asking: FxHashMap::default(),
             rests: FxHashMap::default(),
             lowest: usize::MAX,

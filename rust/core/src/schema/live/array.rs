@@ -4,14 +4,13 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::memory::FEW;
 use crate::schema::array::{Arr, ArrId, ListId, SeenId};
-use crate::schema::value::{SubId, FALSE, NULL, TRUE};
+use crate::schema::value::SubId;
 use crate::schema::Schema;
 
 /// Items that a witness may have.
 const LONGEST: usize = 4096;
-/// Values of a finite kind that are listed to see whether enough different ones exist.
-const FEW: usize = 256;
 
 impl Schema {
     /// Whether some array satisfies the formula.
@@ -22,11 +21,11 @@ impl Schema {
         if let Some(answer) = self.plain_array(a) {
             return answer;
         }
-        self.distance_to_end(a).is_some()
+        self.distance_to_end(a, None).is_some()
     }
 
     /// `Length`, `Items` and `Unique` together are decided by counting.
-    fn plain_array(&mut self, a: ArrId) -> Option<bool> {
+    pub(super) fn plain_array(&mut self, a: ArrId) -> Option<bool> {
         let parts = match self.array(a) {
             Arr::And(list) => list.to_vec(),
             _ => vec![a],
@@ -77,6 +76,44 @@ impl Schema {
         self.and_subs(&subs)
     }
 
+    /// Items that must come at least.
+    pub(super) fn least_items(&self, a: ArrId) -> u32 {
+        match self.array(a) {
+            Arr::Length(lo, _) => *lo,
+            Arr::And(list) => list.iter().map(|&p| self.least_items(p)).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Whether one value more or less makes no difference to an array: every place that must be filled has more
+    /// values than there are places.
+    pub(super) fn has_to_spare(&mut self, a: ArrId) -> bool {
+        let parts = match self.array(a) {
+            Arr::And(list) => list.to_vec(),
+            _ => vec![a],
+        };
+        let (mut layouts, mut known) = (Vec::new(), SeenId(0));
+        for part in parts {
+            match *self.array(part) {
+                Arr::Length(..) => {}
+                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
+                Arr::Unique(seen) => known = seen,
+                _ => return false,
+            }
+        }
+        let lo = self.least_items(a);
+        let spare = self.seen[known.0 as usize].len() + lo as usize + 1;
+        let mut last = None;
+        (0..lo.min(FEW as u32)).all(|i| {
+            let sub = self.layout_item(&layouts, i);
+            if last == Some(sub) {
+                return true;
+            }
+            last = Some(sub);
+            self.sub_is_live(sub) && self.finite_values(sub, spare).is_none_or(|v| v.len() > spare)
+        })
+    }
+
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
     fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: SeenId) -> bool {
@@ -105,61 +142,6 @@ impl Schema {
         })
     }
 
-    /// All values, as canonical texts, where they are few; `None` when there are many or none can tell.
-    pub(crate) fn finite_values(&mut self, s: SubId, limit: usize) -> Option<Vec<String>> {
-        let v = self.compile_or_none(s);
-        let value = self.value(v).clone();
-        if self.array_is_live(value.arr) || self.object_is_live(value.obj, &super::Keys::all()) {
-            return None;
-        }
-        let mut out = Vec::new();
-        for (bit, word) in [(NULL, "null"), (TRUE, "true"), (FALSE, "false")] {
-            if value.consts & bit != 0 {
-                out.push(word.to_string());
-            }
-        }
-        let numbers = self.numbers(&value);
-        out.extend(numbers.finite(limit)?.iter().map(|d| d.short()));
-        if self.lexicon.terms.live(value.str) {
-            let count = self.lexicon.terms.cardinality(value.str, limit)?;
-            let words = self.lexicon.terms.finite_words(value.str);
-            match words {
-                Some(words) => out.extend(words.iter().map(|w| serde_json::to_string(w).expect("a string"))),
-                // strings of a finite pattern: their number counts, not their text
-                None => out.extend((0..count).map(|i| format!("\"\u{0}{i}\""))),
-            }
-        }
-        (out.len() <= limit).then_some(out)
-    }
-
-    /// Number of items until the array may end, by breadth-first search over formulas.
-    fn distance_to_end(&mut self, start: ArrId) -> Option<usize> {
-        let mut seen = FxHashSet::from_iter([start]);
-        let mut level = vec![start];
-        for depth in 0.. {
-            if level.iter().any(|&a| self.may_end_array(a)) {
-                return Some(depth);
-            }
-            let mut next = Vec::new();
-            for a in level {
-                if !self.spend() {
-                    return Some(depth);
-                }
-                for (sub, rest) in self.read_item(a) {
-                    if !seen.contains(&rest) && self.sub_is_live(sub) {
-                        seen.insert(rest);
-                        next.push(rest);
-                    }
-                }
-            }
-            if next.is_empty() {
-                return None;
-            }
-            level = next;
-        }
-        None
-    }
-
     /// A short array, as compact JSON.
     pub(super) fn array_witness(&mut self, a: ArrId) -> Option<String> {
         self.array_rest_witness(a).map(|items| format!("[{}]", items.join(",")))
@@ -173,13 +155,10 @@ impl Schema {
                 return None;
             }
             let mut best: Option<(usize, SubId, ArrId)> = None;
-            for (sub, rest) in self.read_item(a) {
-                if !self.sub_is_live(sub) || !self.array_is_live(rest) {
-                    continue;
-                }
-                let left = match self.plain_array(rest) {
-                    Some(_) => 0,
-                    None => self.distance_to_end(rest)?,
+            for (sub, rest) in self.next_items(a) {
+                let left = match self.distance_to_end(rest, None) {
+                    Some(left) => left,
+                    None => self.distance_to_end(rest, Some(sub))?,
                 };
                 if best.is_none_or(|b| left < b.0) {
                     best = Some((left, sub, rest));

@@ -7,6 +7,7 @@
 //! satisfiable and the report says so.
 
 mod array;
+mod memory;
 pub(crate) mod object;
 
 use std::sync::Arc;

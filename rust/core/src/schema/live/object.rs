@@ -336,7 +336,7 @@ impl Schema {
             if !self.sub_is_live(sub) {
                 continue;
             }
-            if conj.lo > MANY_KEYS && self.lexicon.terms.cardinality(term, 64).is_none() {
+            if conj.lo > MANY_KEYS && self.lexicon.terms.words_up_to(term, 64).is_none() {
                 return Some(chosen);
             }
             while chosen.len() < conj.lo as usize {

@@ -1,0 +1,329 @@
+//! Arrays whose items are compared: which item may come next so that the array can still be completed.
+//!
+//! Purpose: `uniqueItems` and its negation relate items to each other, so that the language of one item depends
+//! on what later ones can be: before a last item that must be "a", a unique array has no "a".
+//! Invariant: an item is only offered with the values after which the array can be completed, as far as values
+//! are told apart: those of a kind with few values one by one, all others as "a value like no other".  A kind
+//! with very many values always has one that no other item has, so nothing is lost by that for `uniqueItems`.
+//! Complexity: a search over formulas, bounded by the budget of one question; arrays that may end, or that have
+//! values to spare, are not searched at all.
+//! Rejected: finding out when the item is complete: its first token leads to a dead end already.
+
+use rustc_hash::FxHashSet;
+
+use crate::schema::array::{Arr, ArrId};
+use crate::schema::document::{JId, Json};
+use crate::schema::resolve::Draft;
+use crate::schema::value::{Sub, SubId, Value, FALSE, NULL, TRUE};
+use crate::schema::Schema;
+
+/// Values of a finite kind that are listed to see whether enough different ones exist.
+pub(super) const FEW: usize = 256;
+/// Values that a search for the end of an array tells apart.
+const FOLLOWED: usize = 8;
+
+/// A formula that was reached, and the kind of an earlier item that a later one may equal.
+type Reached = (ArrId, Option<SubId>);
+
+impl Schema {
+    /// Branches (item, rest) after which the array can be completed.
+    pub(crate) fn next_items(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
+        let mut out = Vec::new();
+        for (sub, rest) in self.read_item(a) {
+            if self.sub_is_live(sub) {
+                match self.completable(sub, rest) {
+                    SubId::FALSE => {}
+                    sub => out.push((sub, rest)),
+                }
+            }
+        }
+        out
+    }
+
+    /// The values of an item after which the rest can be completed.
+    fn completable(&mut self, sub: SubId, rest: ArrId) -> SubId {
+        let wants = self.wants_duplicates(rest);
+        if !self.remembers(rest) {
+            return if self.array_is_live(rest) { sub } else { SubId::FALSE };
+        }
+        // what is remembered never keeps a unique array from ending
+        if !wants && (self.may_end_array(rest) || self.has_to_spare(rest)) {
+            return sub;
+        }
+        if let Some(&known) = self.completable.get(&(sub, rest)) {
+            return known;
+        }
+        let before = self.unproven;
+        let narrowed = match self.listed(sub, FEW) {
+            Some(values) => self.good_values(sub, rest, values),
+            None if self.array_is_live(rest) => self.without_bad_values(sub, rest),
+            None => {
+                let twins = self.twins(sub, rest);
+                self.or_subs(&twins)
+            }
+        };
+        if self.asking.is_empty() && self.unproven == before && self.error.is_none() {
+            self.completable.insert((sub, rest), narrowed);
+        }
+        narrowed
+    }
+
+    /// Those of an item's few values after which the rest can be completed.
+    fn good_values(&mut self, sub: SubId, rest: ArrId, values: Vec<JId>) -> SubId {
+        let all = values.len();
+        let mut good = Vec::new();
+        for value in values {
+            let after = self.remember(rest, value);
+            if self.array_is_live(after) {
+                good.push(self.sub(Sub::Const(value)));
+            }
+        }
+        if good.len() == all {
+            return sub;
+        }
+        self.or_subs(&good)
+    }
+
+    /// The item without the values that a later one needs.
+    fn without_bad_values(&mut self, sub: SubId, rest: ArrId) -> SubId {
+        let mut wanted = Vec::new();
+        self.wanted(rest, &mut wanted);
+        let mut bad = Vec::new();
+        for value in wanted {
+            let after = self.remember(rest, value);
+            if !self.array_is_live(after) {
+                bad.push(self.sub(Sub::Const(value)));
+            }
+        }
+        let bad = self.or_subs(&bad);
+        let others = self.not_sub(bad);
+        self.and_subs(&[sub, others])
+    }
+
+    /// The values of later items that have few of them.
+    fn wanted(&mut self, a: ArrId, out: &mut Vec<JId>) {
+        let subs: Vec<SubId> = match self.array(a).clone() {
+            Arr::And(list) | Arr::Or(list) => {
+                list.iter().for_each(|&part| self.wanted(part, out));
+                return;
+            }
+            Arr::Items { list, from, rest } | Arr::NotItems { list, from, rest } => {
+                let list = &self.lists[list.0 as usize];
+                list.iter().skip(from as usize).take(FEW).chain([&rest]).copied().collect()
+            }
+            Arr::Contains { sub, .. } => vec![sub],
+            _ => return,
+        };
+        for sub in subs {
+            let values = self.listed(sub, FEW).unwrap_or_default();
+            out.extend(values);
+            out.sort_unstable();
+            out.dedup();
+            if out.len() > FEW {
+                out.truncate(FEW);
+                return;
+            }
+        }
+    }
+
+    /// What an item of this kind can be so that a later one equals it and the array ends.
+    fn twins(&mut self, sub: SubId, rest: ArrId) -> Vec<SubId> {
+        let mut out = Vec::new();
+        let mut seen = FxHashSet::from_iter([rest]);
+        let mut todo = vec![rest];
+        while let Some(a) = todo.pop() {
+            if !self.spend() {
+                return vec![sub];
+            }
+            for (next, rest) in self.read_item(a) {
+                if !self.sub_is_live(next) {
+                    continue;
+                }
+                if self.wants_duplicates(rest) {
+                    let both = self.and_subs(&[sub, next]);
+                    let paired = self.paired(rest);
+                    if !out.contains(&both) && self.sub_is_live(both) && self.array_is_live(paired) {
+                        if both == sub {
+                            return vec![sub];
+                        }
+                        out.push(both);
+                    }
+                }
+                if seen.insert(rest) {
+                    todo.push(rest);
+                }
+            }
+        }
+        out
+    }
+
+    /// The formula after two items were equal.
+    fn paired(&mut self, a: ArrId) -> ArrId {
+        match self.array(a).clone() {
+            Arr::Unique(_) => ArrId::FALSE,
+            Arr::NotUnique(_) => ArrId::TRUE,
+            Arr::And(list) => {
+                let list: Vec<ArrId> = list.iter().map(|&x| self.paired(x)).collect();
+                self.and_arrays(&list)
+            }
+            Arr::Or(list) => {
+                let list: Vec<ArrId> = list.iter().map(|&x| self.paired(x)).collect();
+                self.or_arrays(&list)
+            }
+            _ => a,
+        }
+    }
+
+    /// Number of items until the array may end, by breadth-first search over formulas; `twin`: an item that was
+    /// read already and that a later one may equal.
+    pub(super) fn distance_to_end(&mut self, start: ArrId, twin: Option<SubId>) -> Option<usize> {
+        let start = (start, twin);
+        let mut seen = FxHashSet::from_iter([start]);
+        let mut level = vec![start];
+        let mut best: Option<usize> = None;
+        for depth in 0.. {
+            if best.is_some_and(|best| best <= depth) {
+                return best;
+            }
+            let mut next = Vec::new();
+            for (a, twin) in level {
+                if self.may_end_array(a) {
+                    return Some(depth);
+                }
+                match self.plain_array(a) {
+                    Some(true) => {
+                        let left = depth + self.least_items(a) as usize;
+                        best = Some(best.map_or(left, |b| b.min(left)));
+                        continue;
+                    }
+                    Some(false) => continue,
+                    None => {}
+                }
+                if !self.spend() {
+                    return best.or(Some(depth));
+                }
+                for (sub, rest) in self.read_item(a) {
+                    if self.sub_is_live(sub) {
+                        self.successors(sub, rest, twin, &mut next);
+                    }
+                }
+            }
+            next.retain(|reached| reached.0 != ArrId::FALSE && seen.insert(*reached));
+            if next.is_empty() {
+                return best;
+            }
+            level = next;
+        }
+        None
+    }
+
+    /// What an item leads to: each of few values apart, else a value like no other, or one that is paired.
+    fn successors(&mut self, sub: SubId, rest: ArrId, twin: Option<SubId>, out: &mut Vec<Reached>) {
+        if !self.remembers(rest) {
+            return out.push((rest, None));
+        }
+        if let (Some(twin), true) = (twin, self.wants_duplicates(rest)) {
+            let both = self.and_subs(&[twin, sub]);
+            if self.sub_is_live(both) {
+                let paired = self.paired(rest);
+                out.push((paired, None));
+            }
+        }
+        match self.listed(sub, FOLLOWED) {
+            Some(values) => {
+                for value in values {
+                    let after = self.remember(rest, value);
+                    out.push((after, twin));
+                }
+            }
+            None => {
+                out.push((rest, twin));
+                if twin.is_none() && self.wants_duplicates(rest) {
+                    out.push((rest, Some(sub)));
+                }
+            }
+        }
+    }
+
+    /// The few values of an expression, or `None`.
+    fn listed(&mut self, s: SubId, limit: usize) -> Option<Vec<JId>> {
+        let texts = self.finite_values(s, limit)?;
+        texts.iter().map(|text| self.constant_of_text(text)).collect()
+    }
+
+    /// All values, as canonical texts, where they are few; `None` when there are many or none can tell.
+    pub(super) fn finite_values(&mut self, s: SubId, limit: usize) -> Option<Vec<String>> {
+        let v = self.compile_or_none(s);
+        let value = self.value(v).clone();
+        let nested = self.value_of(Value { arr: value.arr, obj: value.obj, ..Value::none() });
+        if self.is_live(nested) {
+            return self.finite_constants(s, limit);
+        }
+        let mut out = Vec::new();
+        for (bit, word) in [(NULL, "null"), (TRUE, "true"), (FALSE, "false")] {
+            if value.consts & bit != 0 {
+                out.push(word.to_string());
+            }
+        }
+        let numbers = self.numbers(&value);
+        out.extend(numbers.finite(limit)?.iter().map(|d| d.short()));
+        if self.lexicon.terms.live(value.str) {
+            let words = self.lexicon.terms.words_up_to(value.str, limit)?;
+            out.extend(words.iter().map(|w| serde_json::to_string(w).expect("a string")));
+        }
+        (out.len() <= limit).then_some(out)
+    }
+
+    /// The values of an expression that names them, arrays and objects among them.
+    fn finite_constants(&mut self, s: SubId, limit: usize) -> Option<Vec<String>> {
+        let mut named = Vec::new();
+        if !self.spelled_out(s, &mut named) || named.len() > limit {
+            return None;
+        }
+        let mut out = Vec::new();
+        for value in named {
+            let value = self.unique_constant(value);
+            let constant = self.sub(Sub::Const(value));
+            let both = self.and_subs(&[s, constant]);
+            if self.sub_is_live(both) {
+                out.push(self.doc.canonical(value));
+            }
+        }
+        out.sort();
+        out.dedup();
+        Some(out)
+    }
+
+    /// Collects values outside which the expression allows none; false where it does not say so plainly.
+    fn spelled_out(&self, s: SubId, out: &mut Vec<JId>) -> bool {
+        match &self.subs[s.0 as usize] {
+            Sub::False => true,
+            Sub::Const(value) => {
+                out.push(*value);
+                true
+            }
+            Sub::Or(list) => list.iter().all(|&part| self.spelled_out(part, out)),
+            Sub::And(list) => list.iter().any(|&part| {
+                let before = out.len();
+                let found = self.spelled_out(part, out);
+                out.truncate(if found { out.len() } else { before });
+                found
+            }),
+            Sub::Node(node, _) => {
+                let draft = self.resolver.draft(&self.doc, *node);
+                if draft < Draft::D2019 && self.doc.key(*node, "$ref").is_some() {
+                    return false;
+                }
+                let constant = self.doc.key(*node, "const").filter(|_| draft >= Draft::D6);
+                let list = self.doc.key(*node, "enum").map(|list| self.doc.get(list));
+                match (constant, list) {
+                    (Some(value), _) => out.push(value),
+                    (None, Some(Json::Array(items))) => out.extend(items.iter()),
+                    _ => return false,
+                }
+                true
+            }
+            Sub::True | Sub::Not(_) => false,
+        }
+    }
+}
