@@ -89,7 +89,7 @@ def beyond_floats(text: bytes) -> bool:
 
 
 def _dot_differs(schema: Any, text: str) -> bool:
-    """Whether a pattern's `.` may meet a line separator: ECMA-262 excludes four, the validators' engines "\\n"."""
+    """Whether a pattern's `.` may meet a separator: ECMA-262 excludes four, the validators' engines one."""
     separators = any(
         c in json.dumps(json.loads(text), ensure_ascii=False) for c in ("\\r", "\u2028", "\u2029")
     )
