@@ -53,6 +53,7 @@ SCHEMAS: list[dict[str, Any]] = [
     {"type": "number", "minimum": 10.5},
     {"type": "number", "multipleOf": 7, "minimum": 1000000007},
     {"type": "number", "exclusiveMaximum": -0.001, "multipleOf": 0.0005},
+    {"type": "number", "maximum": 0, "multipleOf": 0.5, "not": {"multipleOf": 1}},
 ]
 
 
@@ -79,7 +80,8 @@ def test_a_budget_that_is_promised_is_kept(schema: dict[str, Any], spellings: st
             assert near.size, (seed, left, automaton.distance(state), text)
             token = int(rng.choice(near))
             state, text, left = automaton.advance(state, token), text + TOKENS[token], left - 1
-        rest = {key: value for key, value in schema.items() if key != "multipleOf"}
+        rest = {key: value for key, value in schema.items() if key not in ("multipleOf", "not")}
         jsonschema.validate(json.loads(text), rest)
+        assert "not" not in schema or Fraction(text.decode()) % 1 != 0, text
         if "multipleOf" in schema:
             assert Fraction(text.decode()) % Fraction(str(schema["multipleOf"])) == 0, text

@@ -68,17 +68,31 @@ fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
             return Some(format!("e{exponent}"));
         }
     }
-    let (sign, digits) = text.split_at(text.len() - text.trim_start_matches('-').len());
+    let digits = text.trim_start_matches('-');
     let (whole, fraction) = digits.split_once('.')?;
-    let begun = format!("{sign}{}", format!("{whole}{fraction}").trim_start_matches('0'));
+    let begun = format!("{whole}{fraction}");
     (0..MOST_DIGITS).find_map(|shift| {
-        let found = set.intersect(&NumSet { pieces: vec![interval(part, shift, false)] })?;
-        let numbers = found.pieces.iter().filter_map(|piece| Some(piece.some_plain()?.plain()));
-        let rests = numbers.filter_map(|number| number.strip_prefix(&*begun).map(str::to_string));
-        let rest = rests.filter(|rest| !rest.contains('.')).min_by_key(String::len)?;
-        let rest = if rest.is_empty() { "0".to_string() } else { rest };
-        Some(format!("{rest}e{}", shift + fraction.len() as i64))
+        let tails = respelled(set, part, shift, &begun, fraction.len()).into_iter();
+        // a point must not end the digits
+        let texts = tails.map(|(rest, e)| format!("{}e{e}", if rest.is_empty() { "0" } else { &rest }));
+        texts.min_by_key(String::len)
     })
+}
+
+/// How numbers are spelled that begin with these digits, so many of them after the point, and are so many times as
+/// large: the rest of the digits, and the exponent.
+fn respelled(set: &NumSet, part: &Partial, shift: i64, begun: &str, places: usize) -> Vec<(String, i64)> {
+    let range = NumSet { pieces: vec![interval(part, shift, false)] };
+    let pieces = set.intersect(&range).map(|found| found.pieces).unwrap_or_default();
+    let tail = |piece: &Piece| {
+        let number = piece.some_plain()?.plain();
+        let number = number.trim_start_matches('-');
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = format!("{whole}{fraction}");
+        let rest = digits.trim_start_matches('0').strip_prefix(begun.trim_start_matches('0'))?;
+        Some((rest.to_string(), (places + rest.len()) as i64 - fraction.len() as i64))
+    };
+    pieces.iter().filter_map(tail).collect()
 }
 
 /// `7.` may end as `7.1e+16`: the smallest of the exponents that canonical texts have and that lead into the set.
@@ -103,5 +117,20 @@ fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
         .iter()
         .filter(ends)
         .flat_map(|digits| forms.iter().map(move |(form, _)| format!("{digits}e{form}")));
-    tails.find(fits)
+    tails.find(fits).or_else(|| long_tail(set, part, text, &forms))
+}
+
+/// `7.3` may need as many digits as its exponent says to come to a half.
+fn long_tail(set: &NumSet, part: &Partial, text: &str, forms: &[(String, i64)]) -> Option<String> {
+    let (whole, fraction) = text.trim_start_matches('-').split_once('.')?;
+    let begun = format!("{whole}{fraction}");
+    (0..MOST_DIGITS).find_map(|shift| {
+        let tails = respelled(set, part, shift, &begun, fraction.len()).into_iter();
+        let mut texts = tails.filter_map(|(rest, exponent)| {
+            let form = &forms.iter().find(|form| form.1 == exponent)?.0;
+            let last = rest.chars().next_back().or(text.chars().next_back())?;
+            matches!(last, '1'..='9').then(|| format!("{rest}e{form}"))
+        });
+        texts.next()
+    })
 }
