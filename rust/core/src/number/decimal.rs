@@ -90,6 +90,13 @@ impl Decimal {
         self.mantissa.magnitude().to_string().len() as i64 - 1 + self.exponent
     }
 
+    /// Powers of ten between which the magnitude of a number that is not zero lies, from its bits alone.
+    fn decades(&self) -> (i64, i64) {
+        let bits = self.mantissa.bits() as i64;
+        // log10(2) lies between 0.30102 and 0.30103
+        ((bits - 1) * 30_102 / 100_000 + self.exponent, bits * 30_103 / 100_000 + 1 + self.exponent)
+    }
+
     pub fn add(&self, other: &Self) -> Self {
         let e = self.exponent.min(other.exponent);
         Decimal::new(self.units(e) + other.units(e), e)
@@ -188,17 +195,44 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        let e = self.exponent.min(other.exponent);
-        if (self.exponent - other.exponent).abs() > 40
-            && self.mantissa.sign() == other.mantissa.sign()
-            && !self.is_zero()
-        {
-            let by_size = self.magnitude().cmp(&other.magnitude());
-            if by_size != Ordering::Equal {
-                let negative = self.mantissa.is_negative();
-                return if negative { by_size.reverse() } else { by_size };
+        let by_sign = self.mantissa.sign().cmp(&other.mantissa.sign());
+        if by_sign != Ordering::Equal || self.is_zero() {
+            return by_sign;
+        }
+        // exact arithmetic costs the difference of the exponents, and the sizes nearly always tell
+        let ((low, high), (other_low, other_high)) = (self.decades(), other.decades());
+        let by_size = match () {
+            _ if high < other_low => Ordering::Less,
+            _ if other_high < low => Ordering::Greater,
+            _ => {
+                let e = self.exponent.min(other.exponent);
+                return self.units(e).cmp(&other.units(e));
+            }
+        };
+        if self.mantissa.is_negative() {
+            by_size.reverse()
+        } else {
+            by_size
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_that_of_exact_arithmetic() {
+        let mantissas = ["0", "1", "9", "99", "1024", "99999999999999999999", "100000000000000000001"];
+        let exponents = [-600, -30, -3, -1, 0, 1, 2, 19, 21, 546];
+        let some = mantissas.iter().flat_map(|m| exponents.iter().map(move |e| format!("{m}e{e}")));
+        let positive: Vec<Decimal> = some.filter_map(|text| Decimal::parse(&text)).collect();
+        let all: Vec<Decimal> = positive.iter().map(Decimal::neg).chain(positive.iter().cloned()).collect();
+        for a in &all {
+            for b in &all {
+                let e = a.exponent.min(b.exponent);
+                assert_eq!(a.cmp(b), a.units(e).cmp(&b.units(e)), "{a:?} {b:?}");
             }
         }
-        self.units(e).cmp(&other.units(e))
     }
 }

@@ -455,8 +455,12 @@ fn feasible_any(set: &NumSet, part: &Partial) -> bool {
         return true;
     }
     let own = part.digits.trim_start_matches('0').len() as i64 - 1;
+    let side = half_line(part);
     set.pieces.iter().any(|p| {
         let one = NumSet { pieces: vec![p.clone()] };
+        if !meets(&one, &side) {
+            return false;
+        }
         let (near, far) = if part.negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
         let near_size = match near {
             Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => Some(size(&b.at)),
