@@ -128,10 +128,19 @@ class Problem:
 
     # ---- the model's side ------------------------------------------------------------------------
 
-    def log_measure(self, prefixes: Sequence[Prefix]) -> list[Float]:
-        """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf."""
+    def known_measure(self, prefix: Prefix) -> Float | None:
+        """log f(·|u) where it is kept."""
+        return self._laws.get(prefix.tokens)
+
+    def log_measure(self, prefixes: Sequence[Prefix], beside: Sequence[Prefix] = ()) -> list[Float]:
+        """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf.
+
+        Where the model must be asked, it is asked about the prefixes `beside` too.
+        """
         wanted: dict[Tokens, None] = {}
-        for prefix in prefixes:
+        if all(prefix.tokens in self._laws for prefix in prefixes):
+            beside = ()
+        for prefix in (*prefixes, *beside):
             if prefix.tokens in self._laws or prefix.tokens in wanted:
                 continue
             wanted[prefix.tokens] = None
@@ -227,10 +236,15 @@ class Problem:
             )
         return out
 
-    def laws(self, prefixes: Sequence[Prefix], *, masked: bool = True) -> list[StepLaw]:
-        """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out."""
+    def laws(
+        self, prefixes: Sequence[Prefix], *, masked: bool = True, beside: Sequence[Prefix] = ()
+    ) -> list[StepLaw]:
+        """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out.
+        `beside`: see `log_measure`.
+        """
         sets = self.masks(prefixes) if masked else self.candidates(prefixes)
-        return [self.law_of(ids, logf) for ids, logf in zip(sets, self.log_measure(prefixes), strict=True)]
+        measures = self.log_measure(prefixes, beside)
+        return [self.law_of(ids, logf) for ids, logf in zip(sets, measures, strict=True)]
 
     def full_laws(self, prefixes: Sequence[Prefix]) -> list[StepLaw]:
         """f over every token of measure above 0, forbidden ones included."""

@@ -18,12 +18,14 @@ Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from tokenform.decoding.aligned.lookahead import likely
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator, estimator, run_steps, spaced
@@ -211,8 +213,12 @@ def _tables(
     masked: bool,
     everything: bool = False,
 ) -> dict[Tokens, Table]:
-    unique = list({prefix.tokens: prefix for prefix in prefixes}.values())
-    laws = problem.full_laws(unique) if everything else problem.laws(unique, masked=masked)
+    crowd = Counter(prefixes)
+    unique = list(crowd)
+    if everything:
+        laws = problem.full_laws(unique)
+    else:
+        laws = problem.laws(unique, masked=masked, beside=likely(problem, crowd) if masked else ())
     return {
         prefix.tokens: _twisted(prefix, law.ids, law.logf, twist)
         for prefix, law in zip(unique, laws, strict=True)
