@@ -31,6 +31,15 @@ pub struct Base {
 impl Terms {
     /// A simpler language that holds every word of the term.
     pub fn base(&mut self, t: TermId) -> Option<Base> {
+        if let Some(&known) = self.bases.get(&t) {
+            return known;
+        }
+        let found = self.find_base(t);
+        self.bases.insert(t, found);
+        found
+    }
+
+    fn find_base(&mut self, t: TermId) -> Option<Base> {
         match self.get(t).clone() {
             Term::Repeat(c, lo, hi) if hi > 1 && (lo, hi) != (0, INF) && self.is_class(c) => {
                 let term = self.star(c);
@@ -101,7 +110,7 @@ impl Terms {
         }
     }
 
-    fn is_class(&self, c: TermId) -> bool {
+    pub(super) fn is_class(&self, c: TermId) -> bool {
         matches!(self.get(c), Term::Class(_))
     }
 

@@ -13,7 +13,7 @@
 
 use super::term::{Term, TermId, Terms, INF};
 
-/// Upper bounds from which on a repeat counts as endless.
+/// Code points of a repeat's greatest number of copies from which on it counts as endless.
 const FAR: u32 = 24;
 /// Lower bounds beyond this are cut to it.
 const LEAST: u32 = 32;
@@ -44,15 +44,17 @@ impl Terms {
                 (self.concat(x, y), m.min(n))
             }
             Term::Repeat(x, lo, hi) => {
+                // code points that a copy takes at least: an empty one is as good as none
+                let each = if self.is_class(x) { 1 } else { self.least_length(x).unwrap_or(1).max(1) };
                 let (x, mut upto) = self.clamp(x);
                 let mut bounds = (lo, hi);
                 if lo > LEAST {
                     bounds.0 = LEAST;
-                    upto = upto.min(LEAST - 1);
+                    upto = upto.min(LEAST.saturating_mul(each) - 1);
                 }
-                if hi != INF && hi >= FAR {
+                if hi != INF && hi.saturating_mul(each) >= FAR {
                     bounds.1 = INF;
-                    upto = upto.min(hi);
+                    upto = upto.min(hi.saturating_mul(each));
                 }
                 (self.repeat(x, bounds.0, bounds.1), upto)
             }

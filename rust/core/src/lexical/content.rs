@@ -1,129 +1,141 @@
-//! The content of a lexical state as bytes: a key under which its masks are shared between automata.
+//! The content of a lexical state: a key under which its masks are shared between automata.
 //!
 //! Two states with the same key allow the same tokens.  Counters beyond the longest token are clamped, since no
 //! token can tell them apart; under `And` and `Not` a count may decide what is alive, so there it stays exact.
+//! The key is a hash of 128 bits (two of SipHash, by keys that each process draws), made of those of the parts
+//! and remembered for each term, so that a new state costs the terms that are new in it.
+//! Rejected: the content itself, as bytes: exact, but kilobytes written for each state of a large pattern (a
+//! `date-time` took 100 µs a state), and none at all for larger ones.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
 use super::spell::{LexId, Lexicon, Spelling};
 use super::term::{Term, TermId, Terms, INF};
 
-/// Longer contents are not worth a place in the shared table.
-const LONGEST: usize = 4096;
+/// Operands, words and ranges of one term that are worth a key.
+const WIDEST: usize = 1024;
+const MOST_WORDS: u32 = 128;
+/// Terms that one question may look into beyond those that are known: what is left is the next one's.
+const PATIENCE: u32 = 300;
+
+/// What a state says, whatever its automaton calls it.
+pub type Content = u128;
+
+/// The contents of terms, by whether counters are clamped; for tokens of at most `longest` code points.
+#[derive(Default)]
+pub struct Contents {
+    known: rustc_hash::FxHashMap<(TermId, bool), Option<Content>>,
+    longest: u32,
+    left: u32,
+}
 
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
-    pub fn content(&self, lex: LexId, longest: u32) -> Option<Box<[u8]>> {
+    pub fn content(&mut self, lex: LexId, longest: u32) -> Option<Content> {
         let (spelling, term) = self.term(lex)?;
-        if !self.terms.is_short(term, &mut { LONGEST }) {
-            return None;
+        if self.terms.contents.longest != longest {
+            self.terms.contents = Contents { longest, ..Contents::default() };
         }
-        let mut out = vec![match spelling {
+        self.terms.contents.left = PATIENCE;
+        let content = self.terms.content(term, true)?;
+        let spelling = match spelling {
             Spelling::Raw => 0u8,
             Spelling::Json => 1,
             Spelling::JsonAny => 2,
-        }];
-        self.terms.encode(term, Some(longest), &mut out).then(|| out.into())
+        };
+        Some(key(&[&[spelling], &content.to_le_bytes()[..]].concat()))
     }
 }
 
 impl Terms {
-    /// Whether the content may fit: each part of it takes two bytes at least.
-    fn is_short(&self, t: TermId, left: &mut usize) -> bool {
-        let own = match self.get(t) {
-            Term::Words(w) => (w.hi - w.lo) as usize * 4,
-            Term::Class(s) => self.set(*s).len() * 8,
-            _ => 2,
-        };
-        if own > *left {
-            return false;
+    fn content(&mut self, t: TermId, clamp: bool) -> Option<Content> {
+        if let Some(&known) = self.contents.known.get(&(t, clamp)) {
+            return known;
         }
-        *left -= own;
-        match self.get(t) {
-            Term::Concat(x, y) => self.is_short(*x, left) && self.is_short(*y, left),
-            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => xs.iter().all(|&x| self.is_short(x, left)),
-            Term::Not(x) | Term::Repeat(x, _, _) => self.is_short(*x, left),
-            _ => true,
+        if self.contents.left == 0 {
+            return None;
         }
+        self.contents.left -= 1;
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_content(t, clamp));
+        if found.is_some() || self.contents.left > 0 {
+            self.contents.known.insert((t, clamp), found);
+        }
+        found
     }
 
-    fn encode(&self, t: TermId, clamp: Option<u32>, out: &mut Vec<u8>) -> bool {
-        if out.len() > LONGEST {
-            return false;
-        }
-        let list = |tag: u8, xs: &[TermId], clamp: Option<u32>, out: &mut Vec<u8>| {
-            out.push(tag);
-            out.extend((xs.len() as u32).to_le_bytes());
-            // operands are sorted by number, which differs between arenas: sort their contents
-            let mut parts = Vec::with_capacity(xs.len());
-            for &x in xs {
-                let mut part = Vec::new();
-                if !self.encode(x, clamp, &mut part) {
-                    return false;
-                }
-                parts.push(part);
-            }
-            if tag != 10 {
-                parts.sort();
-            }
-            out.extend(parts.concat());
-            true
-        };
-        match self.get(t) {
+    fn find_content(&mut self, t: TermId, clamp: bool) -> Option<Content> {
+        let mut out: Vec<u8> = Vec::new();
+        match self.get(t).clone() {
             Term::Empty => out.push(0),
             Term::Eps => out.push(1),
             Term::All => out.push(2),
             Term::Class(s) => {
-                let ranges = self.set(*s);
-                if ranges.len() > 40 {
-                    return false;
+                let ranges = self.set(s);
+                if ranges.len() > WIDEST {
+                    return None;
                 }
                 out.push(3);
-                out.push(ranges.len() as u8);
-                for (lo, hi) in ranges {
+                ranges.iter().for_each(|(lo, hi)| {
                     out.extend(lo.to_le_bytes());
                     out.extend(hi.to_le_bytes());
-                }
+                });
             }
             Term::Words(w) => {
-                if w.hi - w.lo > 128 {
-                    return false;
+                if w.hi - w.lo > MOST_WORDS {
+                    return None;
                 }
                 out.push(4);
-                for word in self.list_words(*w) {
+                for word in self.list_words(w) {
                     out.extend((word.len() as u32).to_le_bytes());
                     out.extend(word.as_bytes());
                 }
-                out.extend(u32::MAX.to_le_bytes());
             }
-            Term::Concat(x, y) => {
-                out.push(5);
-                return self.encode(*x, clamp, out) && self.encode(*y, clamp, out);
-            }
-            Term::Or(xs) => return list(6, xs, clamp, out),
-            Term::And(xs) => return list(7, xs, None, out),
-            Term::Not(x) => {
-                out.push(8);
-                return self.encode(*x, None, out);
-            }
-            Term::Repeat(x, lo, hi) => {
-                let (mut lo, mut hi) = (*lo, *hi);
-                if let Some(longest) = clamp {
+            Term::Concat(x, y) => self.parts(5, &[x, y], clamp, &mut out)?,
+            Term::Or(xs) => self.parts(6, &xs, clamp, &mut out)?,
+            Term::And(xs) => self.parts(7, &xs, false, &mut out)?,
+            Term::Not(x) => self.parts(8, &[x], false, &mut out)?,
+            Term::Repeat(x, mut lo, mut hi) => {
+                if clamp {
+                    let longest = self.contents.longest;
                     lo = lo.min(longest + 1);
-                    if hi > longest {
-                        hi = INF;
-                    }
+                    hi = if hi > longest { INF } else { hi };
                 }
-                out.push(9);
+                out.push(12);
                 out.extend(lo.to_le_bytes());
                 out.extend(hi.to_le_bytes());
-                return self.encode(*x, clamp, out);
+                self.parts(9, &[x], clamp, &mut out)?;
             }
-            Term::Tuple(xs) => return list(10, xs, clamp, out),
+            Term::Tuple(xs) => self.parts(10, &xs, clamp, &mut out)?,
             Term::Num(set, text) => {
                 out.push(11);
-                return self.numbers.encode(*set, *text, out) && out.len() <= LONGEST;
+                if !self.numbers.encode(set, text, &mut out) {
+                    return None;
+                }
             }
-            Term::Spans(..) => return false,
+            Term::Spans(..) => return None,
         }
-        out.len() <= LONGEST
+        Some(key(&out))
     }
+
+    fn parts(&mut self, tag: u8, xs: &[TermId], clamp: bool, out: &mut Vec<u8>) -> Option<()> {
+        if xs.len() > WIDEST {
+            return None;
+        }
+        out.push(tag);
+        let mut parts: Vec<Content> =
+            xs.iter().map(|&x| self.content(x, clamp)).collect::<Option<Vec<Content>>>()?;
+        // operands are sorted by number, which differs between arenas
+        if matches!(tag, 6 | 7) {
+            parts.sort_unstable();
+        }
+        parts.iter().for_each(|part| out.extend(part.to_le_bytes()));
+        Some(())
+    }
+}
+
+fn key(bytes: &[u8]) -> Content {
+    static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
+    let [a, b] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
+    (a.hash_one(bytes) as u128) << 64 | b.hash_one(bytes) as u128
 }

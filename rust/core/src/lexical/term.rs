@@ -70,6 +70,8 @@ pub struct Terms {
     pub(super) least: FxHashMap<TermId, Option<u32>>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
+    pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
+    pub(super) contents: super::content::Contents,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     /// Set when a bound was reached: results since then are not to be kept or used.
@@ -96,6 +98,8 @@ impl Terms {
         self.pruned = Derived::default();
         self.clamped = FxHashMap::default();
         self.reaches = FxHashMap::default();
+        self.bases = FxHashMap::default();
+        self.contents = Default::default();
         self.terms.shrink_to_fit();
         self.facts.shrink_to_fit();
         self.sets.shrink_to_fit();
@@ -113,6 +117,8 @@ impl Terms {
             least: FxHashMap::default(),
             clamped: FxHashMap::default(),
             reaches: FxHashMap::default(),
+            bases: FxHashMap::default(),
+            contents: Default::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             overflow: false,

@@ -28,6 +28,8 @@ pub struct Words {
 pub struct WordSet {
     pub words: Vec<Box<str>>,
     pub ranks: Vec<u32>,
+    /// Whether JSON spells all of them as they are.
+    pub plain: bool,
     /// Shared with the term of the single word that is left, so that equal tails are equal terms.
     pub key: Option<u64>,
 }
@@ -70,7 +72,8 @@ impl Terms {
                 return WordSetId((self.word_sets.len() - 1 - back) as u32);
             }
         }
-        self.word_sets.push(WordSet { words, ranks, key: None });
+        let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
+        self.word_sets.push(WordSet { words, ranks, plain, key: None });
         WordSetId(self.word_sets.len() as u32 - 1)
     }
 
@@ -120,6 +123,16 @@ impl Terms {
     pub fn words_of(&self, w: Words) -> impl Iterator<Item = &str> {
         let table = &self.word_sets[w.set.0 as usize];
         (w.lo..w.hi).filter(move |&i| self.counts(w, i)).map(|i| &*table.words[i as usize])
+    }
+
+    /// The words of a node as the table has them, where all of its range count.
+    pub fn word_slice(&self, w: Words) -> Option<&[Box<str>]> {
+        let table = &self.word_sets[w.set.0 as usize];
+        ((w.from, w.to) == (0, u32::MAX)).then(|| &table.words[w.lo as usize..w.hi as usize])
+    }
+
+    pub fn words_are_plain(&self, w: Words) -> bool {
+        self.word_sets[w.set.0 as usize].plain
     }
 
     /// The strings that are left from a node on.

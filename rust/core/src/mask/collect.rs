@@ -31,11 +31,6 @@ impl<S: Structure> Core<S> {
             self.lexmasks.insert((node, lex), mask.clone());
             return mask;
         }
-        if let Some(same) = self.same_within_token(lex) {
-            let mask = self.lexmask(node, same);
-            self.lexmasks.insert((node, lex), mask.clone());
-            return mask;
-        }
         let longest = self.vocab.longest() as u32;
         let lexicon = self.structure.lexicon();
         let key = lexicon.content(lex, longest).map(|content| Key {
@@ -47,6 +42,11 @@ impl<S: Structure> Core<S> {
         let mask = match found {
             Some(mask) => mask,
             None => {
+                if let Some(same) = self.same_within_token(lex) {
+                    let mask = self.lexmask(node, same);
+                    self.lexmasks.insert((node, lex), mask.clone());
+                    return mask;
+                }
                 let mask = Arc::new(self.build_lexmask(node, lex));
                 if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
                     Store::global().put(key, mask.clone());

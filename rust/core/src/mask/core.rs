@@ -16,6 +16,7 @@ use super::row::Mask;
 use super::structure::{step, CtxId, Piece, Pos, Structure};
 use super::within::Within;
 use crate::error::{Error, Kind, Result};
+use crate::lexical::content::Content;
 use crate::lexical::LexId;
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 
@@ -73,7 +74,7 @@ pub struct Core<S> {
     /// Masks of deep positions, by what a token can see of the levels above.
     near: FxHashMap<(u32, u32, u32), Arc<Mask>>,
     /// Lexical states by what their masks are shared under.
-    contents: IndexSet<Box<[u8]>, FxBuildHasher>,
+    contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     lexemes: Lexemes,
     failed: Option<Error>,

@@ -12,13 +12,17 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
 use super::lexmask::LexMask;
+use crate::lexical::content::Content;
+
+/// Bytes that an entry takes beside its mask.
+const ENTRY: usize = 64;
 
 /// Vocabulary, node, and the state's content.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     pub vocabulary: u64,
     pub node: u32,
-    pub content: Box<[u8]>,
+    pub content: Content,
 }
 
 struct Entry {
@@ -81,7 +85,7 @@ impl Store {
     }
 
     pub fn put(&self, key: Key, mask: Arc<LexMask>) {
-        let size = mask.bytes() + key.content.len();
+        let size = mask.bytes() + ENTRY;
         if self.bytes.fetch_add(size, Ordering::Relaxed) + size > self.limit {
             self.evict();
         }
@@ -100,7 +104,7 @@ impl Store {
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
         let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median);
         let gone: Vec<(Key, Entry)> = old.collect();
-        let left = table.iter().map(|(k, e)| e.mask.bytes() + k.content.len()).sum();
+        let left = table.iter().map(|(_, e)| e.mask.bytes() + ENTRY).sum();
         self.bytes.store(left, Ordering::Relaxed);
         drop(table);
         // giving megabytes back takes milliseconds, which no mask should wait for

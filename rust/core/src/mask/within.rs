@@ -20,6 +20,9 @@ pub enum Within {
 /// Code points of every token of the vocabulary, spelled in a JSON string; 0 for those that are not whole.
 pub struct Lengths {
     of: Vec<u16>,
+    /// The tokens by length, and where each length begins.
+    sorted: Vec<u32>,
+    begins: Vec<u32>,
     /// Masks of the tokens of at most n code points.
     upto: Vec<OnceLock<Box<[u32]>>>,
 }
@@ -46,7 +49,11 @@ impl Lengths {
             }
         }
         let longest = of.iter().copied().max().unwrap_or(0) as usize;
-        Lengths { of, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
+        let mut sorted: Vec<u32> = (0..of.len() as u32).collect();
+        sorted.sort_by_key(|&id| of[id as usize]);
+        let begin = |length: usize| sorted.partition_point(|&id| (of[id as usize] as usize) < length) as u32;
+        let begins = (0..=longest + 1).map(begin).collect();
+        Lengths { of, sorted, begins, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
     }
 
     /// The tokens of at most `most` code points; `None`: all.
@@ -65,9 +72,10 @@ impl Lengths {
     }
 
     /// The tokens of these lengths.
-    pub(super) fn between(&self, above: u32, most: u32) -> Vec<u32> {
-        let fits = |&(_, &length): &(usize, &u16)| length as u32 > above && length as u32 <= most;
-        self.of.iter().enumerate().filter(fits).map(|(id, _)| id as u32).collect()
+    pub(super) fn between(&self, above: u32, most: u32) -> &[u32] {
+        let begin = |length: u32| self.begins[(length as usize).min(self.begins.len() - 1)] as usize;
+        let (from, to) = (begin(above.saturating_add(1)), begin(most.saturating_add(1)));
+        &self.sorted[from..to.max(from)]
     }
 }
 
@@ -102,7 +110,7 @@ impl Within {
         let near: Vec<u32> = if reach == 0 || lengths.upto(sure).is_none() {
             Vec::new()
         } else {
-            let near = lengths.between(sure, most).into_iter();
+            let near = lengths.between(sure, most).iter().copied();
             near.filter(|&id| has(id) && stays(lexicon, lex, vocab.token(TokenId(id)))).collect()
         };
         let Some(upto) = lengths.upto(sure) else { return self.clone() };

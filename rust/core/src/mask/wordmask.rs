@@ -31,9 +31,7 @@ pub(super) fn of_words(
 ) -> Option<LexMask> {
     let (Spelling::Json, term) = lexicon.term(lex)? else { return None };
     let Term::Words(set) = *lexicon.terms.get(term) else { return None };
-    let plain = |word: &str| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\');
-    let words: Vec<&str> = lexicon.terms.words_of(set).collect();
-    if !words.iter().all(|word| plain(word)) {
+    if !lexicon.terms.words_are_plain(set) {
         return None;
     }
     let mut shared = Shared {
@@ -43,7 +41,13 @@ pub(super) fn of_words(
         ids: Vec::new(),
         exits: Vec::new(),
     };
-    shared.visit(&words, set.depth as usize, node);
+    match lexicon.terms.word_slice(set) {
+        Some(words) => shared.visit(words, set.depth as usize, node),
+        None => {
+            let words: Vec<&str> = lexicon.terms.words_of(set).collect();
+            shared.visit(&words, set.depth as usize, node);
+        }
+    }
     let Shared { ids, mut exits, .. } = shared;
     exits.sort_unstable_by_key(|e| e.node);
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
@@ -51,12 +55,13 @@ pub(super) fn of_words(
 
 impl Shared<'_> {
     /// `words` share the first `depth` bytes, and `node` is where those lead.
-    fn visit(&mut self, mut words: &[&str], depth: usize, node: NodeId) {
-        if words[0].len() == depth {
+    fn visit<W: AsRef<str>>(&mut self, mut words: &[W], depth: usize, node: NodeId) {
+        let first = words[0].as_ref();
+        if first.len() == depth {
             if let Some(node) = self.trie.child(node, b'"') {
                 self.exits.push(Exit {
                     node,
-                    length: words[0][self.from..].chars().count() as u32,
+                    length: first[self.from..].chars().count() as u32,
                     escaped: false,
                     outcome: self.outcome.clone(),
                     closed: true,
@@ -67,8 +72,9 @@ impl Shared<'_> {
             words = &words[1..];
         }
         while let Some(word) = words.first() {
-            let byte = word.as_bytes()[depth];
-            let (same, others) = words.split_at(words.partition_point(|w| w.as_bytes()[depth] <= byte));
+            let byte = word.as_ref().as_bytes()[depth];
+            let same = words.partition_point(|w| w.as_ref().as_bytes()[depth] <= byte);
+            let (same, others) = words.split_at(same);
             if let Some(child) = self.trie.child(node, byte) {
                 self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
                 self.visit(same, depth + 1, child);
