@@ -19,7 +19,7 @@ use super::walk::Walk;
 use super::within::Within;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::chars::{CharId, Tail};
+use crate::vocab::chars::{CharId, Tail, NO_TOKEN, SEVERAL};
 use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
@@ -188,7 +188,7 @@ impl<'a> CharWalk<'a> {
             let c = chars.char_of(at);
             if lone.is_some_and(|l| l.has(c)) {
                 if !preset {
-                    self.set(chars.node(at));
+                    self.set(at);
                 }
                 at += 1;
             } else {
@@ -206,13 +206,13 @@ impl<'a> CharWalk<'a> {
             Target::Dead if preset => self.clear_below(node),
             Target::Dead => {}
             Target::Tail(alive) if alive != preset => match alive {
-                true => self.set(node),
+                true => self.set(at),
                 false => self.clear(node),
             },
             Target::Tail(_) => {}
             Target::Live(next) => {
                 if !preset {
-                    self.set(node);
+                    self.set(at);
                 }
                 stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, preset));
             }
@@ -330,8 +330,20 @@ impl<'a> CharWalk<'a> {
         Loop { bits, others, rare, places: OnceCell::new() }
     }
 
-    fn set(&mut self, node: NodeId) {
-        let tokens = self.vocab.trie().tokens(node);
+    #[inline]
+    fn set(&mut self, at: u32) {
+        match self.vocab.chars().token(at) {
+            NO_TOKEN => {}
+            SEVERAL => self.set_all(at),
+            id => match &mut self.words {
+                Some(words) => words[id as usize >> 5] |= 1 << (id & 31),
+                None => self.ids.push(id),
+            },
+        }
+    }
+
+    fn set_all(&mut self, at: u32) {
+        let tokens = self.vocab.trie().tokens(self.vocab.chars().node(at));
         match &mut self.words {
             Some(words) => tokens.iter().for_each(|t| words[t.0 as usize >> 5] |= 1 << (t.0 & 31)),
             None => self.ids.extend(tokens.iter().map(|t| t.0)),

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::chars::CharId;
+use crate::vocab::chars::{CharId, NO_TOKEN, SEVERAL};
 use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
 
 /// The loop has to leave out at most one node in so many.
@@ -78,18 +78,17 @@ impl<'a> TextWalk<'a> {
         let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
         let (mut place, to) = (at + 1, chars.end(at));
         while place < to {
-            let c = chars.char_of(place);
-            if Kinds::has(&kinds.stays, c) {
-                self.set(chars.node(place));
-                place += 1;
-                continue;
+            place = self.sweep_run(place, to, &kinds.stays);
+            if place == to {
+                return;
             }
+            let c = chars.char_of(place);
             if Kinds::has(&kinds.dies, c) {
                 if ends {
                     self.end_before(chars.node(place), lex);
                 }
             } else {
-                self.set(chars.node(place));
+                self.set(place);
                 if let Some(&point) = chars.points().get(c as usize) {
                     let row = self.lexicon.row(lex);
                     let next = row[row.partition_point(|r| r.0 < point)].1;
@@ -98,6 +97,24 @@ impl<'a> TextWalk<'a> {
             }
             place = chars.end(place);
         }
+    }
+
+    /// The nodes from one on under whose characters a state stays what it is; the first other one.
+    fn sweep_run(&mut self, from: u32, to: u32, stays: &[u64]) -> u32 {
+        let chars: &'a Chars = self.vocab.chars();
+        let mut place = from;
+        for (c, token) in chars.range(from, to) {
+            if !Kinds::has(stays, c) {
+                break;
+            }
+            match token {
+                NO_TOKEN => {}
+                SEVERAL => self.set_all(chars.node(place)),
+                id => self.words[id as usize >> 5] |= 1 << (id & 31),
+            }
+            place += 1;
+        }
+        place
     }
 
     fn kinds(&mut self, lex: LexId) -> Rc<Kinds> {
@@ -134,7 +151,16 @@ impl<'a> TextWalk<'a> {
         kinds
     }
 
-    fn set(&mut self, node: NodeId) {
+    #[inline]
+    fn set(&mut self, at: u32) {
+        match self.vocab.chars().token(at) {
+            NO_TOKEN => {}
+            SEVERAL => self.set_all(self.vocab.chars().node(at)),
+            id => self.words[id as usize >> 5] |= 1 << (id & 31),
+        }
+    }
+
+    fn set_all(&mut self, node: NodeId) {
         for t in self.vocab.trie().tokens(node) {
             self.words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
         }

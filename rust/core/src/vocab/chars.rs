@@ -6,7 +6,7 @@
 //! against a bit set, and "all tokens but those with these characters" is a look at the places of the few.
 //! Invariant: a node stands for valid UTF-8 from the root on; tokens that are no such text are left out, except
 //! those that end within a code point, whose last bytes count as a character of their own (a tail).
-//! Complexity: built once for a vocabulary, O(nodes); 131,072 tokens give 250,000 nodes and 7 MB.
+//! Complexity: built once for a vocabulary, O(nodes); 131,072 tokens give 250,000 nodes and 8 MB.
 
 use rustc_hash::FxHashMap;
 
@@ -47,6 +47,8 @@ pub struct Chars {
     /// The character that leads to a node; of no meaning for the root, which is node 0.
     char_of: Vec<CharId>,
     node: Vec<NodeId>,
+    /// The token that ends at a node, [`NO_TOKEN`], or [`SEVERAL`].
+    token: Vec<u32>,
     /// One past the last node of the subtree.
     end: Vec<u32>,
     /// Code points from the root.
@@ -57,6 +59,11 @@ pub struct Chars {
     places_start: Vec<u32>,
     places: Vec<u32>,
 }
+
+/// No token ends here.
+pub const NO_TOKEN: u32 = u32::MAX;
+/// More than one token ends here: the trie of bytes has them.
+pub const SEVERAL: u32 = u32::MAX - 1;
 
 struct Builder<'a> {
     trie: &'a Trie,
@@ -115,6 +122,18 @@ impl Chars {
     #[inline]
     pub fn node(&self, at: u32) -> NodeId {
         self.node[at as usize]
+    }
+
+    /// Characters and tokens of nodes, in preorder.
+    #[inline]
+    pub fn range(&self, from: u32, to: u32) -> impl Iterator<Item = (CharId, u32)> + '_ {
+        let range = from as usize..to as usize;
+        self.char_of[range.clone()].iter().copied().zip(self.token[range].iter().copied())
+    }
+
+    #[inline]
+    pub fn token(&self, at: u32) -> u32 {
+        self.token[at as usize]
     }
 
     #[inline]
@@ -225,7 +244,13 @@ impl Builder<'_> {
             places[next[c as usize] as usize] = at;
             next[c as usize] += 1;
         }
-        let Builder { tails, node, end, depth, .. } = self;
+        let Builder { trie, tails, node, end, depth, .. } = self;
+        let token = |&node: &NodeId| match trie.tokens(node) {
+            [] => NO_TOKEN,
+            [one] => one.0,
+            _ => SEVERAL,
+        };
+        let token = node.iter().map(token).collect();
         let mut kids = FxHashMap::default();
         for at in 0..node.len() as u32 {
             // fewer nodes than this have no room for many children
@@ -242,6 +267,6 @@ impl Builder<'_> {
                 }
             }
         }
-        Chars { points, tails, char_of, node, end, depth, kids, places_start, places }
+        Chars { points, tails, char_of, node, token, end, depth, kids, places_start, places }
     }
 }
