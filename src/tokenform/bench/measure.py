@@ -163,8 +163,8 @@ def case_measurer(engine_name: str, options: EngineOptions, warm: bool) -> Calla
 
 
 def _warm(engine: Engine, vocabulary: BenchVocabulary) -> None:
-    """What is built once in a process (a reader of grammars, the masks of any string, the languages of formats,
-    by a thread whose processor time a clock of the process would count) is no schema's time.
+    """What is built once in a process (a reader of grammars, the masks of any string, the languages of
+    formats, by a thread whose processor time a clock of the process would count) is no schema's time.
     """
     # tokenform's thread makes "uri" last: whoever asks for it waits for all
     with contextlib.suppress(EngineRefused):

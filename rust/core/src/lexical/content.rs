@@ -16,7 +16,7 @@ use super::term::{Term, TermId, Terms, INF};
 /// Operands, words and ranges of one term that are worth a key.
 const WIDEST: usize = 1024;
 const MOST_WORDS: u32 = 128;
-/// Terms that one question may look into beyond those that are known: what is left is the next one's.
+/// Terms that one question may look into beyond those that are known: what is larger has no key.
 const PATIENCE: u32 = 300;
 
 /// What a state says, whatever its automaton calls it.
@@ -138,4 +138,58 @@ fn key(bytes: &[u8]) -> Content {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     let [a, b] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
     (a.hash_one(bytes) as u128) << 64 | b.hash_one(bytes) as u128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(build: impl Fn(&mut Terms) -> TermId) -> Option<Content> {
+        let mut lexicon = Lexicon::default();
+        let term = build(&mut lexicon.terms);
+        let lex = lexicon.at(Spelling::Json, term);
+        lexicon.content(lex, 20)
+    }
+
+    fn either(terms: &mut Terms, first: &str, second: &str) -> TermId {
+        let (first, second) = (terms.literal(first), terms.literal(second));
+        let (many, more) = (terms.repeat(first, 0, 9), terms.repeat(second, 0, 9));
+        terms.or(&[many, more])
+    }
+
+    #[test]
+    fn equal_languages_of_two_automata_have_one_key_whatever_was_numbered_first() {
+        let one = content(|terms| either(terms, "ab", "cd"));
+        assert!(one.is_some());
+        assert_eq!(one, content(|terms| either(terms, "cd", "ab")));
+        assert_ne!(one, content(|terms| either(terms, "cd", "ac")));
+    }
+
+    #[test]
+    fn counters_that_no_token_reaches_are_one() {
+        let upto = |most: u32| {
+            content(move |terms| {
+                let word = terms.literal("ab");
+                terms.repeat(word, 0, most)
+            })
+        };
+        assert_eq!(upto(21), upto(5_000));
+        assert_ne!(upto(20), upto(19));
+    }
+
+    #[test]
+    fn what_is_large_has_no_key_and_its_parts_have_theirs() {
+        let mut lexicon = Lexicon::default();
+        let (mut term, mut part) = (Terms::EPS, Terms::EPS);
+        for i in 0..2_000u32 {
+            let word = lexicon.terms.literal(&format!("w{i}"));
+            let some = lexicon.terms.repeat(word, 0, 2);
+            term = lexicon.terms.concat(some, term);
+            part = if i == 50 { term } else { part };
+        }
+        let (all, part) = (lexicon.at(Spelling::Json, term), lexicon.at(Spelling::Json, part));
+        assert_eq!(lexicon.content(all, 20), None);
+        assert!(lexicon.content(part, 20).is_some());
+        assert_eq!(lexicon.content(all, 20), None);
+    }
 }

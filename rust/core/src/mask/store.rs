@@ -104,7 +104,7 @@ impl Store {
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
         let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median);
         let gone: Vec<(Key, Entry)> = old.collect();
-        let left = table.iter().map(|(_, e)| e.mask.bytes() + ENTRY).sum();
+        let left = table.values().map(|e| e.mask.bytes() + ENTRY).sum();
         self.bytes.store(left, Ordering::Relaxed);
         drop(table);
         // giving megabytes back takes milliseconds, which no mask should wait for
