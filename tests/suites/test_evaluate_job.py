@@ -38,6 +38,9 @@ SCHEMAS = [
     {"anyOf": [{"type": "null"}, {"type": "boolean"}]},
 ]
 
+# enough that a busy machine's run is still in its middle when the tests come to stop it
+TASKS = 15
+
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
@@ -52,7 +55,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def command(data: Path, model: Path, out: Path, *more: str) -> list[str]:
     return [
         "jsonschemabench", "--out", str(out), "--data", str(data), "--model", str(model), "--limit", "all",
-        "--engines", "tokenform,none", "--task-count", "3", "--max-tokens", "48", "--quiet", *more,
+        "--engines", "tokenform,none", "--task-count", str(TASKS), "--max-tokens", "48", "--quiet", *more,
     ]  # fmt: skip
 
 
@@ -113,7 +116,7 @@ def test_stopped_twice_and_resumed(setting: tuple[Path, Path], tmp_path: Path) -
     assert main(command(data, model, out, "--workers", "1")) == 0
     final = results(out)
     assert seen.items() <= final.items()
-    assert len(final) == 2 * (len(SCHEMAS) + 4 * 3)
+    assert len(final) == 2 * (len(SCHEMAS) + 4 * TASKS)
     assert {status for status, _, _ in final.values()} == {"ok"}
     db = sqlite3.connect(out / "results.sqlite")
     query = "SELECT count(*), sum(valid) FROM verdicts WHERE engine = 'tokenform' AND kind = 'coverage'"
@@ -244,5 +247,5 @@ def test_on_a_local_ray_cluster_with_a_killed_worker(
     assert killed
     assert killed[0] != os.getpid()
     final = results(out)
-    assert len(final) == 2 * (len(SCHEMAS) + 4 * 3)
+    assert len(final) == 2 * (len(SCHEMAS) + 4 * TASKS)
     assert {status for status, _, _ in final.values()} == {"ok"}
