@@ -29,7 +29,7 @@ from tokenform.decoding.speculative.drafters import (
     search_skip_set,
 )
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
-from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton
+from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton, copied
 from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.replay import replay
@@ -70,6 +70,22 @@ def test_ngram_copies_what_followed_the_longest_match():
     assert tree.path(tree.walk([4, 5, 6])[-1]) == [4, 5, 6]
     assert tree.walk([9, 9, 2])
     assert len(first(NGram(), [1, 2, 3])) == 0
+
+
+def test_a_copy_goes_on_with_itself_where_the_text_ends():
+    """What repeats is foretold further than its period; against the copy made token by token."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        text = rng.integers(0, 9, rng.integers(1, 12)).tolist()
+        path = rng.integers(0, 9, rng.integers(0, 6)).tolist()
+        start, most = int(rng.integers(0, len(text) + 1)), int(rng.integers(0, 30))
+        whole = text + path
+        for i in range(most if start < len(whole) else 0):
+            whole.append(whole[start + i])
+        assert copied(text, path, start, most) == whole[len(text) + len(path) :]
+    for drafter in (Suffix(), NGram()):
+        tree = first(drafter, [7, 1, 2, 1, 2, 1], nodes=9)
+        assert tree.path(tree.walk([2, 1] * 4)[-1]) == [2, 1] * 4
 
 
 def test_suffix_automaton_finds_the_longest_earlier_suffix():
@@ -359,6 +375,18 @@ def test_a_source_that_does_not_pay_is_asked_ever_less():
     output = decode(Backbone(net), [Request([1], sampler, max_tokens=200)], Wrong())[0]
     assert 57 not in output.tokens
     assert Wrong.asked < 100
+
+
+def test_a_pass_for_a_draft_is_spent_only_where_a_token_is_worth_it():
+    controller = Controller()
+    for _ in range(40):
+        controller.observe(4, 0.010)
+        controller.shape(DraftTree.chain([1], confidence=1.0))  # two tokens a step: 5 ms each
+    assert 0.004 < controller.worth() < 0.006
+    stop = controller.budget(1).stop
+    assert not stop(1.0, 1.0, 0.001) and stop(1.0, 1.0, 0.008) and stop(0.1, 0.1, 0.001)
+    below = controller.budget(1).after(0.1, 8, 8).stop
+    assert below(1.0, 1.0, 0.001) and not below(1.0, 1.0, 0.0001)
 
 
 def test_the_controller_learns_costs_from_passes_on_a_busy_machine():

@@ -53,7 +53,7 @@ def test_a_stream_that_is_given_up_leaves_nothing_in_any_cache(taken):
     assert writer.sample([5, 6], GRAMMAR, seed=1)[0].tokens == want
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 7])
+@pytest.mark.parametrize("after", [0, 1, 3, 5])
 @pytest.mark.parametrize("persistent", [False, True])
 def test_memory_that_runs_out_in_the_middle(monkeypatch, after, persistent):
     """Once: the text goes on as it would have.  For good: a clear error, and the next call works."""
@@ -77,6 +77,7 @@ def test_memory_that_runs_out_in_the_middle(monkeypatch, after, persistent):
             writer.sample(prompts, GRAMMAR, seed=2)
     else:
         assert [r.tokens for (r,) in writer.sample(prompts, GRAMMAR, seed=2)] == want
+    assert passes > after
     monkeypatch.undo()
     assert [r.tokens for (r,) in writer.sample(prompts, GRAMMAR, seed=2)] == want
 

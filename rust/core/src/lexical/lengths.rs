@@ -1,8 +1,11 @@
-//! Bounds on the lengths of a term's words, known from its form when it is made.
+//! Lengths of a term's words: bounds known from its form when it is made, and the questions of liveness.
 //!
 //! A conjunction with "at least `lo` and at most `hi` code points" loses what its other operands imply: a
 //! date-time of at least one character is a date-time, so that its states recur and share their masks.
 
+use rustc_hash::FxHashMap;
+
+use super::live::BUDGET;
 use super::term::{Term, TermId, Terms, INF};
 
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
@@ -25,6 +28,11 @@ impl Span {
 }
 
 impl Terms {
+    /// No word is shorter, in code points.
+    pub(super) fn at_least(&self, t: TermId) -> u32 {
+        self.facts[t.0 as usize].span.get().0
+    }
+
     /// In O(operands): what the operands' own bounds tell.
     pub(super) fn span_of(&self, term: &Term, nullable: bool) -> Span {
         let of = |t: &TermId| self.facts[t.0 as usize].span.get();
@@ -76,6 +84,150 @@ impl Terms {
             flat.swap_remove(at);
         } else if kept != (lo, hi) {
             flat[at] = self.repeat(any, kept.0, kept.1);
+        }
+    }
+
+    /// Whether R has a word with a length in `lo..=hi`.
+    pub(super) fn has_length(&mut self, rest: TermId, lo: u32, hi: u32) -> bool {
+        let suits = |n: u32| (lo..=hi).contains(&n);
+        if self.some_length(rest).is_some_and(suits) {
+            return true;
+        }
+        // a word near the shortest is found far sooner than the shortest is proven to be it
+        if !self.live(rest) {
+            return false;
+        }
+        if self.some_length(rest).is_some_and(suits) {
+            return true;
+        }
+        match self.least_length(rest) {
+            None => return false,
+            Some(least) if least > hi => return false,
+            Some(least) if least >= lo => return true,
+            _ => {}
+        }
+        if self.unbounded_at_will(rest) && hi == INF {
+            return true;
+        }
+        self.walk_levels(rest, lo, hi)
+    }
+
+    /// The length of some word, without a search: alternatives that need one are passed over.
+    pub(super) fn some_length(&mut self, t: TermId) -> Option<u32> {
+        if !self.is_boolean(t) || self.nullable(t) {
+            return self.least_length(t);
+        }
+        match self.get(t).clone() {
+            Term::Concat(x, y) => {
+                let rest = stacker::maybe_grow(128 << 10, 1 << 20, || self.some_length(y))?;
+                Some(self.some_length(x)?.saturating_add(rest))
+            }
+            Term::Or(xs) => xs.iter().filter_map(|&x| self.some_length(x)).min(),
+            Term::Repeat(x, lo, _) => Some(self.some_length(x)?.saturating_mul(lo)),
+            _ => self.witness.get(&t).copied(),
+        }
+    }
+
+    /// Sets of terms reached after k code points, until `lo..=hi` is reached or the sets repeat.
+    fn walk_levels(&mut self, start: TermId, lo: u32, hi: u32) -> bool {
+        let mut seen: FxHashMap<Vec<TermId>, u32> = FxHashMap::default();
+        let mut history: Vec<bool> = Vec::new();
+        let mut level = vec![start];
+        let mut work = 0;
+        for k in 0.. {
+            let accepts = level.iter().any(|&t| self.nullable(t));
+            if k >= lo && accepts {
+                return true;
+            }
+            if level.is_empty() || k >= hi {
+                return false;
+            }
+            if let Some(&first) = seen.get(&level) {
+                let period = k - first;
+                return (k.max(lo)..=hi.min(k.max(lo).saturating_add(period)))
+                    .any(|n| history[(first + (n - first) % period) as usize]);
+            }
+            seen.insert(level.clone(), k);
+            history.push(accepts);
+            let mut next: Vec<TermId> = Vec::new();
+            for &t in &level {
+                let runs = self.delta_raw(t);
+                next.extend(runs.iter().map(|r| r.to).filter(|&to| to != Self::EMPTY));
+            }
+            next.sort_unstable();
+            next.dedup();
+            work += next.len();
+            if work > BUDGET || self.overflow {
+                self.unproven += 1;
+                return true;
+            }
+            level = next;
+        }
+        unreachable!()
+    }
+
+    /// Length of the shortest word; `None` when there is none (or none was found within the budget).
+    pub fn least_length(&mut self, t: TermId) -> Option<u32> {
+        if self.nullable(t) {
+            return Some(0);
+        }
+        if let Some(&known) = self.least.get(&t) {
+            return known;
+        }
+        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t));
+        self.least.insert(t, answer);
+        answer
+    }
+
+    fn measure(&mut self, t: TermId) -> Option<u32> {
+        match self.get(t).clone() {
+            Term::Empty => None,
+            Term::Class(_) => Some(1),
+            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).min(),
+            Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
+            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
+            Term::Repeat(x, lo, _) => Some(self.least_length(x)?.saturating_mul(lo)),
+            _ => self.least_by_search(t),
+        }
+    }
+
+    fn least_by_search(&mut self, t: TermId) -> Option<u32> {
+        let mut seen = rustc_hash::FxHashSet::from_iter([t]);
+        let mut level = vec![t];
+        for depth in 1.. {
+            let mut next = Vec::new();
+            for &t in &level {
+                let runs = self.delta_raw(t);
+                for run in runs.iter() {
+                    if run.to == Self::EMPTY || !seen.insert(run.to) {
+                        continue;
+                    }
+                    if self.nullable(run.to) {
+                        return Some(depth);
+                    }
+                    next.push(run.to);
+                }
+            }
+            if next.is_empty() {
+                return None;
+            }
+            if seen.len() > BUDGET || self.overflow {
+                self.unproven += 1;
+                return Some(depth);
+            }
+            level = next;
+        }
+        unreachable!()
+    }
+
+    /// A form that has words of every length from some length on.
+    fn unbounded_at_will(&self, t: TermId) -> bool {
+        match self.get(t) {
+            Term::All => true,
+            Term::Repeat(x, _, INF) => matches!(self.get(*x), Term::Class(_)),
+            Term::Concat(x, y) => self.unbounded_at_will(*x) || self.unbounded_at_will(*y),
+            Term::Or(xs) => xs.iter().any(|&x| self.unbounded_at_will(x)),
+            _ => false,
         }
     }
 }

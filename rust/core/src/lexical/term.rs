@@ -67,6 +67,8 @@ pub struct Terms {
     pub(super) raw: Derived,
     pub(super) pruned: Derived,
     pub(super) live: FxHashMap<TermId, bool>,
+    /// The length of some word of terms that a search found alive.
+    pub(super) witness: FxHashMap<TermId, u32>,
     pub(super) least: FxHashMap<TermId, Option<u32>>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
@@ -114,6 +116,7 @@ impl Terms {
             raw: Derived::default(),
             pruned: Derived::default(),
             live: FxHashMap::default(),
+            witness: FxHashMap::default(),
             least: FxHashMap::default(),
             clamped: FxHashMap::default(),
             reaches: FxHashMap::default(),
@@ -282,12 +285,33 @@ impl Terms {
         self.or(&[x, Self::EPS])
     }
 
+    /// What is not in `x`. Complements among the operands of a union or intersection come out by De Morgan's
+    /// laws: what was said by two negations is then seen by the rules for `and`, `or`.
     pub fn not(&mut self, x: TermId) -> TermId {
-        match *self.get(x) {
-            Term::Empty => Self::ALL,
-            Term::All => Self::EMPTY,
-            Term::Not(y) => y,
-            _ => self.intern(Term::Not(x)),
+        let (xs, union) = match self.get(x) {
+            Term::Empty => return Self::ALL,
+            Term::All => return Self::EMPTY,
+            Term::Not(y) => return *y,
+            Term::Or(xs) => (xs, true),
+            Term::And(xs) => (xs, false),
+            _ => return self.intern(Term::Not(x)),
+        };
+        let (mut parts, mut others) = (Vec::new(), Vec::new());
+        for &x in xs {
+            match *self.get(x) {
+                Term::Not(y) => parts.push(y),
+                _ => others.push(x),
+            }
+        }
+        if parts.is_empty() {
+            return self.intern(Term::Not(x));
+        }
+        let rest = if union { self.or(&others) } else { self.and(&others) };
+        parts.push(self.not(rest));
+        if union {
+            self.and(&parts)
+        } else {
+            self.or(&parts)
         }
     }
 

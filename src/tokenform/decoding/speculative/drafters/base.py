@@ -87,13 +87,35 @@ class Budget:
     Attributes:
         nodes: most nodes of the tree.
         depth: most levels.
-        stop: (confidence of the next node, product on its path) -> stop here; for drafters
-            whose every token costs a forward pass.
+        stop: (confidence of the last node, product on its path, seconds that the next one takes) -> stop
+            here; for drafters whose every token costs a forward pass.
     """
 
     nodes: int
     depth: int = 1 << 30
-    stop: Callable[[float, float], bool] = field(default=lambda confidence, cumulative: False)
+    stop: Callable[[float, float, float], bool] = field(default=lambda confidence, cumulative, seconds: False)
+
+    def after(self, chance: float, nodes: int, depth: int) -> Budget:
+        """What is left below a path of such probability."""
+
+        def stop(confidence: float, cumulative: float, seconds: float) -> bool:
+            return self.stop(confidence, chance * cumulative, seconds)
+
+        return Budget(nodes, depth, stop)
+
+
+class PassCost:
+    """What a drafted token costs a drafter whose every token is a pass.
+
+    Attributes:
+        seconds: mean of the last ones; 0 until measured.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def took(self, seconds: float) -> None:
+        self.seconds += (seconds - self.seconds) * (0.1 if self.seconds else 1.0)
 
 
 class Session(Protocol):

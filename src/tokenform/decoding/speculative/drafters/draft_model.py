@@ -13,6 +13,7 @@ Rejected: independent draws for sample-and-match (they accept sum p q, not nearl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from tokenform.errors import DrafterError, SamplingError
 from ..backbone import Backbone
 from ..judging import KeyedChoice
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, PassCost, Session, Silent
 from .drawing import draw_paths, draw_tree
 from .other_vocabulary import VocabularyMap
 
@@ -58,7 +59,7 @@ class DraftModel:
         self.backbone = model if isinstance(model, Backbone) else Backbone(model)
         self.tokens, self.siblings, self.shape, self.vocabulary = tokens, siblings, shape, vocabulary
         self.drawn = shape is not None
-        self.forwards = 0
+        self.forwards, self.cost = 0, PassCost()
         if vocabulary is not None and vocabulary.retokenise and self.drawn:
             raise DrafterError("re-tokenised drafts can't be drawn with their laws; leave shape=None")
 
@@ -144,8 +145,11 @@ class _DraftModelSession(Silent):
         """A chain of the sampler's draws from the second model, with runners-up."""
         d, tree, node, state = self.drafter, DraftTree(), ROOT, context.state
         path: list[int] = []
-        cumulative = 1.0
+        confidence = cumulative = 1.0
         while len(path) < most and len(tree) < budget.nodes:
+            if budget.stop(confidence, cumulative, d.cost.seconds):
+                break
+            began = time.perf_counter()
             row = self._row(context, self._next())
             try:
                 token = int(context.sampler.draw(context.node(row, path, state)))
@@ -153,8 +157,6 @@ class _DraftModelSession(Silent):
                 break
             confidence = _probability(row, token)
             cumulative *= confidence
-            if path and budget.stop(confidence, cumulative):
-                break
             above, node = node, tree.add(node, token, d.name, confidence)
             if token in context.eos:
                 break
@@ -164,6 +166,7 @@ class _DraftModelSession(Silent):
             path.append(token)
             state = context.automaton.advance(state, token) if context.automaton is not None else None
             self._commit(token)
+            d.cost.took(time.perf_counter() - began)
         return tree
 
     def _commit(self, token: int) -> None:
@@ -213,18 +216,22 @@ class _DraftModelSession(Silent):
 
     def _retokenised(self, context: Context, most: int, budget: Budget) -> DraftTree:
         """The second model's best text, in the target's tokens."""
-        vocabulary = self.drafter.vocabulary
+        d, vocabulary = self.drafter, self.drafter.vocabulary
         assert vocabulary is not None and self.seq is not None
         text, confidence = b"", 1.0
         for _ in range(most):
+            if budget.stop(confidence, confidence, d.cost.seconds):
+                break
+            began = time.perf_counter()
             row = self._next().to("cpu", torch.float64).numpy()
             token = int(np.argmax(row))
             confidence *= _probability(row, token)
             piece = vocabulary.draft[token]
-            if not piece or (text and budget.stop(confidence, confidence)):
+            if not piece:
                 break
             text += piece
-            self.drafter.backbone.commit(self.seq, [token])
+            d.backbone.commit(self.seq, [token])
+            d.cost.took(time.perf_counter() - began)
         tokens = vocabulary.encode_target(text)
         share = confidence ** (1 / max(len(tokens), 1))
         return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], self.drafter.name, min(share, 0.95))

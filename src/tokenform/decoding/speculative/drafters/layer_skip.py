@@ -10,6 +10,7 @@ Rejected: a separate cache for the thinned model (the prompt would be run twice)
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from tokenform.errors import DrafterError
 from ..backbone import Backbone
 from ..backbone.skipping import decoder_layers
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, PassCost, Session, Silent
 
 
 class LayerSkip:
@@ -34,7 +35,7 @@ class LayerSkip:
 
     def __init__(self, skip: Sequence[int] | None = None, tokens: int = 4) -> None:
         self.skip = frozenset(skip) if skip is not None else None
-        self.tokens = tokens
+        self.tokens, self.cost = tokens, PassCost()
 
     def session(self, context: Context) -> Session:
         layers = len(decoder_layers(context.backbone.model))
@@ -59,8 +60,11 @@ class _LayerSkipSession(Silent):
         try:
             backbone.commit(seq, context.path)
             path: list[int] = []
-            cumulative = 1.0
+            confidence = cumulative = 1.0
             while len(path) < min(self.drafter.tokens, budget.depth, budget.nodes):
+                if budget.stop(confidence, cumulative, self.drafter.cost.seconds):
+                    break
+                began = time.perf_counter()
                 row = (
                     backbone.score({seq: DraftTree()}, skip=self.skip)[seq][0]
                     .to("cpu", torch.float64)
@@ -70,14 +74,13 @@ class _LayerSkipSession(Silent):
                 token = int(context.sampler.draw(at))
                 confidence = float(1.0 / np.exp(row - row[token]).sum())
                 cumulative *= confidence
-                if path and budget.stop(confidence, cumulative):
-                    break
                 node = tree.add(node, token, self.drafter.name, confidence)
                 if token in context.eos:
                     break
                 path.append(token)
                 state = context.automaton.advance(state, token) if context.automaton is not None else None
                 backbone.commit(seq, [token])
+                self.drafter.cost.took(time.perf_counter() - began)
         finally:
             backbone.drop(seq)
         return tree

@@ -76,7 +76,7 @@ class MergeSession:
         self._states = {ROOT: context.state}
         asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
         asked.sort(key=lambda one: _costly(one[0]))
-        leaf = ROOT
+        leaf, chance = ROOT, 1.0
         for round_ in range(self.rounds):
             before = len(tree)
             path = tuple(tree.path(leaf))
@@ -94,7 +94,7 @@ class MergeSession:
                     _costly(drafter) and not round_ and len(tree) and self._front(tree)[1] >= _SURE
                 ):
                     break  # its passes are better spent where the likely path ends
-                self._ask(drafter, session, below, Budget(room, depth, budget.stop), tree, leaf)
+                self._ask(drafter, session, below, budget.after(chance, room, depth), tree, leaf)
                 if round_ and len(tree) > before:
                     break
             leaf, chance = self._front(tree)

@@ -16,6 +16,7 @@ from tokenform.errors import OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
+from .suffix_automaton import copied
 
 
 class NGram:
@@ -60,7 +61,7 @@ class _NGramSession(Silent):
             for place in self.index.get(tuple(tail[-n:]), ()):
                 length = min(d.tokens, budget.depth, budget.nodes - len(tree))
                 node = ROOT
-                for i, token in enumerate(context.tokens[place : place + max(length, 0)]):
+                for i, token in enumerate(copied(context.tokens, context.path, place, max(length, 0))):
                     node = tree.add(node, token, d.name, 1 - 0.7 ** (n + i))  # the match grows with the copy
             if len(tree):
                 break

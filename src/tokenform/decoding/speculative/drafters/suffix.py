@@ -11,7 +11,7 @@ Source: Hu et al. 2024 (SAM decoding), draft length min(n, 1 + 4 x match); Oliar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 
 import torch
@@ -78,7 +78,10 @@ class _SuffixSession(Silent):
         for token in context.path:
             own = self.own.step(*own, token)
             stored = self.store.step(*stored, token)
-        found = [*self._candidates(self.own, *own), *self._candidates(self.store, *stored)]
+        found = [
+            *self._candidates(self.own, *own, lambda s: self.own.copy(s, d.tokens, context.path)),
+            *self._candidates(self.store, *stored, lambda s: self.store.continuation(s, d.tokens)),
+        ]
         found.sort(key=lambda c: -c[0])
         for rank, (matched, tokens) in enumerate(found[: d.branches]):
             room = min(
@@ -94,13 +97,13 @@ class _SuffixSession(Silent):
         return tree
 
     def _candidates(
-        self, automaton: SuffixAutomaton, state: int, matched: int
+        self, automaton: SuffixAutomaton, state: int, matched: int, follow: Callable[[int], list[int]]
     ) -> list[tuple[int, list[int]]]:
         """(match, continuation) of the match and its shorter suffixes, each with another next token."""
         out: list[tuple[int, list[int]]] = []
         heads: set[int] = set()
         while state > 0 and matched >= self.drafter.shortest and len(out) < self.drafter.branches:
-            tokens = automaton.continuation(state, self.drafter.tokens)
+            tokens = follow(state)
             if tokens and tokens[0] not in heads:
                 heads.add(tokens[0])
                 out.append((matched, tokens))

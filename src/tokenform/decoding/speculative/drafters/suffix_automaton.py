@@ -11,7 +11,7 @@ Rejected: the first occurrence alone (recent text predicts better); refreshing e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _REFRESH = 8
 SEPARATOR = -1
@@ -83,3 +83,18 @@ class SuffixAutomaton:
         start = self.end[state]
         piece = self.text[start : start + most]
         return piece[: piece.index(SEPARATOR)] if SEPARATOR in piece else piece
+
+    def copy(self, state: int, most: int, drafted: Sequence[int]) -> list[int]:
+        """The same where the string ends the text and what is `drafted` after it: see `copied`."""
+        return copied(self.text, drafted, self.end[state], most)
+
+
+def copied(text: Sequence[int], drafted: Sequence[int], start: int, most: int) -> list[int]:
+    """The `most` tokens from `start` on; where the text and what is drafted after it end, the copy goes on
+    with itself: what repeats with a short period is foretold further than the period (Ziv and Lempel 1977).
+    """
+    piece = list(text[start : start + most])
+    piece += drafted[max(start - len(text), 0) : most - len(piece)]
+    for i in range(len(piece), most if piece else 0):
+        piece.append(piece[i - (len(text) + len(drafted) - start)])
+    return piece

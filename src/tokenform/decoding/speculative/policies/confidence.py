@@ -22,7 +22,7 @@ class Confidence(Fixed):
 
     def budget(self, active: int) -> Budget:
         budget = super().budget(active)
-        budget.stop = lambda confidence, cumulative: confidence < self.threshold
+        budget.stop = lambda confidence, cumulative, seconds: confidence < self.threshold
         return budget
 
     def shape(self, tree: DraftTree) -> list[bool]:

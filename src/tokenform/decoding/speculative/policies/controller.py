@@ -7,9 +7,10 @@ so free text is not slowed down.
 Complexity: O(n log n) a tree, O(1) a pass.
 Source: the throughput criterion of Sequoia (Chen et al. 2024, section 4.3), with the time of a
 pass fitted online as a + b x tokens (least squares, forgetting 2 % a pass).
-The time of drafting is spent before a tree is shaped, so it counts as fixed.  The slope is drawn towards
-a belief, because sizes that hardly vary say nothing about it, and passes that took far too long are cut:
-a busy machine must not end drafting.
+The time of drafting is spent before a tree is shaped, so it counts as fixed; a drafter that pays for
+each token with a pass stops where that takes longer than the token is worth, its chance times the
+seconds of a token.  The slope is drawn towards a belief, because sizes that hardly vary say nothing
+about it, and passes that took far too long are cut: a busy machine must not end drafting.
 Rejected: a table of times by size (too few passes to fill it).
 """
 
@@ -33,7 +34,7 @@ class Controller:
 
     def __init__(self, nodes: int = 48, overhead: float = 0.0) -> None:
         self.nodes, self.overhead = nodes, overhead
-        self._n = self._x = self._y = self._xx = self._xy = self._d = 0.0
+        self._n = self._x = self._y = self._xx = self._xy = self._d = self._tokens = 0.0
         self._active = 1
 
     def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
@@ -50,6 +51,7 @@ class Controller:
             ("_xy", tokens * seconds),
         ):
             setattr(self, name, getattr(self, name) * _KEEP + value)
+        self._tokens *= _KEEP
 
     def _line(self) -> tuple[float, float]:
         """(seconds of a pass without tokens, seconds of a token), both positive."""
@@ -75,7 +77,18 @@ class Controller:
         fixed, slope = self.costs()
         most = int(min(self.nodes, max(4.0, 4 * fixed / (slope * self._active))))
         least = slope * self._active / (fixed + slope * self._active)
-        return Budget(most, stop=lambda confidence, cumulative: cumulative < least)
+        worth = self.worth()
+
+        def stop(confidence: float, cumulative: float, seconds: float) -> bool:
+            return cumulative < least or cumulative * worth < seconds
+
+        return Budget(most, stop=stop)
+
+    def worth(self) -> float:
+        """Seconds that a token takes at present: what the next drafted one may cost where it is sure."""
+        if self._n < 1 or self._tokens <= 0:
+            return float("inf")
+        return (self._y + self._d + self.overhead * self._n) / self._tokens
 
     def shape(self, tree: DraftTree) -> list[bool]:
         chance = chances(tree)
@@ -89,4 +102,5 @@ class Controller:
                 break
             keep[node] = True
             tokens, seconds = tokens + chance[node], seconds + slope
+        self._tokens += tokens
         return keep

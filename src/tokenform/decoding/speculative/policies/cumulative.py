@@ -24,7 +24,7 @@ class Cumulative(Fixed):
 
     def budget(self, active: int) -> Budget:
         budget = super().budget(active)
-        budget.stop = lambda confidence, cumulative: cumulative < self.threshold
+        budget.stop = lambda confidence, cumulative, seconds: cumulative < self.threshold
         return budget
 
     def shape(self, tree: DraftTree) -> list[bool]:
