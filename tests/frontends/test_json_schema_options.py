@@ -107,6 +107,9 @@ def test_an_unknown_format_is_ignored_and_reported() -> None:
     assert list(grammar.report) == ['ignored: format "shoe-size" at /properties/a/format']
     assert list(tf.json_schema({"format": "shoe-size"}, formats="annotate").report) == []
     assert list(tf.json_schema(OBJECT).report) == []
+    assert list(tf.json_schema({"format": "idn-hostname"}).report) == [
+        'loosened: format "idn-hostname" at /format: the 63 octets of a label are not counted in Punycode'
+    ]
 
 
 def test_additional_keys_may_be_forbidden_where_the_schema_is_silent() -> None:

@@ -11,6 +11,8 @@ use super::term::{union_ranges, Term, TermId, Terms, INF};
 
 /// States of a pattern that are looked at to see how far it may be from an end.
 const STATES: usize = 64;
+/// Runs a state that are looked at on the way: where there are thousands, each state costs a millisecond.
+const RUNS: usize = 32;
 /// Terms that the search for an alphabet may visit.
 const PARTS: usize = 256;
 
@@ -171,14 +173,17 @@ impl Terms {
         let mut seen = FxHashSet::from_iter([t]);
         let mut list = vec![t];
         let mut next = 0;
+        let mut runs_seen = 0;
         while let Some(&t) = list.get(next) {
             next += 1;
-            for run in delta(self, t).iter() {
+            let runs = delta(self, t);
+            runs_seen += runs.len();
+            for run in runs.iter() {
                 if run.to != Self::EMPTY && seen.insert(run.to) {
                     list.push(run.to);
                 }
             }
-            if list.len() > most {
+            if list.len() > most || runs_seen > most * RUNS {
                 return None;
             }
         }

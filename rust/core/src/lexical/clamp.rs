@@ -44,8 +44,10 @@ impl Terms {
                 (self.concat(x, y), m.min(n))
             }
             Term::Repeat(x, lo, hi) => {
-                // code points that a copy takes at least: an empty one is as good as none
-                let each = if self.is_class(x) { 1 } else { self.least_length(x).unwrap_or(1).max(1) };
+                // code points that a copy takes at least: an empty one is as good as none; no search for it
+                let each =
+                    if self.is_boolean(x) { self.at_least(x) } else { self.least_length(x).unwrap_or(1) };
+                let each = each.max(1);
                 let (x, mut upto) = self.clamp(x);
                 let mut bounds = (lo, hi);
                 if lo > LEAST {

@@ -47,6 +47,11 @@ pub fn format(name: &str) -> Option<&'static Lang> {
     Some(KNOWN[place].get_or_init(|| build(name)))
 }
 
+/// What of a format its language does not check, to be reported.
+pub fn unchecked(name: &str) -> Option<&'static str> {
+    (name == "idn-hostname").then_some("the 63 octets of a label are not counted in Punycode")
+}
+
 /// Makes the formats that take long (0.1 s) on a thread of their own, once for the process: no schema's first
 /// mask should wait for what all schemas share.
 pub fn prepare() {
