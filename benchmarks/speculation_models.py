@@ -31,6 +31,7 @@ from tokenform.builtin import load, load_draft
 from tokenform.builtin.data import Example, examples
 from tokenform.builtin.evaluate import EVALUATION_SEED
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Names, NGram, Suffix
+from tokenform.decoding.speculative.policies import Fixed
 from tokenform.integrations.transformers import GrammarLogitsProcessor
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -84,9 +85,9 @@ def run(rows: dict[str, Row], prompts: list[Example], most: int, passes: Passes)
                 row.texts.append(text)
 
 
-def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0) -> Row:
+def generator_row(drafter: Any, constrained: bool, temperature: float = 0.0, policy: Any = None) -> Row:
     """This library's generator on the built-in model."""
-    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=temperature))
+    generator = tf.Generator(drafter=drafter, sampler=tf.Local(temperature=temperature), policy=policy)
 
     def write(example: Example, most: int) -> list[int]:
         grammar = grammar_of(example) if constrained else None
@@ -176,10 +177,15 @@ def assisted(prompts: list[Example], passes: Passes, most: int) -> dict[str, dic
             "transformers, assistant model": transformers_row(
                 model, tokenizer, constrained, assistant_model=draft
             ),
+            # drafts by a rule of lengths, as transformers does, and drafts as they pay
+            "tokenform, draft model, Fixed": generator_row(
+                Merge(DraftModel(draft)), constrained, policy=Fixed
+            ),
             "tokenform, draft model": generator_row(Merge(DraftModel(draft)), constrained),
             "transformers, prompt lookup": transformers_row(
                 model, tokenizer, constrained, prompt_lookup_num_tokens=10
             ),
+            "tokenform, prompt lookup, Fixed": generator_row(Merge(NGram()), constrained, policy=Fixed),
             "tokenform, prompt lookup": generator_row(Merge(NGram()), constrained),
             "tokenform, auto": generator_row("auto", constrained),
         }

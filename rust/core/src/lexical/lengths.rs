@@ -3,6 +3,9 @@
 //! A conjunction with "at least `lo` and at most `hi` code points" loses what its other operands imply: a
 //! date-time of at least one character is a date-time, so that its states recur and share their masks.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rustc_hash::FxHashMap;
 
 use super::live::BUDGET;
@@ -191,33 +194,54 @@ impl Terms {
         }
     }
 
-    fn least_by_search(&mut self, t: TermId) -> Option<u32> {
-        let mut seen = rustc_hash::FxHashSet::from_iter([t]);
-        let mut level = vec![t];
-        for depth in 1.. {
-            let mut next = Vec::new();
-            for &t in &level {
-                let runs = self.delta_raw(t);
-                for run in runs.iter() {
-                    if run.to == Self::EMPTY || !seen.insert(run.to) {
-                        continue;
-                    }
-                    if self.nullable(run.to) {
-                        return Some(depth);
-                    }
-                    next.push(run.to);
-                }
+    /// A* over derivatives: what the form promises to be missing is never too much, so the first end that is
+    /// taken from the queue is a nearest one (Hart, Nilsson, Raphael 1968).  Five open groups are closed in five
+    /// steps, where a search by levels reads all that may stand in them.
+    fn least_by_search(&mut self, start: TermId) -> Option<u32> {
+        let mut best: FxHashMap<TermId, (u32, TermId)> = FxHashMap::default();
+        let mut queue: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
+        best.insert(start, (0, start));
+        queue.push((Reverse(self.missing(start)), 0, start));
+        while let Some((Reverse(bound), depth, t)) = queue.pop() {
+            if depth > best[&t].0 {
+                continue;
             }
-            if next.is_empty() {
-                return None;
-            }
-            if seen.len() > BUDGET || self.overflow {
-                self.unproven += 1;
+            if self.nullable(t) {
+                self.mark_least(t, start, &best);
                 return Some(depth);
             }
-            level = next;
+            if best.len() > BUDGET || self.overflow {
+                self.unproven += 1;
+                return Some(bound);
+            }
+            let depth = depth + 1;
+            let runs = self.delta_raw(t);
+            for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
+                if best.get(&run.to).is_none_or(|found| depth < found.0) {
+                    best.insert(run.to, (depth, t));
+                    queue.push((Reverse((depth + self.missing(run.to)).max(bound)), depth, run.to));
+                }
+            }
         }
-        unreachable!()
+        None
+    }
+
+    /// At least so many code points are missing.
+    pub fn missing(&self, t: TermId) -> u32 {
+        self.least.get(&t).copied().flatten().unwrap_or(0).max(self.at_least(t)).min(u16::MAX as u32)
+    }
+
+    /// On a shortest way, what is left is shortest too.
+    fn mark_least(&mut self, end: TermId, start: TermId, best: &FxHashMap<TermId, (u32, TermId)>) {
+        let total = best[&end].0;
+        let mut at = end;
+        while at != start {
+            let (depth, before) = best[&at];
+            if !self.nullable(at) {
+                self.least.insert(at, Some(total - depth));
+            }
+            at = before;
+        }
     }
 
     /// A form that has words of every length from some length on.

@@ -1,5 +1,10 @@
 //! A constraint that is one regular language: a single lexeme, spelled as it is.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
 use super::structure::{CtxId, Pos, Structure};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, TermId};
@@ -74,9 +79,9 @@ impl Structure for Pattern {
     }
 }
 
-/// A shortest way (in characters) from a lexical state to one that accepts, and that state.
+/// A shortest way (in characters) from a lexical state to one that accepts, and that state: A*, by what a term's
+/// form says to be missing at least.
 pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, LexId)> {
-    use std::collections::VecDeque;
     let mut prefix = Vec::new();
     let mut at = from;
     // finish a code point or an escape that was begun: any byte that goes on will do
@@ -91,10 +96,15 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
     // a number may be far from the next shorter one that fits, and always near an exponent that does
     let number = lexicon.term(at).map(|t| t.1).filter(|&term| lexicon.terms.is_number(term));
     let mut search = if number.is_some() { SEARCH_NUMBERS } else { SEARCH };
-    let mut parent: rustc_hash::FxHashMap<LexId, (LexId, char)> = Default::default();
-    let mut queue = VecDeque::from([at]);
-    let mut seen = rustc_hash::FxHashSet::from_iter([at]);
-    while let Some(lex) = queue.pop_front() {
+    let missing = |lexicon: &Lexicon, lex: LexId| lexicon.term(lex).map_or(0, |t| lexicon.terms.missing(t.1));
+    let mut parent: FxHashMap<LexId, (LexId, char)> = FxHashMap::default();
+    let mut seen: FxHashMap<LexId, u32> = FxHashMap::from_iter([(at, 0)]);
+    // of equals the deepest, then the one met first
+    let mut queue = BinaryHeap::from([(Reverse(0), 0, Reverse(0), at)]);
+    while let Some((Reverse(bound), depth, _, lex)) = queue.pop() {
+        if depth > seen[&lex] {
+            continue;
+        }
         if lexicon.outcome(lex) != Lexicon::NONE {
             let mut chars = Vec::new();
             let mut back = lex;
@@ -123,10 +133,13 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
                 return Some((prefix, end));
             }
         }
+        let depth = depth + 1;
         for (c, next) in lexicon.representatives(lex) {
-            if seen.insert(next) {
+            if seen.get(&next).is_none_or(|&found| depth < found) {
+                seen.insert(next, depth);
                 parent.insert(next, (lex, c));
-                queue.push_back(next);
+                let bound = bound.max(depth + missing(lexicon, next));
+                queue.push((Reverse(bound), depth, Reverse(parent.len()), next));
             }
         }
     }
