@@ -39,8 +39,9 @@ FORMATS = [
 PIECES = ["ab", "(?", "://", "xn--", "2024-", "{1,", "é", "日本", '","', "\\u00", "[^", "%2", "::"]
 TOKENS = [bytes([i]) for i in range(256)] + [piece.encode() for piece in PIECES] + [b""]
 EOS = len(TOKENS) - 1
-# of its judges, one reads Python's patterns, the other counts a name's characters in Punycode
-LEFT_OUT = ("regex", "idn-hostname")
+# judges that are not of the drafts' opinion: one reads Python's patterns, one counts a name's characters in
+# Punycode, some know no leap second, no literal beyond ASCII, or no digit after a zero inside of a number
+LEFT_OUT = ("regex", "idn-hostname", "time", "date-time", "uri-template", "relative-json-pointer")
 JUDGED = jsonschema.Draft202012Validator.FORMAT_CHECKER
 
 
