@@ -19,8 +19,10 @@ pub struct Pattern {
 
 /// States that the search for a short completion may visit.
 const SEARCH: usize = 200_000;
-/// The same where the end of a number is known without a search.
+/// The same where the end of a number is known without a search, and where it would be but is not: each state
+/// of a number costs arithmetic on its digits.
 const SEARCH_NUMBERS: usize = 64;
+const SEARCH_DIGITS: usize = 20_000;
 
 impl Pattern {
     pub fn new(lexicon: Lexicon, term: TermId, name: String) -> Self {
@@ -122,10 +124,10 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
             return None;
         }
         if seen.len() > search {
-            if search == SEARCH {
+            if search != SEARCH_NUMBERS {
                 return None;
             }
-            search = SEARCH;
+            search = SEARCH_DIGITS;
             let tail = number.and_then(|term| lexicon.terms.number_tail(term));
             let end = tail.as_ref().and_then(|tail| follow(lexicon, at, tail.as_bytes()));
             if let (Some(tail), Some(end)) = (tail, end) {
