@@ -55,9 +55,13 @@ impl Terms {
                 if let Term::And(xs) = self.get(t).clone() {
                     return self.bounded(&xs);
                 }
+                // the form tells sooner than the alphabet, for which all parts are visited
+                if !self.total(t, None) {
+                    return None;
+                }
                 let alphabet = self.alphabet(t)?;
                 let term = self.star(alphabet);
-                (term != t && self.total(t, alphabet)).then_some(Base {
+                (term != t && self.total(t, Some(alphabet))).then_some(Base {
                     term,
                     reach: 0,
                     bounds: None,
@@ -229,15 +233,16 @@ impl Terms {
         (!ranges.is_empty()).then(|| self.class(&ranges))
     }
 
-    /// Whether every text over the alphabet can still become a word.
-    fn total(&self, t: TermId, alphabet: TermId) -> bool {
+    /// Whether every text over the alphabet can still become a word; `None`: over some alphabet, as far as the
+    /// form tells.
+    fn total(&self, t: TermId, alphabet: Option<TermId>) -> bool {
         match self.get(t) {
             Term::All => true,
             // the head never dies and can end at any time or later, so the rest can always follow
             Term::Concat(x, y) => self.total(*x, alphabet) && !self.is_boolean(*y),
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.total(x, alphabet)),
             Term::Not(x) => matches!(self.get(*x), Term::Words(_) | Term::Eps),
-            Term::Repeat(c, _, INF) => *c == alphabet,
+            Term::Repeat(c, _, INF) => alphabet.is_none_or(|a| *c == a),
             Term::And(xs) => xs.iter().all(|&x| {
                 matches!(self.get(x), Term::Not(y) if matches!(self.get(*y), Term::Words(_) | Term::Eps))
             }),

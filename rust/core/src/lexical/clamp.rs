@@ -40,8 +40,12 @@ impl Terms {
     fn find_clamp(&mut self, t: TermId) -> (TermId, u32) {
         match self.get(t).clone() {
             Term::Concat(x, y) => {
-                let ((x, m), (y, n)) = (self.clamp(x), self.clamp(y));
-                (self.concat(x, y), m.min(n))
+                let ((head, m), (tail, n)) = (self.clamp(x), self.clamp(y));
+                // most terms have no far counter: they aren't built once more
+                if (head, tail) == (x, y) {
+                    return (t, u32::MAX);
+                }
+                (self.concat(head, tail), m.min(n))
             }
             Term::Repeat(x, lo, hi) => {
                 // code points that a copy takes at least: an empty one is as good as none; no search for it
@@ -60,14 +64,14 @@ impl Terms {
                 }
                 (self.repeat(x, bounds.0, bounds.1), upto)
             }
-            Term::Or(xs) => {
-                let (xs, upto) = self.clamp_all(&xs);
-                (self.or(&xs), upto)
-            }
-            Term::Tuple(xs) => {
-                let (xs, upto) = self.clamp_all(&xs);
-                (self.tuple(&xs), upto)
-            }
+            Term::Or(xs) => match self.clamp_all(&xs) {
+                (parts, _) if parts[..] == xs[..] => (t, u32::MAX),
+                (parts, upto) => (self.or(&parts), upto),
+            },
+            Term::Tuple(xs) => match self.clamp_all(&xs) {
+                (parts, _) if parts[..] == xs[..] => (t, u32::MAX),
+                (parts, upto) => (self.tuple(&parts), upto),
+            },
             Term::And(xs) => {
                 let (xs, upto) = self.clamp_all(&xs);
                 if upto == u32::MAX {

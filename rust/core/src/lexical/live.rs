@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::term::{Term, TermId, Terms};
+use super::term::{Term, TermId, Terms, INF};
 
 /// Found so far, of terms and of their complements (false).
 type Efforts = FxHashMap<(TermId, bool), u32>;
@@ -44,11 +44,59 @@ impl Terms {
             Term::Concat(x, y) => self.live(x) && self.live(y),
             Term::Repeat(x, lo, _) => lo == 0 || self.live(x),
             Term::Not(x) if self.finite_words(x).is_some() => true,
+            Term::And(xs) if self.outnumbers(&xs) => true,
             Term::And(xs) => match self.split_length(&xs) {
                 Some((rest, lo, hi)) => self.has_length(rest, lo, hi),
                 None => self.search(t),
             },
             _ => self.search(t),
+        }
+    }
+
+    /// Whether all operands but one take words away, and fewer than that one has: the keys that an object's
+    /// pattern still allows. No search, which each key would need anew.
+    fn outnumbers(&self, xs: &[TermId]) -> bool {
+        let (mut taken, mut kept) = (0u64, None);
+        for &x in xs {
+            match self.get(x) {
+                Term::Not(y) => match self.finite_count(*y) {
+                    Some(count) => taken = taken.saturating_add(count),
+                    None => return false,
+                },
+                _ if kept.is_some() || self.is_boolean(x) => return false,
+                _ => kept = Some(x),
+            }
+        }
+        kept.is_some_and(|x| self.words_at_least(x) > taken)
+    }
+
+    /// At most so many words, of a term that lists them.
+    fn finite_count(&self, t: TermId) -> Option<u64> {
+        match self.get(t) {
+            Term::Empty => Some(0),
+            Term::Eps => Some(1),
+            Term::Words(w) => Some((w.hi - w.lo) as u64),
+            _ => None,
+        }
+    }
+
+    /// A lower bound on the count of words of a term without `And`, `Not`; `u64::MAX`: endless.
+    fn words_at_least(&self, t: TermId) -> u64 {
+        let of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.words_at_least(x));
+        match self.get(t) {
+            Term::Empty => 0,
+            Term::All => u64::MAX,
+            Term::Class(s) => self.set(*s).iter().map(|&(lo, hi)| (hi - lo) as u64 + 1).sum(),
+            Term::Concat(x, y) => of(x).max(of(y)),
+            Term::Or(xs) => xs.iter().map(of).max().unwrap_or(0),
+            &Term::Repeat(x, _, hi) if x != Self::EPS && x != Self::EMPTY => match hi {
+                INF => u64::MAX,
+                0 => 1,
+                // as many characters each time: no two texts are the same word
+                _ if self.is_class(x) => of(&x).saturating_pow(hi),
+                _ => of(&x),
+            },
+            _ => 1,
         }
     }
 
@@ -192,5 +240,29 @@ impl Terms {
             from = run.end + 1;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_lives_as_long_as_one_of_its_words_is_not_taken() {
+        let mut terms = Terms::default();
+        let letter = terms.class(&[(0x61, 0x62)]);
+        let digit = terms.class(&[(0x30, 0x31)]);
+        let (short, tail) = (terms.repeat(letter, 1, 2), terms.repeat(digit, 0, 1));
+        for term in [short, terms.concat(letter, tail), terms.or(&[letter, tail])] {
+            let words = terms.words_up_to(term, 100).expect("few words");
+            for taken in 0u32..1 << words.len() {
+                let some = words.iter().enumerate().filter(|w| taken >> w.0 & 1 == 1).map(|w| w.1.clone());
+                let some = terms.words(some.collect());
+                let without = terms.not(some);
+                let left = terms.and(&[term, without]);
+                let all = taken.count_ones() as usize == words.len();
+                assert_eq!(terms.live(left), !all, "{words:?} without {taken:b}");
+            }
+        }
     }
 }

@@ -56,19 +56,25 @@ impl Lengths {
         Lengths { of, sorted, begins, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The tokens of at most `most` code points; `None`: all.
-    pub(super) fn upto(&self, most: u32) -> Option<&[u32]> {
-        if most as usize + 1 >= self.upto.len() {
-            return None;
-        }
-        let mask = self.upto[most as usize].get_or_init(|| {
-            let mut words = vec![0u32; self.of.len().div_ceil(32)];
-            for (id, &length) in self.of.iter().enumerate() {
-                words[id >> 5] |= ((length as u32 <= most) as u32) << (id & 31);
+    /// Whether every token has at most `most` code points.
+    fn reaches(&self, most: u32) -> bool {
+        most as usize + 1 >= self.upto.len()
+    }
+
+    fn of(&self, id: u32) -> u32 {
+        self.of[id as usize] as u32
+    }
+
+    /// The tokens of at most `most` code points, fewer than the longest has.
+    pub(super) fn upto(&self, most: u32) -> &[u32] {
+        self.upto[most as usize].get_or_init(|| {
+            // nearly all tokens are short: the longer ones are taken out
+            let mut words = vec![u32::MAX; self.of.len().div_ceil(32)];
+            for &id in self.between(most, u32::MAX - 1) {
+                words[id as usize >> 5] &= !(1 << (id & 31));
             }
             words.into()
-        });
-        Some(mask)
+        })
     }
 
     /// The tokens of these lengths.
@@ -103,26 +109,30 @@ impl Within {
         reach: u32,
     ) -> Self {
         let sure = most.saturating_sub(reach);
+        if lengths.reaches(sure) {
+            return self.clone();
+        }
         let has = |id: u32| match self {
             Within::Few(ids) => ids.binary_search(&id).is_ok(),
             Within::Many(words, _) => words[id as usize >> 5] >> (id & 31) & 1 == 1,
         };
-        let near: Vec<u32> = if reach == 0 || lengths.upto(sure).is_none() {
+        let near: Vec<u32> = if reach == 0 {
             Vec::new()
         } else {
             let near = lengths.between(sure, most).iter().copied();
             near.filter(|&id| has(id) && stays(lexicon, lex, vocab.token(TokenId(id)))).collect()
         };
-        let Some(upto) = lengths.upto(sure) else { return self.clone() };
         let mut words = match self {
             Within::Few(ids) => {
-                let short = |&id: &u32| upto[id as usize >> 5] >> (id & 31) & 1 == 1;
-                let mut ids: Vec<u32> = ids.iter().copied().filter(short).collect();
+                // told one by one: a mask of the vocabulary for each length costs more than a short list
+                let mut ids: Vec<u32> = ids.iter().copied().filter(|&id| lengths.of(id) <= sure).collect();
                 ids.extend(near);
                 ids.sort_unstable();
                 return Within::Few(ids.into());
             }
-            Within::Many(words, _) => words.iter().zip(upto).map(|(a, b)| a & b).collect::<Vec<u32>>(),
+            Within::Many(words, _) => {
+                words.iter().zip(lengths.upto(sure)).map(|(a, b)| a & b).collect::<Vec<u32>>()
+            }
         };
         for id in near {
             words[id as usize >> 5] |= 1 << (id & 31);

@@ -61,23 +61,69 @@ fn fraction() -> Lang {
 
 /// A second of 60: local time minus offset is 23:59. With hours h, minutes m and an offset of H:M,
 /// `-`: h = 23-H and m = 59-M; `+`: for M = 0, m = 59 and h = H-1 (mod 24); else m = M-1 and h = H.
-/// Hours and minutes are bound to the offset's apart from each other; both must hold.
+/// Each digit is bound to the offset's digits apart from the others, and all must hold: a branch for each hour
+/// and minute would be an alternative that every state before them carries along.
 fn leap_second() -> Lang {
-    let two = || times(digit(), 2);
-    let number = |n: u32| text(&format!("{n:02}"));
-    let clock = |h: Lang, m: Lang, sign: &str, oh: Lang, om: Lang| {
-        cat![h, text(":"), m, text(":60"), fraction(), text(sign), oh, text(":"), om]
-    };
-    let hours = |sign: &str, hour: &dyn Fn(u32) -> u32, m: Lang, om: Lang| {
-        Lang::or((0..24).map(|oh| clock(number(hour(oh)), m.clone(), sign, number(oh), om.clone())))
-    };
-    let minutes = |sign: &str, range: std::ops::Range<u32>, minute: &dyn Fn(u32) -> u32| {
-        Lang::or(range.map(|om| clock(two(), number(minute(om)), sign, two(), number(om))))
-    };
+    let hours_minus = [
+        Lang::or((0..10).map(|u| hours("-", ["d", &ten(13 - u), "d", &ten(u)]))),
+        any_of![
+            Lang::or((0..3).map(|t| hours("-", [&ten(2 - t), "d", &ten(t), "0123"]))),
+            Lang::or((0..2).map(|t| hours("-", [&ten(1 - t), "d", &ten(t), "456789"]))),
+        ],
+    ];
+    let minutes_minus = [
+        minutes("-", (0..10).map(|u| ["d".into(), ten(9 - u), "d".into(), ten(u)])),
+        minutes("-", (0..6).map(|t| [ten(5 - t), "d".into(), ten(t), "d".into()])),
+    ];
+    let hours_plus = [
+        Lang::or((0..10).map(|u| hours("+", ["d", &ten(u), "d", &ten(u)]))),
+        any_of![
+            Lang::or((0..2).map(|t| hours("+", [&ten(t), "d", &ten(t), "d"]))),
+            hours("+", ["2", "0123", "2", "0123"]),
+        ],
+    ];
+    let carried = (1..6).map(|t| [ten(t - 1), "d".into(), ten(t), "0".into()]);
+    let minutes_plus = [
+        minutes("+", (0..10).map(|u| ["d".into(), ten(u + 9), "d".into(), ten(u)])),
+        minutes("+", (0..6).map(|t| [ten(t), "d".into(), ten(t), "123456789".into()]).chain(carried)),
+    ];
+    let hour_before = Lang::or((0..24).map(|h| {
+        let end = format!("+{h:02}:00");
+        cat![text(&format!("{:02}:59:60", (h + 23) % 24)), fraction(), text(&end)]
+    }));
     any_of![
         cat![text("23:59:60"), fraction(), either_case("z")],
-        Lang::and([hours("-", &|oh| 23 - oh, two(), two()), minutes("-", 0..60, &|om| 59 - om)]),
-        hours("+", &|oh| (oh + 23) % 24, text("59"), text("00")),
-        Lang::and([hours("+", &|oh| oh, two(), two()), minutes("+", 1..60, &|om| om - 1)]),
+        Lang::and(hours_minus.into_iter().chain(minutes_minus)),
+        hour_before,
+        Lang::and(hours_plus.into_iter().chain(minutes_plus)),
     ]
+}
+
+/// The last digit of a number.
+fn ten(n: u32) -> String {
+    (n % 10).to_string()
+}
+
+/// The digits of a place: `d` is any.
+fn place(digits: &str) -> Lang {
+    if digits == "d" {
+        digit()
+    } else {
+        one_of(digits)
+    }
+}
+
+/// A clock at a second of 60 whose hours are these two digits, the offset's the other two.
+fn hours(sign: &str, [tens, units, off_tens, off_units]: [&str; 4]) -> Lang {
+    let hours = cat![place(tens), place(units), text(":"), times(digit(), 2), text(":60"), fraction()];
+    cat![hours, text(sign), place(off_tens), place(off_units), text(":"), times(digit(), 2)]
+}
+
+/// The same for minutes, of which any of these may be.
+fn minutes(sign: &str, any: impl Iterator<Item = [String; 4]>) -> Lang {
+    let ends = any.map(|[tens, units, off_tens, off_units]| {
+        let minutes = cat![place(&tens), place(&units), text(":60"), fraction(), text(sign)];
+        cat![minutes, times(digit(), 2), text(":"), place(&off_tens), place(&off_units)]
+    });
+    cat![times(digit(), 2), text(":"), Lang::or(ends)]
 }
