@@ -43,7 +43,7 @@ impl Terms {
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.live(x)),
             Term::Concat(x, y) => self.live(x) && self.live(y),
             Term::Repeat(x, lo, _) => lo == 0 || self.live(x),
-            Term::Not(x) if self.finite_words(x).is_some() => true,
+            Term::Not(x) if self.lists_words(x) => true,
             Term::And(xs) if self.outnumbers(&xs) => true,
             Term::And(xs) => match self.split_length(&xs) {
                 Some((rest, lo, hi)) => self.has_length(rest, lo, hi),

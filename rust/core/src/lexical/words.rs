@@ -161,6 +161,15 @@ impl Terms {
         }
     }
 
+    /// Whether a term is a finite set of words by its form.
+    pub fn lists_words(&self, t: TermId) -> bool {
+        match self.get(t) {
+            Term::Empty | Term::Eps | Term::Words(_) => true,
+            Term::Or(xs) => xs.iter().all(|&x| self.lists_words(x)),
+            _ => false,
+        }
+    }
+
     pub(super) fn words_runs(&mut self, w: Words) -> Vec<Run> {
         let mut children: Vec<(u32, u32, u32, u32)> = Vec::new();
         {
@@ -223,18 +232,15 @@ impl Terms {
 
     /// `~{a} & ~{b}` is `~{a,b}`.
     pub(super) fn merge_excluded(&mut self, flat: &mut Vec<TermId>) {
-        let mut words = Vec::new();
-        let mut gone = Vec::new();
-        for &x in flat.iter() {
-            if let Term::Not(y) = *self.get(x) {
-                if let Some(own) = self.finite_words(y) {
-                    words.extend(own);
-                    gone.push(x);
-                }
-            }
-        }
+        let listed = |x: &TermId| matches!(*self.get(*x), Term::Not(y) if self.lists_words(y));
+        let mut gone: Vec<TermId> = flat.iter().copied().filter(listed).collect();
         if gone.len() < 2 {
             return;
+        }
+        let mut words = Vec::new();
+        for &x in &gone {
+            let Term::Not(y) = *self.get(x) else { unreachable!() };
+            words.extend(self.finite_words(y).unwrap_or_default());
         }
         gone.sort_unstable();
         flat.retain(|x| gone.binary_search(x).is_err());

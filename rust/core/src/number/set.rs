@@ -129,6 +129,17 @@ impl Piece {
         self.hi.as_ref().is_none_or(|b| if b.open { *x < b.at } else { *x <= b.at })
     }
 
+    /// Whether some number is in both; most intervals of a set lie beside the other, as two comparisons tell.
+    pub(super) fn meets(&self, other: &Piece) -> bool {
+        let beyond = |lo: &Option<Bound>, hi: &Option<Bound>| match (lo, hi) {
+            (Some(lo), Some(hi)) => lo.at > hi.at,
+            _ => false,
+        };
+        !beyond(&self.lo, &other.hi)
+            && !beyond(&other.lo, &self.hi)
+            && self.intersect(other).is_some_and(|both| !both.is_empty())
+    }
+
     /// `None`: the spellings clash.
     fn intersect(&self, other: &Piece) -> Option<Piece> {
         let spelling = self.spelling.and(other.spelling)?;
@@ -323,16 +334,13 @@ impl NumSet {
         if self.pieces.len().saturating_mul(other.pieces.len()) > MAX_PIECES {
             return None;
         }
-        let mut pieces = Vec::new();
+        let mut pieces: IndexSet<Piece, FxBuildHasher> = IndexSet::default();
         for a in &self.pieces {
             for b in &other.pieces {
-                let Some(both) = a.intersect(b) else { continue };
-                if !both.is_empty() && !pieces.contains(&both) {
-                    pieces.push(both);
-                }
+                pieces.extend(a.intersect(b).filter(|both| !both.is_empty()));
             }
         }
-        Some(NumSet { pieces })
+        Some(NumSet { pieces: pieces.into_iter().collect() })
     }
 
     pub fn complement(&self) -> Option<Self> {

@@ -39,8 +39,10 @@ impl NumberTerms {
     pub(crate) fn encode(&self, set: NumSetId, text: u32, out: &mut Vec<u8>) -> bool {
         use std::io::Write;
         let pieces = &self.sets.get(set).pieces;
-        let written = write!(out, "{}|{}|{pieces:?}|", self.any_spelling, &self.texts[text as usize]);
-        pieces.len() <= KEYED_PIECES && written.is_ok()
+        if pieces.len() > KEYED_PIECES {
+            return false;
+        }
+        write!(out, "{}|{}|{pieces:?}|", self.any_spelling, &self.texts[text as usize]).is_ok()
     }
 }
 
@@ -351,9 +353,9 @@ pub(super) fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
     Piece { lo, hi, ..Piece::all() }
 }
 
+/// Whether the set holds a number of the range, an interval without units.
 pub(super) fn meets(set: &NumSet, range: &Piece) -> bool {
-    let one = NumSet { pieces: vec![range.clone()] };
-    !range.is_empty() && set.intersect(&one).is_none_or(|s| !s.is_empty())
+    !range.is_empty() && set.pieces.iter().any(|p| p.meets(range))
 }
 
 /// The side of zero that a bare sign leaves open.
