@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tokenform.decoding.speculative.drafters.drawing import draw_paths, draw_tree
+from tokenform.decoding.speculative.drafting import alone
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
@@ -88,8 +89,13 @@ class Laws:
 
 
 def at(laws: Laws):
-    """The laws as a drafter is asked for them."""
-    return lambda tree, node: laws(tree.path(node) if node >= 0 else [])
+    """The laws as a drafter that needs no pass gives them."""
+
+    def given(tree, nodes):
+        yield from ()
+        return [laws(tree.path(node) if node >= 0 else []) for node in nodes]
+
+    return given
 
 
 class Nodes:
@@ -149,7 +155,7 @@ def test_rules_for_drawn_paths_keep_the_law(rule, paths, vocabulary, depth, mask
     rng = np.random.default_rng([paths, vocabulary, depth, masked])
     for sharp in (1.0, 4.0):
         p, q = Laws(rng, vocabulary, masked, sharp), Laws(rng, vocabulary, masked)
-        tv, _ = distance(rule(), lambda choice, q=q: draw_paths(at(q), paths, depth, choice), p, depth)
+        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_paths(at(q), paths, depth, choice)), p, depth)
         assert tv <= BOUND
 
 
@@ -159,7 +165,7 @@ def test_rules_for_drawn_trees_keep_the_law(rule, widths, masked):
     rng = np.random.default_rng([*widths, masked])
     for vocabulary in (3, 4) if len(widths) == 2 and widths != (3, 2) else (3,):
         p, q = Laws(rng, vocabulary, masked, 3.0), Laws(rng, vocabulary, masked)
-        tv, _ = distance(rule(), lambda choice, q=q: draw_tree(at(q), widths, choice), p, len(widths))
+        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_tree(at(q), widths, choice)), p, len(widths))
         assert tv <= BOUND
 
 
@@ -202,11 +208,11 @@ def mean_committed(rule, draft, trials: int = 6) -> float:
 
 
 def test_stronger_rules_commit_more():
-    token = mean_committed(TokenRule(), lambda q, c: draw_paths(at(q), 1, 2, c))
-    block = mean_committed(BlockRule(), lambda q, c: draw_paths(at(q), 1, 2, c))
-    two = mean_committed(BestPath(), lambda q, c: draw_paths(at(q), 2, 2, c))
-    recursive = mean_committed(Recursive(), lambda q, c: draw_tree(at(q), (2, 1), c))
-    traversal = mean_committed(Traversal(), lambda q, c: draw_tree(at(q), (2, 1), c))
+    token = mean_committed(TokenRule(), lambda q, c: alone(draw_paths(at(q), 1, 2, c)))
+    block = mean_committed(BlockRule(), lambda q, c: alone(draw_paths(at(q), 1, 2, c)))
+    two = mean_committed(BestPath(), lambda q, c: alone(draw_paths(at(q), 2, 2, c)))
+    recursive = mean_committed(Recursive(), lambda q, c: alone(draw_tree(at(q), (2, 1), c)))
+    traversal = mean_committed(Traversal(), lambda q, c: alone(draw_tree(at(q), (2, 1), c)))
     assert token < block < two
     assert token < recursive < traversal
 
@@ -215,8 +221,8 @@ def test_traversal_of_a_chain_is_block_verification():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         p, q = Laws(rng, 3, True), Laws(rng, 3, False)
-        chain = distance(Traversal(), lambda choice, q=q: draw_tree(at(q), (1, 1), choice), p, 2)[1]
-        block = distance(BlockRule(), lambda choice, q=q: draw_paths(at(q), 1, 2, choice), p, 2)[1]
+        chain = distance(Traversal(), lambda choice, q=q: alone(draw_tree(at(q), (1, 1), choice)), p, 2)[1]
+        block = distance(BlockRule(), lambda choice, q=q: alone(draw_paths(at(q), 1, 2, choice)), p, 2)[1]
         assert chain == pytest.approx(block, abs=1e-12)
 
 

@@ -5,7 +5,7 @@ serves all of them in each step.
 Invariant: the law of a text is the sampler's, whatever is drafted; with sample-and-match the
 text itself does not depend on drafts, the batch or the order of requests.  A sequence that
 fails takes no other with it, and leaves nothing in the cache.
-Complexity: one forward pass a step, plus the drafters' own.
+Complexity: one forward pass a step, plus the drafters' own, which the batch shares (`drafting.py`).
 Source: Leviathan et al. 2023; Miao et al. 2024; design, "the shared speculative backbone".
 Rejected: a loop per sampler (each would need its own drafting); dropping a batch that ran out
 of memory (the pass is tried again without drafts, then in halves).
@@ -17,65 +17,21 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
 from .backbone import Backbone
-from .drafters.base import Context, Nothing
+from .drafters.base import Nothing
 from .drafters.merge import Merge
+from .drafting import together
 from .judging import KeyedChoice, NodeLaws
+from .live import Live
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
 from .tree import DraftTree
 from .verifiers import SampleAndMatch, Verifier
-
-
-class _Live:
-    """A sequence at work."""
-
-    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
-        self.number, self.request, self.output = number, request, Output()
-        auto = request.automaton
-        self.output.state = request.state if request.state is not None or auto is None else auto.start
-        self.text = [int(t) for t in request.prompt]
-        self.seqs: list[tuple[Backbone, int]] = []
-        for part, prompt in [(backbone, self.text), *request.companions]:
-            try:
-                self.seqs.append((part, part.open(prompt)))
-            except BaseException:
-                self.drop()
-                raise
-        self.context = Context(
-            tokens=self.text,
-            prompt_length=len(self.text),
-            automaton=auto,
-            state=self.output.state,
-            vocabulary_size=backbone.vocabulary_size,
-            backbone=backbone,
-            seq=self.seqs[0][1],
-            sampler=request.sampler,
-            seed=request.seed,
-            sequence=request.number,
-            remaining=request.max_tokens,
-            eos=request.eos,
-            companions=len(request.companions),
-            hints=request.hints,
-            encode=request.encode,
-        )
-        self.session = drafter.session(self.context)
-        self.tree = DraftTree()
-
-    def drop(self) -> None:
-        for backbone, seq in self.seqs:
-            backbone.drop(seq)
-        self.seqs = []
-
-    @property
-    def remaining(self) -> int:
-        return self.request.max_tokens - len(self.output.tokens)
 
 
 class Speculator:
@@ -102,7 +58,7 @@ class Speculator:
         self.verifier = verifier if verifier is not None else SampleAndMatch()
         self.policy = policy if policy is not None else Fixed(32)
         self.report = Report(notes=list(backbone.notes))
-        self._live: dict[int, _Live] = {}
+        self._live: dict[int, Live] = {}
         self._next = 0
         self._check(self.drafter)
         self._merge = _merged(self.drafter)
@@ -131,7 +87,7 @@ class Speculator:
             self._check(request.drafter)
         drafter = self._merge if request.drafter is None else _merged(request.drafter)
         number, self._next = self._next, self._next + 1
-        self._live[number] = _Live(number, request, self.backbone, drafter)
+        self._live[number] = Live(number, request, self.backbone, drafter)
         return number
 
     def output(self, number: int) -> Output:
@@ -156,17 +112,14 @@ class Speculator:
         """One forward pass; (number, new tokens, output) of each sequence that moved or ended."""
         moved: list[tuple[int, list[int], Output]] = []
         for live in list(self._live.values()):
-            reason = self._ended(live)
+            reason = live.ended()
             if reason:
                 self._finish(live, reason)
                 moved.append((live.number, [], live.output))
         batch = list(self._live.values())
         if not batch:
             return moved
-        began = time.perf_counter()
-        for live in batch:
-            self._draft(live, len(batch))
-        self._drafting = time.perf_counter() - began
+        self._draft(batch)
         for live, logits in self._score(batch):
             tokens: list[int] = []
             if isinstance(logits, TokenformError):
@@ -179,46 +132,15 @@ class Speculator:
             moved.append((live.number, tokens, live.output))
         return moved
 
-    def _ended(self, live: _Live) -> str:
-        """Why nothing more can be written, or ""."""
-        if live.remaining <= 0:
-            return "length"
-        auto, state = live.request.automaton, live.output.state
-        if auto is not None:
-            if auto.is_finished(state):
-                return "end"
-            if state is not None and auto.is_accepting(state) and not _goes_on(auto, state, live.request.eos):
-                return "end"
-        limit = self.backbone.max_length
-        return "length" if limit is not None and len(live.text) >= limit else ""
-
-    def _draft(self, live: _Live, active: int) -> None:
+    def _draft(self, batch: list[Live]) -> None:
+        """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
         began = time.perf_counter()
-        live.tree = DraftTree()
-        budget = self.policy.budget(active)
-        room = live.remaining - 1
-        if self.backbone.max_length is not None:
-            room = min(room, self.backbone.max_length - len(live.text) - 1)
-        budget.depth = min(budget.depth, room)
-        if self.backbone.deepest is not None:
-            budget.depth = min(budget.depth, self.backbone.deepest)
-        live.context.state, live.context.remaining = live.output.state, live.remaining
-        tree = (
-            live.session.propose(live.context, budget)
-            if budget.depth > 0 and budget.nodes > 0
-            else DraftTree()
-        )
-        if not len(tree):
-            live.session.reset(live.output.state)
-        if not self.verifier.drawn:
-            keep = self.policy.shape(tree)
-            if any(part.mode != "tree" for part, _ in live.seqs):
-                keep = _first_path(tree, keep)
-            tree = live.session.shape(tree, keep)
-        live.tree = tree
-        live.output.report.seconds_draft += time.perf_counter() - began
+        drafts = together(live.drafting(self.policy.budget(len(batch))) for live in batch)
+        for live, draft in zip(batch, drafts, strict=True):
+            live.take(draft, None if self.verifier.drawn else self.policy)
+        self._drafting = time.perf_counter() - began
 
-    def _score(self, batch: list[_Live]) -> Iterator[tuple[_Live, list[torch.Tensor] | TokenformError]]:
+    def _score(self, batch: list[Live]) -> Iterator[tuple[Live, list[torch.Tensor] | TokenformError]]:
         """Logits of the model and the companions for each sequence, or why there are none."""
         began = time.perf_counter()
         try:
@@ -240,8 +162,7 @@ class Speculator:
         if any(len(live.tree) for live in batch):
             self._note("out of memory: a pass was run again without drafts")
             for live in batch:
-                live.tree = DraftTree()
-                live.session.reset(live.output.state)
+                live.draft_nothing()
             yield from self._score(batch)
         elif len(batch) > 1:
             self._note("out of memory: a batch was run in halves")
@@ -250,7 +171,7 @@ class Speculator:
         else:
             yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
 
-    def _passes(self, batch: Sequence[_Live]) -> dict[int, list[torch.Tensor]]:
+    def _passes(self, batch: Sequence[Live]) -> dict[int, list[torch.Tensor]]:
         asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
         for live in batch:
             for part, seq in live.seqs:
@@ -258,7 +179,7 @@ class Speculator:
         got = {key: part.score(trees) for key, (part, trees) in asked.items()}
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
-    def _judge(self, live: _Live, logits: list[torch.Tensor]) -> list[int]:
+    def _judge(self, live: Live, logits: list[torch.Tensor]) -> list[int]:
         """Verifies one scored tree and commits; returns the new tokens, end-of-text excluded."""
         request, output, tree = live.request, live.output, live.tree
         states = live.session.states
@@ -295,7 +216,7 @@ class Speculator:
         output.report.seconds_draft += time.perf_counter() - began
         return text
 
-    def _finish(self, live: _Live, reason: str, error: TokenformError | None = None) -> None:
+    def _finish(self, live: Live, reason: str, error: TokenformError | None = None) -> None:
         output = live.output
         output.done, output.reason, output.error = True, reason, error
         del self._live[live.number]
@@ -335,23 +256,6 @@ def decode(
 
 def _merged(drafter: Any) -> Merge:
     return drafter if isinstance(drafter, Merge) else Merge(drafter)
-
-
-def _goes_on(automaton: Any, state: int, eos: frozenset[int]) -> bool:
-    """Whether a token that does not end the text is allowed."""
-    words = np.array(automaton.mask(state)).view(np.uint32)
-    for token in eos:
-        words[token // 32] &= ~np.uint32(1 << token % 32)
-    return bool(words.any())
-
-
-def _first_path(tree: DraftTree, keep: Sequence[bool]) -> list[bool]:
-    """The likeliest kept path alone, for models that score chains."""
-    chain, node = [False] * len(tree), -1
-    while kids := [k for k in tree.children(node) if keep[k]]:
-        node = max(kids, key=lambda k: tree.confidences[k])
-        chain[node] = True
-    return chain
 
 
 def _memory(error: BaseException) -> bool:

@@ -55,7 +55,7 @@ class SerialBackbone(Backbone):
         copy_.place = copy.deepcopy(track.place)
 
     def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
-        out = {}
+        out: dict[int, torch.Tensor] = {}
         for seq, tree in trees.items():
             track = self._track(seq)
             if track.place is None:  # nothing is kept of what was run: a new text, or a model without a cache
@@ -68,6 +68,8 @@ class SerialBackbone(Backbone):
                     _crop(track.place, track.computed)
                 else:  # a recurrent state may be half advanced: run the text again
                     track.place, track.computed, track.root = None, 0, None
+                for done in out:  # those before it have moved on, and keep what they know but their trees
+                    self._forget_tree(self._track(done))
                 raise
             if not pending:
                 assert track.root is not None
@@ -75,7 +77,7 @@ class SerialBackbone(Backbone):
             track.computed = len(track.tokens)
             self.counters.prefilled += max(len(pending) - 1, 0)
             self.counters.scored += len(tree) + min(len(pending), 1)
-            out[seq] = logits
+            track.root, track.tree, out[seq] = logits[0], tree, logits
         return out
 
     def _step(self, track: Track, pending: list[int], tree: DraftTree, skip: frozenset[int]) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 Purpose: a drafter guesses what follows; it never decides anything.  `session` starts it on
 one sequence; the drafter itself holds what sequences share (a datastore, a second model).
+Sessions that look things up have `propose` alone; those that need passes of a model are `Asking`.
 Invariant: a draft may be anything: the grammar prunes it, the verifier judges it.
 """
 
@@ -14,8 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from ..drafting import Drafting, alone
 from ..node import Node
 from ..tree import DraftTree
+
+_FORGET = 0.998  # a drafter that does not pay is tried too seldom to cost more than some percent
 
 
 @dataclass
@@ -107,8 +111,12 @@ class Budget:
 class PassCost:
     """What a drafted token costs a drafter whose every token is a pass.
 
+    A pass that several sequences share costs each its share, so the price falls where the batch
+    grows.  It is measured where tokens are drafted alone: where it keeps all from being drafted it
+    is forgotten little by little, so that neither a busy machine nor a small batch ends drafting.
+
     Attributes:
-        seconds: mean of the last ones; 0 until measured.
+        seconds: mean of the last ones, for one sequence; 0 until measured.
     """
 
     def __init__(self) -> None:
@@ -116,6 +124,10 @@ class PassCost:
 
     def took(self, seconds: float) -> None:
         self.seconds += (seconds - self.seconds) * (0.1 if self.seconds else 1.0)
+
+    def spared(self) -> None:
+        """Nothing was drafted, because of the price."""
+        self.seconds *= _FORGET
 
 
 class Session(Protocol):
@@ -183,6 +195,17 @@ class Silent:
 
     def close(self) -> None:
         return None
+
+
+class Asking(Silent):
+    """Base of sessions that need passes of a model: they ask for them, so that a batch shares them."""
+
+    def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
+        """What `propose` returns, in the making."""
+        raise NotImplementedError
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        return alone(self.drafting(context, budget))
 
 
 class Nothing:

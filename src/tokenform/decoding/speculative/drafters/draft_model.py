@@ -5,7 +5,8 @@ temperature, same counter-based numbers.  So where the two models agree on the l
 too, and sample-and-match accepts often although nothing about q is kept.  With `shape` given,
 drafts are drawn independently instead, with their laws, for the rules of drawn drafts.
 Invariant: the second model's sequence is cut to what it shares with the text before it drafts.
-Complexity: one pass of the small model a drafted token (a chain), or a level's node (a tree).
+Complexity: one pass of the small model a drafted token (a chain) or level (a tree), shared by all
+sequences of a step; where it takes no trees, one a node of the level.
 Source: Leviathan et al. 2023; coupling by shared randomness: Daliri et al. 2024 (Drafter-invariant
 speculative decoding).
 Rejected: independent draws for sample-and-match (they accept sum p q, not nearly 1 - TV).
@@ -13,19 +14,21 @@ Rejected: independent draws for sample-and-match (they accept sum p q, not nearl
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from tokenform.errors import DrafterError, SamplingError
 
 from ..backbone import Backbone
+from ..drafting import Ask, Drafting
 from ..judging import KeyedChoice
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, PassCost, Session, Silent
+from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
 from .other_vocabulary import VocabularyMap
 
@@ -59,9 +62,14 @@ class DraftModel:
         self.backbone = model if isinstance(model, Backbone) else Backbone(model)
         self.tokens, self.siblings, self.shape, self.vocabulary = tokens, siblings, shape, vocabulary
         self.drawn = shape is not None
-        self.forwards, self.cost = 0, PassCost()
+        self.cost = PassCost()
         if vocabulary is not None and vocabulary.retokenise and self.drawn:
             raise DrafterError("re-tokenised drafts can't be drawn with their laws; leave shape=None")
+
+    @property
+    def forwards(self) -> int:
+        """Passes of the second model so far; one that sequences share is one."""
+        return self.backbone.counters.forwards
 
     def session(self, context: Context) -> Session:
         size = self.vocabulary.draft_size if self.vocabulary is not None else self.backbone.vocabulary_size
@@ -73,84 +81,65 @@ class DraftModel:
         return _DraftModelSession(self, context)
 
 
-class _DraftModelSession(Silent):
+class _DraftModelSession(Asking):
     def __init__(self, drafter: DraftModel, context: Context) -> None:
         self.drafter = drafter
         self.seq: int | None = None
 
-    def propose(self, context: Context, budget: Budget) -> DraftTree:
+    def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         d = self.drafter
         most = min(d.tokens, budget.depth, budget.nodes)
-        if most <= 0 or not self._follow(context):
+        if most <= 0:
+            return DraftTree()
+        seq = self._follow(context)
+        if seq is None:
             return DraftTree()
         if d.vocabulary is not None and d.vocabulary.retokenise:
-            return self._retokenised(context, most, budget)
+            return (yield from self._retokenised(seq, d.vocabulary, most, budget))
         if d.shape is None:
-            return self._matched(context, most, budget)
-        choice = KeyedChoice(
-            context.seed ^ _STREAM, context.sequence, len(context.tokens) + len(context.path)
-        )
-        rows: dict[int, np.ndarray] = {}
-        if isinstance(d.shape, int):
-            depth = min(most, budget.nodes // d.shape)
-            return draw_paths(
-                lambda tree, node: self._law(context, tree, node, rows), d.shape, depth, choice, d.name
-            )
-        widths, nodes, level = [], 0, 1
-        for width in d.shape[: budget.depth]:
-            level *= width
-            nodes += level
-            if nodes <= budget.nodes:
-                widths.append(width)
-        return draw_tree(lambda tree, node: self._law(context, tree, node, rows), widths, choice, d.name)
+            return (yield from self._matched(seq, context, most, budget))
+        return (yield from self._drawn(seq, context, d.shape, most, budget))
 
-    def _follow(self, context: Context) -> bool:
-        """Brings the second model's sequence to the text; False if there is no text for it."""
+    def _follow(self, context: Context) -> int | None:
+        """Brings the second model's sequence to the text; None if there is no text for it."""
         d, backbone = self.drafter, self.drafter.backbone
         text = [*context.tokens, *context.path]
         if d.vocabulary is not None:
             text = d.vocabulary.to_draft(text)
         if not text or (backbone.max_length is not None and len(text) + d.tokens > backbone.max_length):
-            return False
-        if self.seq is None:
-            self.seq = backbone.open(text)
-            return True
-        have = backbone.tokens(self.seq)
-        same = next(
-            (i for i, (a, b) in enumerate(zip(have, text, strict=False)) if a != b), min(len(have), len(text))
-        )
-        if same == 0:
-            backbone.drop(self.seq)
-            self.seq = backbone.open(text)
-            return True
-        backbone.truncate(self.seq, same)
-        backbone.commit(self.seq, text[same:])
-        return True
+            return None
+        if self.seq is not None:
+            have = backbone.tokens(self.seq)
+            same = _common(have, text)
+            if same:
+                backbone.truncate(self.seq, same)
+                backbone.commit(self.seq, text[same:])
+                return self.seq
+            self.close()
+        self.seq = backbone.open(text)
+        return self.seq
 
-    def _row(self, context: Context, logits: torch.Tensor) -> np.ndarray:
+    def _row(self, context: Context, row: np.ndarray) -> np.ndarray:
         """float64 [V] in the target's ids; -inf for tokens that the second model does not have."""
-        row: np.ndarray = logits.to("cpu", torch.float64).numpy()
         if self.drafter.vocabulary is not None:
             return self.drafter.vocabulary.to_target(row, context.vocabulary_size)
         if len(row) < context.vocabulary_size:
             return np.pad(row, (0, context.vocabulary_size - len(row)), constant_values=-np.inf)
         return row[: context.vocabulary_size]
 
-    def _next(self) -> torch.Tensor:
-        assert self.seq is not None
-        self.drafter.forwards += 1
-        return self.drafter.backbone.score({self.seq: DraftTree()})[self.seq][0]
-
-    def _matched(self, context: Context, most: int, budget: Budget) -> DraftTree:
+    def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
         """A chain of the sampler's draws from the second model, with runners-up."""
         d, tree, node, state = self.drafter, DraftTree(), ROOT, context.state
         path: list[int] = []
         confidence = cumulative = 1.0
         while len(path) < most and len(tree) < budget.nodes:
             if budget.stop(confidence, cumulative, d.cost.seconds):
+                if not path:
+                    d.cost.spared()
                 break
+            scored = yield Ask(d.backbone, seq, DraftTree())
             began = time.perf_counter()
-            row = self._row(context, self._next())
+            row = self._row(context, scored.rows[0])
             try:
                 token = int(context.sampler.draw(context.node(row, path, state)))
             except SamplingError:  # no allowed token is in the second model's vocabulary
@@ -165,81 +154,128 @@ class _DraftModelSession(Silent):
                     tree.add(above, other, d.name, min(_probability(row, other), 1 - confidence) + 1e-9)
             path.append(token)
             state = context.automaton.advance(state, token) if context.automaton is not None else None
-            self._commit(token)
-            d.cost.took(time.perf_counter() - began)
+            d.backbone.commit(seq, self._own([token]))
+            d.cost.took(scored.seconds + time.perf_counter() - began)
         return tree
 
-    def _commit(self, token: int) -> None:
-        assert self.seq is not None
-        vocabulary = self.drafter.vocabulary
-        tokens = [token] if vocabulary is None else vocabulary.to_draft([token])
-        self.drafter.backbone.commit(self.seq, tokens)
+    def _own(self, tokens: list[int]) -> list[int]:
+        """The target's tokens in the second model's."""
+        return tokens if self.drafter.vocabulary is None else self.drafter.vocabulary.to_draft(tokens)
 
-    def _law(self, context: Context, tree: DraftTree, node: int, rows: dict[int, np.ndarray]) -> np.ndarray:
-        """The sampler's law on the second model's logits at a node of the tree that is being drawn.
+    def _drawn(
+        self, seq: int, context: Context, shape: int | Sequence[int], most: int, budget: Budget
+    ) -> Drafting[DraftTree]:
+        """Drafts that are drawn, with their laws, in the drafter's shape."""
+        choice = KeyedChoice(
+            context.seed ^ _STREAM, context.sequence, len(context.tokens) + len(context.path)
+        )
+        laws = functools.partial(self._laws, seq, context, {ROOT: context.state})
+        if isinstance(shape, int):
+            depth = min(most, budget.nodes // shape)
+            return (yield from draw_paths(laws, shape, depth, choice, self.drafter.name))
+        widths, nodes, level = [], 0, 1
+        for width in shape[: budget.depth]:
+            level *= width
+            nodes += level
+            if nodes <= budget.nodes:
+                widths.append(width)
+        return (yield from draw_tree(laws, widths, choice, self.drafter.name))
+
+    def _laws(
+        self,
+        seq: int,
+        context: Context,
+        states: dict[int, int | None],
+        tree: DraftTree,
+        nodes: Sequence[int],
+    ) -> Drafting[list[np.ndarray]]:
+        """The sampler's law on the second model's logits at the nodes of a level of the tree that is drawn.
 
         Where it has none (the text has ended, the grammar refuses the path, or no allowed token is
         shared) it is uniform: the rules are exact for any law.
+
+        Args:
+            states: the automaton's state at each node above below which the text goes on; this
+                level's are added.
         """
-        path, state, auto = tree.path(node) if node >= 0 else [], context.state, context.automaton
-        anything = np.full(context.vocabulary_size, 1.0 / context.vocabulary_size)
-        for token in path:
-            if token in context.eos or (auto is not None and not auto.allows(state, token)):
-                return anything
-            state = auto.advance(state, token) if auto is not None else None
-        if node not in rows:
-            self._score_tree(context, tree, rows)
-        try:
-            return np.asarray(context.sampler.law(context.node(rows[node], path, state)))
-        except SamplingError:
-            return anything
+        paths = {n: tree.path(n) for n in nodes if _goes_on(context, tree, n, states)}
+        rows = yield from self._scored(seq, list(paths.values()))
+        found = dict.fromkeys(nodes, np.full(context.vocabulary_size, 1.0 / context.vocabulary_size))
+        for (node, path), row in zip(paths.items(), rows, strict=True):
+            at = context.node(self._row(context, row), path, states[node])
+            with contextlib.suppress(SamplingError):
+                found[node] = np.asarray(context.sampler.law(at))
+        return [found[node] for node in nodes]
 
-    def _score_tree(self, context: Context, tree: DraftTree, rows: dict[int, np.ndarray]) -> None:
-        """The second model's logits at every node of the tree, in one pass if it takes trees."""
-        backbone, vocabulary = self.drafter.backbone, self.drafter.vocabulary
-        assert self.seq is not None
-        own, place = DraftTree(), {ROOT: ROOT}
-        for i, token in enumerate(tree.tokens):
-            pieces = [token] if vocabulary is None else vocabulary.to_draft([token])
-            place[i] = own.add_path(place[tree.parents[i]], pieces)
-        new = [n for n in place if n not in rows]
-        parts = (
-            [own] if backbone.mode == "tree" else [DraftTree.chain(own.path(place[n])) for n in new if n >= 0]
-        )
-        for part in parts or [own]:
-            logits = backbone.score({self.seq: part})[self.seq]
-            self.drafter.forwards += 1
-            for n in new:
-                nodes = part.walk(own.path(place[n])) if place[n] >= 0 else []
-                if len(nodes) == (own.depths[place[n]] if place[n] >= 0 else 0):
-                    rows[n] = self._row(context, logits[nodes[-1] + 1 if nodes else 0])
+    def _scored(self, seq: int, paths: Sequence[list[int]]) -> Drafting[list[np.ndarray]]:
+        """The second model's logits after each path, in one pass if it takes trees."""
+        backbone = self.drafter.backbone
+        if not paths:
+            return []
+        if backbone.mode == "tree":
+            tree = DraftTree()
+            ends = [tree.add_path(ROOT, self._own(path)) for path in paths]
+            rows = (yield Ask(backbone, seq, tree)).rows
+            return [rows[end + 1] for end in ends]
+        found = []
+        for path in paths:
+            scored = yield Ask(backbone, seq, DraftTree.chain(self._own(path)))
+            found.append(scored.rows[-1])
+        return found
 
-    def _retokenised(self, context: Context, most: int, budget: Budget) -> DraftTree:
+    def _retokenised(
+        self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
+    ) -> Drafting[DraftTree]:
         """The second model's best text, in the target's tokens."""
-        d, vocabulary = self.drafter, self.drafter.vocabulary
-        assert vocabulary is not None and self.seq is not None
-        text, confidence = b"", 1.0
+        d, text, confidence = self.drafter, b"", 1.0
         for _ in range(most):
             if budget.stop(confidence, confidence, d.cost.seconds):
+                if not text:
+                    d.cost.spared()
                 break
+            scored = yield Ask(d.backbone, seq, DraftTree())
             began = time.perf_counter()
-            row = self._next().to("cpu", torch.float64).numpy()
+            row = scored.rows[0]
             token = int(np.argmax(row))
             confidence *= _probability(row, token)
             piece = vocabulary.draft[token]
             if not piece:
                 break
             text += piece
-            d.backbone.commit(self.seq, [token])
-            d.cost.took(time.perf_counter() - began)
+            d.backbone.commit(seq, [token])
+            d.cost.took(scored.seconds + time.perf_counter() - began)
         tokens = vocabulary.encode_target(text)
         share = confidence ** (1 / max(len(tokens), 1))
-        return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], self.drafter.name, min(share, 0.95))
+        return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], d.name, min(share, 0.95))
 
     def close(self) -> None:
         if self.seq is not None:
             self.drafter.backbone.drop(self.seq)
             self.seq = None
+
+
+def _common(a: Sequence[int], b: Sequence[int]) -> int:
+    """Tokens that two texts share from their beginnings on."""
+    shorter = min(len(a), len(b))
+    if a[:shorter] == b[:shorter]:  # the usual case, without a loop in Python
+        return shorter
+    return next(i for i in range(shorter) if a[i] != b[i])
+
+
+def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, int | None]) -> bool:
+    """Whether the text may go on below a node; its state is added to `states` then."""
+    if node == ROOT:
+        return True
+    above, token, automaton = tree.parents[node], tree.tokens[node], context.automaton
+    if above not in states or token in context.eos:
+        return False
+    if automaton is None:
+        states[node] = None
+        return True
+    if not automaton.allows(states[above], token):
+        return False
+    states[node] = automaton.advance(states[above], token)
+    return True
 
 
 def _best(row: np.ndarray, count: int) -> list[int]:

@@ -3,7 +3,7 @@
 Purpose: a fork of the sequence goes on with layers left out; it reads the keys and values that
 the whole model has written, and writes its own to slots of its own, which are freed again.
 Invariant: nothing that a thinned model has computed is ever part of a committed text.
-Complexity: one thinned pass a drafted token; no second model, no second cache.
+Complexity: one thinned pass a drafted token, shared by the batch; no second model, no second cache.
 Source: Zhang et al. 2024 (Draft & Verify); Xia et al. 2025 (SWIFT), choice of layers by match rate.
 Rejected: a separate cache for the thinned model (the prompt would be run twice).
 """
@@ -21,8 +21,9 @@ from tokenform.errors import DrafterError
 
 from ..backbone import Backbone
 from ..backbone.skipping import decoder_layers
+from ..drafting import Ask, Drafting
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, PassCost, Session, Silent
+from .base import Asking, Budget, Context, PassCost, Session
 
 
 class LayerSkip:
@@ -47,13 +48,14 @@ class LayerSkip:
         return _LayerSkipSession(skip, self)
 
 
-class _LayerSkipSession(Silent):
+class _LayerSkipSession(Asking):
     def __init__(self, skip: frozenset[int], drafter: LayerSkip) -> None:
         self.skip, self.drafter = skip, drafter
 
-    def propose(self, context: Context, budget: Budget) -> DraftTree:
+    def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         backbone: Backbone = context.backbone
         tree, node, state = DraftTree(), ROOT, context.state
+        cost = self.drafter.cost
         if backbone.pending(context.seq) != 1:  # the prompt: its keys must be the whole model's
             return tree
         seq = backbone.fork(context.seq)
@@ -62,14 +64,13 @@ class _LayerSkipSession(Silent):
             path: list[int] = []
             confidence = cumulative = 1.0
             while len(path) < min(self.drafter.tokens, budget.depth, budget.nodes):
-                if budget.stop(confidence, cumulative, self.drafter.cost.seconds):
+                if budget.stop(confidence, cumulative, cost.seconds):
+                    if not path:
+                        cost.spared()
                     break
+                scored = yield Ask(backbone, seq, DraftTree(), self.skip)
                 began = time.perf_counter()
-                row = (
-                    backbone.score({seq: DraftTree()}, skip=self.skip)[seq][0]
-                    .to("cpu", torch.float64)
-                    .numpy()
-                )
+                row = scored.rows[0]
                 at = context.node(row, path, state)
                 token = int(context.sampler.draw(at))
                 confidence = float(1.0 / np.exp(row - row[token]).sum())
@@ -80,7 +81,7 @@ class _LayerSkipSession(Silent):
                 path.append(token)
                 state = context.automaton.advance(state, token) if context.automaton is not None else None
                 backbone.commit(seq, [token])
-                self.drafter.cost.took(time.perf_counter() - began)
+                cost.took(scored.seconds + time.perf_counter() - began)
         finally:
             backbone.drop(seq)
         return tree

@@ -5,13 +5,13 @@ that a copied span follows a forced one and the other way round), until the budg
 Every answer is pruned by the grammar at once, so what the grammar refuses costs no budget.
 Invariant: every node of the tree is allowed; a source that raises or proposes nonsense is
 not asked again for this sequence; one that does not pay rests.
-Complexity: at most `rounds` proposals a source and step.
+Complexity: at most `rounds` proposals a source and step.  The passes that sources ask for are passed on.
 Rejected: fixed shares of the budget (a source with nothing to say would waste its own).
 """
 
 from __future__ import annotations
 
-import time
+import contextlib
 import warnings
 from collections.abc import Sequence
 
@@ -19,9 +19,10 @@ import torch
 
 from tokenform.errors import DrafterError
 
+from ..drafting import Drafting
 from ..grammar import allowed_states
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Drafter, Session
+from .base import Asking, Budget, Context, Drafter, Session
 from .tally import Rates, Tally
 
 _SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
@@ -49,18 +50,16 @@ class Merge:
         return MergeSession(self, context)
 
 
-class MergeSession:
+class MergeSession(Asking):
     """Also what a single drafter is wrapped in: the pruning and the faults are handled here.
 
     Attributes:
         faults: what went wrong, in sentences.
-        seconds: time spent by each source.
     """
 
     def __init__(self, merge: Merge, context: Context) -> None:
         self.rounds = merge.rounds
         self.faults: list[str] = []
-        self.seconds: dict[str, float] = {}
         self.tally = Tally(merge.rates)
         self.stated: list[float] = []
         self._states: dict[int, int | None] = {}
@@ -71,7 +70,7 @@ class MergeSession:
             except Exception as error:
                 self._fault(drafter, error)
 
-    def propose(self, context: Context, budget: Budget) -> DraftTree:
+    def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         tree = DraftTree()
         self._states = {ROOT: context.state}
         asked = [(d, s) for d, s in self._live if self.tally.pays(d.name)]
@@ -79,6 +78,7 @@ class MergeSession:
         leaf, chance = ROOT, 1.0
         for round_ in range(self.rounds):
             before = len(tree)
+            asked = [one for one in asked if one in self._live]
             path = tuple(tree.path(leaf))
             depth = min(budget.depth, context.remaining) - len(path)
             if depth <= 0 or (path and path[-1] in context.eos):
@@ -94,7 +94,7 @@ class MergeSession:
                     _costly(drafter) and not round_ and len(tree) and self._front(tree)[1] >= _SURE
                 ):
                     break  # its passes are better spent where the likely path ends
-                self._ask(drafter, session, below, budget.after(chance, room, depth), tree, leaf)
+                yield from self._ask(drafter, session, below, budget.after(chance, room, depth), tree, leaf)
                 if round_ and len(tree) > before:
                     break
             leaf, chance = self._front(tree)
@@ -128,18 +128,17 @@ class MergeSession:
 
     def _ask(
         self, drafter: Drafter, session: Session, context: Context, budget: Budget, tree: DraftTree, at: int
-    ) -> None:
-        began = time.perf_counter()
+    ) -> Drafting[None]:
         try:
-            part = session.propose(context, budget)
+            if isinstance(session, Asking):
+                part = yield from session.drafting(context, budget)
+            else:
+                part = session.propose(context, budget)
             _check(part, context.vocabulary_size)
             states = allowed_states(part, context.automaton, context.state, context.eos, budget.depth)
         except Exception as error:
             self._fault(drafter, error)
             return
-        finally:
-            spent = time.perf_counter() - began
-            self.seconds[drafter.name] = self.seconds.get(drafter.name, 0.0) + spent
         for i, source in enumerate(part.sources):
             part.sources[i] = source or drafter.name
         for i, node in tree.graft(part, budget.nodes, at, states).items():
@@ -158,6 +157,10 @@ class MergeSession:
     def _fault(self, drafter: Drafter, error: Exception) -> None:
         self.faults.append(f"drafter {drafter.name} is switched off: {type(error).__name__}: {error}")
         warnings.warn(self.faults[-1], stacklevel=3)
+        for other, session in self._live:
+            if other is drafter:
+                with contextlib.suppress(Exception):  # what it holds in a second model's cache is freed
+                    session.close()
         self._live = [(d, s) for d, s in self._live if d is not drafter]
 
     def observe(
@@ -171,13 +174,10 @@ class MergeSession:
         if len(self.stated) == len(tree):
             self.tally.observe(tree, self.stated, visited)
         for drafter, session in list(self._live):
-            began = time.perf_counter()
             try:
                 session.observe(context, committed, tree, visited, logits)
             except Exception as error:
                 self._fault(drafter, error)
-            spent = time.perf_counter() - began
-            self.seconds[drafter.name] = self.seconds.get(drafter.name, 0.0) + spent
 
     def close(self) -> None:
         for drafter, session in list(self._live):

@@ -1,0 +1,128 @@
+"""One sequence at work: its request, its text so far, its places in the models' caches.
+
+Invariant: a sequence that can't be started leaves nothing open.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .backbone import Backbone
+from .drafters.base import Budget, Context
+from .drafters.merge import Merge
+from .drafting import Draft, Drafting
+from .policies import Policy
+from .request import Output, Request
+from .tree import DraftTree
+
+
+class Live:
+    """Args:
+    number: what the speculator calls it.
+    """
+
+    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
+        self.number, self.request, self.output = number, request, Output()
+        auto = request.automaton
+        self.output.state = request.state if request.state is not None or auto is None else auto.start
+        self.text = [int(t) for t in request.prompt]
+        self.seqs: list[tuple[Backbone, int]] = []
+        for part, prompt in [(backbone, self.text), *request.companions]:
+            try:
+                self.seqs.append((part, part.open(prompt)))
+            except BaseException:
+                self.drop()
+                raise
+        self.context = Context(
+            tokens=self.text,
+            prompt_length=len(self.text),
+            automaton=auto,
+            state=self.output.state,
+            vocabulary_size=backbone.vocabulary_size,
+            backbone=backbone,
+            seq=self.seqs[0][1],
+            sampler=request.sampler,
+            seed=request.seed,
+            sequence=request.number,
+            remaining=request.max_tokens,
+            eos=request.eos,
+            companions=len(request.companions),
+            hints=request.hints,
+            encode=request.encode,
+        )
+        self.session = drafter.session(self.context)
+        self.tree = DraftTree()
+
+    def drop(self) -> None:
+        """Frees its places in the caches."""
+        for backbone, seq in self.seqs:
+            backbone.drop(seq)
+        self.seqs = []
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that may still be written."""
+        return self.request.max_tokens - len(self.output.tokens)
+
+    def ended(self) -> str:
+        """Why nothing more can be written, or ""."""
+        if self.remaining <= 0:
+            return "length"
+        auto, state = self.request.automaton, self.output.state
+        if auto is not None:
+            if auto.is_finished(state):
+                return "end"
+            if state is not None and auto.is_accepting(state) and not self._goes_on(state):
+                return "end"
+        limit = self.seqs[0][0].max_length
+        return "length" if limit is not None and len(self.text) >= limit else ""
+
+    def _goes_on(self, state: int) -> bool:
+        """Whether a token that does not end the text is allowed."""
+        words = np.array(self.request.automaton.mask(state)).view(np.uint32)
+        for token in self.request.eos:
+            words[token // 32] &= ~np.uint32(1 << token % 32)
+        return bool(words.any())
+
+    def drafting(self, budget: Budget) -> Drafting[DraftTree]:
+        """A draft that fits the text's and the model's limits, in the making."""
+        backbone, room = self.seqs[0][0], self.remaining - 1
+        if backbone.max_length is not None:
+            room = min(room, backbone.max_length - len(self.text) - 1)
+        if backbone.deepest is not None:
+            room = min(room, backbone.deepest)
+        budget.depth = min(budget.depth, room)
+        self.context.state, self.context.remaining = self.output.state, self.remaining
+        if budget.depth <= 0 or budget.nodes <= 0:
+            return DraftTree()
+        return (yield from self.session.drafting(self.context, budget))
+
+    def take(self, draft: Draft, policy: Policy | None) -> None:
+        """Keeps what is to be scored of a draft.
+
+        Args:
+            policy: shapes it; None leaves it whole, as rules for drawn drafts need it.
+        """
+        self.tree = draft.tree
+        self.output.report.seconds_draft += draft.seconds
+        if not len(self.tree):
+            self.draft_nothing()
+        if policy is not None:
+            keep = policy.shape(self.tree)
+            if any(part.mode != "tree" for part, _ in self.seqs):
+                keep = _first_path(self.tree, keep)
+            self.tree = self.session.shape(self.tree, keep)
+
+    def draft_nothing(self) -> None:
+        """The next pass is one without a draft."""
+        self.tree = DraftTree()
+        self.session.reset(self.output.state)
+
+
+def _first_path(tree: DraftTree, keep: list[bool]) -> list[bool]:
+    """The likeliest kept path alone, for models that score chains."""
+    chain, node = [False] * len(tree), -1
+    while kids := [k for k in tree.children(node) if keep[k]]:
+        node = max(kids, key=lambda k: tree.confidences[k])
+        chain[node] = True
+    return chain

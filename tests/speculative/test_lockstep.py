@@ -1,0 +1,300 @@
+"""Sequences of a batch draft in lockstep: they share the passes of the drafters' models, and nothing else."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone.skipping import _Identity
+from tokenform.decoding.speculative.drafters import (
+    Budget,
+    Context,
+    DraftModel,
+    Forced,
+    LayerSkip,
+    Merge,
+    VocabularyMap,
+)
+from tokenform.decoding.speculative.drafting import Ask, together
+from tokenform.decoding.speculative.node import LawSampler
+from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.speculator import Speculator, decode
+from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
+from tokenform.decoding.speculative.tree import DraftTree
+from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, TokenRule, Traversal
+
+from .automata import EOS, record, vocabulary
+from .models import model
+from .plain import plain
+
+BATCH = 8
+
+
+def small() -> Any:
+    return model("llama", seed=1, layers=1)
+
+
+def other_vocabulary(retokenise: bool) -> VocabularyMap:
+    """The test vocabulary in another order, one of its pieces missing."""
+    tokens = vocabulary()
+    draft = tokens[::-1]
+    draft[5] = b""
+    return VocabularyMap(tokens, draft, retokenise)
+
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "matched": (lambda: DraftModel(small(), tokens=4), SampleAndMatch),
+    "matched, chains": (lambda: DraftModel(Backbone(small(), "chain"), tokens=3), SampleAndMatch),
+    "shared": (lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(False)), SampleAndMatch),
+    "retokenised": (lambda: DraftModel(small(), tokens=3, vocabulary=other_vocabulary(True)), SampleAndMatch),
+    "layers": (lambda: LayerSkip([1], tokens=3), SampleAndMatch),
+    "drawn chain": (lambda: DraftModel(small(), tokens=3, shape=1), TokenRule),
+    "drawn paths": (lambda: DraftModel(small(), tokens=2, shape=2), BestPath),
+    "drawn tree": (lambda: DraftModel(small(), shape=(2, 2)), Traversal),
+    "drawn tree, chains": (lambda: DraftModel(Backbone(small(), "chain"), shape=(2, 1)), Traversal),
+}
+PASSES = [name for name in CASES if "chains" not in name]  # a model that takes no trees runs one by one
+
+
+def requests(constrained: bool = False, tokens: int = 12, count: int = BATCH) -> list[Request]:
+    """Prompts of several lengths."""
+    automaton = record() if constrained else None
+    sampler = LawSampler(Target([Mask(), Temperature(0.7)]))
+    eos = frozenset([EOS]) if constrained else frozenset()
+    return [
+        Request(
+            [*[5, 6, 7, 5, 8][: 1 + i % 5], i + 1], sampler, automaton,
+            max_tokens=tokens, eos=eos, seed=3, number=i,
+        )
+        for i in range(count)
+    ]  # fmt: skip
+
+
+class Recorded:
+    """A verifier that keeps the tree of each sequence and position."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule, self.drawn = rule, rule.drawn
+        self.drafts: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+
+    def verify(self, tree, target, choice):
+        _, sequence, position = choice._key
+        self.drafts[sequence, position] = (tree.tokens, tree.parents)
+        return self.rule.verify(tree, target, choice)
+
+
+class Passes:
+    """Counts the calls of a model's `forward`, and may refuse one by its tokens."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, net: Any, refused: Any = None) -> None:
+        self.count, whole = 0, net.forward
+
+        @functools.wraps(whole)
+        def forward(*arguments: Any, **named: Any) -> Any:
+            self.count += 1
+            if refused is not None and refused(named.get("input_ids", next(iter(arguments), None))):
+                raise torch.OutOfMemoryError("no memory")
+            return whole(*arguments, **named)
+
+        monkeypatch.setattr(net, "forward", forward)
+
+
+def thinned(net: Any) -> bool:
+    """Whether some of the model's layers are left out at present."""
+    return any(isinstance(layer, _Identity) for layer in net.model.layers)
+
+
+def once(drafter: Any) -> Any:
+    """Asked at the root alone: how it goes on depends on what all sequences of the drafter have accepted."""
+    return drafter if drafter.drawn else Merge(drafter, rounds=1)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", list(CASES))
+def test_drafts_and_texts_of_a_batch_are_those_of_each_sequence_alone(name, constrained):
+    make, rule = CASES[name]
+    net, asked = model("qwen3"), requests(constrained)
+    whole = Recorded(rule())
+    texts = [o.tokens for o in decode(Backbone(net), asked, once(make()), whole)]
+    single: dict[tuple[int, int], Any] = {}
+    for one, text in zip(asked, texts, strict=True):
+        own = Recorded(rule())
+        assert decode(Backbone(net), [one], once(make()), own)[0].tokens == text
+        single.update(own.drafts)
+    assert whole.drafts == single and any(tokens for tokens, _ in single.values())
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_batch_makes_as_many_passes_as_its_longest_draft(name, monkeypatch):
+    make, rule = CASES[name]
+    net = model("qwen3")
+    layers = name == "layers"
+    passes = Passes(monkeypatch, net if layers else small())
+
+    def count(asked: list[Request]) -> int:
+        backbone, drafter = Backbone(net), make()
+        before, own = passes.count, backbone.counters.forwards
+        decode(backbone, asked, drafter, rule())
+        made = passes.count - before - (backbone.counters.forwards - own if layers else 0)
+        assert layers or drafter.forwards == made
+        return made
+
+    single = [count([one]) for one in requests()]
+    assert min(single) > 5
+    assert count(requests()) <= 1.5 * max(single) < 0.3 * sum(single)
+
+
+def test_drafters_of_one_model_share_its_passes():
+    second = Backbone(small())
+    asked = requests()
+    for one in asked:
+        one.drafter = DraftModel(second, tokens=4)
+    together_ = [o.tokens for o in decode(Backbone(model("qwen3")), asked)]
+    shared, second.counters.forwards = second.counters.forwards, 0
+    assert [decode(Backbone(model("qwen3")), [one])[0].tokens for one in asked] == together_
+    assert shared < 0.4 * second.counters.forwards
+
+
+def test_sources_in_one_tree_share_passes_too():
+    net, asked = model("mistral"), requests(constrained=True)
+    drafter = DraftModel(small(), tokens=3)
+    sources = Merge(Forced(vocabulary()), LayerSkip([1], tokens=2), drafter)
+    got = decode(Backbone(net), asked, sources)
+    assert [o.tokens for o in got] == [plain(net, one) for one in asked]
+    assert {"model", "layers", "forced"} <= {name for o in got for name in o.report.sources}
+    assert drafter.backbone.sequences == []
+
+
+@pytest.mark.parametrize("name", ["matched", "retokenised", "layers"])
+@pytest.mark.parametrize("after", [0, 1, 4])
+def test_a_shared_pass_that_fails_is_made_again_in_halves(name, after, monkeypatch):
+    """Batches of more than two don't fit: the texts stay, and nobody's drafter is switched off."""
+    make, _ = CASES[name]
+    net, asked, seen = model("qwen3"), requests(count=5), 0
+    want = [plain(net, one) for one in asked]
+
+    def refused(ids: torch.Tensor) -> bool:
+        nonlocal seen
+        if name == "layers" and not thinned(net):
+            return False
+        seen += 1
+        return seen > after and ids.shape[0] > 2
+
+    Passes(monkeypatch, net if name == "layers" else small(), refused)
+    backbone, drafter = Backbone(net), make()
+    got = decode(backbone, asked, drafter)
+    assert [o.tokens for o in got] == want
+    assert not any("switched off" in note for o in got for note in o.report.notes)
+    assert backbone.sequences == [] and sum(o.report.drafted for o in got) > 0
+
+
+@pytest.mark.parametrize("name", ["matched", "matched, chains"])
+def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch):
+    make, _ = CASES[name]
+    net, bad, asked = model("qwen3"), 50, requests(count=5)
+    for one in asked:
+        one.sampler = LawSampler(Target([Ban([bad])]))
+    asked[2].prompt = [3, bad, 4]
+    want = [plain(net, one) for one in asked]
+    Passes(monkeypatch, small(), lambda ids: bool((ids == bad).any()))
+    backbone, drafter = Backbone(net), make()
+    with pytest.warns(UserWarning, match="switched off"):
+        got = decode(backbone, asked, drafter)
+    assert [o.tokens for o in got] == want
+    off = [any("switched off" in note for note in o.report.notes) for o in got]
+    assert off == [i == 2 for i in range(5)] and [o.report.drafted > 0 for o in got] == [not x for x in off]
+    assert backbone.sequences == [] and drafter.backbone.sequences == []
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
+    make, rule = CASES[name]
+    net, asked = model("qwen3"), requests(constrained=True, count=3)
+    for one in asked:
+        one.sampler = LawSampler(Target([Mask()], greedy=True))
+    want = [plain(net, one) for one in asked]
+    thin = name == "layers"
+    Passes(monkeypatch, net if thin else small(), lambda ids: not thin or thinned(net))
+    backbone, drafter = Backbone(net), make()
+    with pytest.warns(UserWarning, match="switched off"):
+        got = decode(backbone, asked, drafter, rule())
+    assert [o.tokens for o in got] == want
+    assert all(len(o.report.notes) == 1 and o.report.drafted == 0 for o in got)
+    assert backbone.sequences == [] and (thin or drafter.backbone.sequences == [])
+
+
+@pytest.mark.parametrize("mode", ["chain", "plain"])
+def test_a_serial_batch_that_fails_in_the_middle_is_as_it_was(mode, monkeypatch):
+    net = small()
+    backbone = Backbone(net, mode)
+    trees = {backbone.open([i, 7]): DraftTree.chain([3, 4] if mode == "chain" else []) for i in (1, 2, 3)}
+    want = backbone.score(trees)
+    for seq in list(trees):
+        backbone.drop(seq)
+    again = {backbone.open([i, 7]): tree for i, tree in enumerate(trees.values(), 1)}
+    with monkeypatch.context() as patch:
+        Passes(patch, net, lambda ids: int(ids[0, 0]) == 2)
+        with pytest.raises(torch.OutOfMemoryError):
+            backbone.score(again)
+    for old, (seq, tree) in zip(trees, again.items(), strict=True):
+        assert torch.allclose(backbone.score({seq: tree})[seq], want[old], rtol=0, atol=1e-10)
+
+
+def test_a_drafting_that_raises_closes_the_others_and_goes_to_the_caller():
+    closed = []
+
+    def waiting():
+        try:
+            yield Ask(backbone, seq, DraftTree())
+        finally:
+            closed.append(True)
+        return DraftTree()
+
+    def broken():
+        yield Ask(backbone, other, DraftTree())
+        raise ValueError("a draft")
+
+    backbone = Backbone(small())
+    seq, other = backbone.open([1]), backbone.open([2])
+    with pytest.raises(ValueError, match="a draft"):
+        together([broken(), waiting()])
+    assert closed == [True]
+
+
+def test_a_shared_pass_costs_each_sequence_its_share(monkeypatch):
+    pause, net = 0.05, small()
+    Passes(monkeypatch, net, lambda ids: time.sleep(pause))
+    costs, drafting = [], []
+    for count in (1, BATCH):
+        drafter = DraftModel(net, tokens=3)
+        speculator = Speculator(Backbone(model("qwen3")), drafter)
+        for one in requests(tokens=5, count=count):
+            speculator.add(one)
+        outputs = [live.output for live in speculator._live.values()]
+        began, passes = time.perf_counter(), drafter.forwards
+        while speculator.active:
+            speculator.step()
+        costs.append(drafter.cost.seconds)
+        spent = sum(o.report.seconds_draft for o in outputs)
+        drafting.append(spent / ((drafter.forwards - passes) * pause))
+        assert spent <= time.perf_counter() - began
+    assert pause <= costs[0] and costs[1] < 0.6 * costs[0]
+    assert all(share >= 1.0 for share in drafting)
+
+
+def test_a_price_that_keeps_all_from_being_drafted_is_forgotten():
+    for drafter in (DraftModel(small(), tokens=3), DraftModel(small(), vocabulary=other_vocabulary(True))):
+        backbone = Backbone(model("qwen3"))
+        there = Context([1, 2], 2, vocabulary_size=backbone.vocabulary_size)
+        there.sampler = LawSampler(Target(greedy=True))
+        session, drafter.cost.seconds = drafter.session(there), 2.0
+        budget = Budget(8, stop=lambda confidence, cumulative, seconds: seconds > 1.0)
+        asked = 0
+        while not len(session.propose(there, budget)):
+            asked += 1
+        assert 100 < asked < 1000 and drafter.forwards > 0
