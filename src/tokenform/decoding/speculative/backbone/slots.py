@@ -52,16 +52,17 @@ class Row:
         slots = free[:n]
         self.count[slots] = 1
         self.top = max(self.top, int(slots[-1]) + 1)
-        return [int(s) for s in slots]
+        found: list[int] = slots.tolist()
+        return found
 
     def hold(self, slots: list[int]) -> None:
-        """One owner more for each slot."""
-        np.add.at(self.count, slots, 1)
+        """One owner more for each slot; the slots are distinct."""
+        self.count[slots] += 1
 
     def free(self, slots: list[int]) -> None:
-        """One owner less for each slot; the row's top sinks to its last slot in use."""
+        """One owner less for each slot, all distinct; the row's top sinks to its last slot in use."""
         if slots:
-            np.subtract.at(self.count, slots, 1)
+            self.count[slots] -= 1
             if int(self.count[self.top - 1]) == 0:
                 self.top = int(np.flatnonzero(self.count[: self.top])[-1]) + 1
 

@@ -228,21 +228,21 @@ class TreeBackbone(Backbone):
         """Writes one sequence into its line."""
         track, tree, place = item.track, item.tree, item.track.place
         n, p = len(item.pending), max(len(item.pending) - 1, 0)
-        columns = np.concatenate(
-            [np.arange(item.early, item.early + p), np.arange(n - p + len(tree)) + item.late]
-        )
+        columns = np.arange(n + len(tree))
+        columns[:p] += item.early
+        columns[p:] += item.late - p
         own = np.asarray(item.taken, np.int64)
         length = len(track.tokens)
         ids[columns] = item.pending + tree.tokens
-        depths = np.concatenate(
-            [np.arange(track.computed, length), length - 1 + np.asarray(tree.depths, np.int64)]
-        )
+        depths = np.arange(track.computed, length + len(tree))
+        depths[n:] = tree.depths
+        depths[n:] += length - 1
         positions[columns] = depths
         place.row.position[own] = depths
         slots[columns] = own
         allowed[columns[:, None], np.asarray([*place.slots, *own[:n]], np.int64)[None, :]] = True
         allowed[columns, 0] = False
-        if n:
+        if p:
             later = np.triu(np.ones((n, n), bool), 1)
             block = allowed[columns[:n, None], own[None, :n]]
             allowed[columns[:n, None], own[None, :n]] = block & ~later
