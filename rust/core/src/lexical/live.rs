@@ -19,6 +19,9 @@ type Efforts = FxHashMap<(TermId, bool), u32>;
 /// Terms that one question may visit.
 pub(super) const BUDGET: usize = 20_000;
 
+/// Parts that counting a term's words may visit: shared parts are counted anew wherever they stand.
+const PARTS: u32 = 256;
+
 impl Terms {
     /// Whether some text is accepted.
     pub fn live(&mut self, t: TermId) -> bool {
@@ -67,7 +70,7 @@ impl Terms {
                 _ => kept = Some(x),
             }
         }
-        kept.is_some_and(|x| self.words_at_least(x) > taken)
+        kept.is_some_and(|x| self.words_at_least(x, &mut { PARTS }) > taken)
     }
 
     /// At most so many words, of a term that lists them.
@@ -80,15 +83,20 @@ impl Terms {
         }
     }
 
-    /// A lower bound on the count of words of a term without `And`, `Not`; `u64::MAX`: endless.
-    fn words_at_least(&self, t: TermId) -> u64 {
-        let of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.words_at_least(x));
+    /// A lower bound on the count of words of a term without `And`, `Not`; `u64::MAX`: endless. `left`: parts that
+    /// may still be visited; the rest count as one word each.
+    fn words_at_least(&self, t: TermId, left: &mut u32) -> u64 {
+        if *left == 0 {
+            return (t != Self::EMPTY) as u64;
+        }
+        *left -= 1;
+        let mut of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.words_at_least(x, left));
         match self.get(t) {
             Term::Empty => 0,
             Term::All => u64::MAX,
             Term::Class(s) => self.set(*s).iter().map(|&(lo, hi)| (hi - lo) as u64 + 1).sum(),
             Term::Concat(x, y) => of(x).max(of(y)),
-            Term::Or(xs) => xs.iter().map(of).max().unwrap_or(0),
+            Term::Or(xs) => xs.iter().map(&mut of).max().unwrap_or(0),
             &Term::Repeat(x, _, hi) if x != Self::EPS && x != Self::EMPTY => match hi {
                 INF => u64::MAX,
                 0 => 1,
@@ -264,5 +272,18 @@ mod tests {
                 assert_eq!(terms.live(left), !all, "{words:?} without {taken:b}");
             }
         }
+    }
+
+    #[test]
+    fn counting_words_ends_on_parts_that_are_shared() {
+        let mut terms = Terms::default();
+        let [a, b, c] = ["a", "b", "c"].map(|word| terms.literal(word));
+        let mut t = terms.class(&[(0x78, 0x7a)]);
+        for _ in 0..64 {
+            let (near, far) = (terms.concat(a, t), terms.concat(c, t));
+            let far = terms.concat(b, far);
+            t = terms.or(&[near, far]);
+        }
+        assert_eq!(terms.words_at_least(t, &mut { PARTS }), 3);
     }
 }
