@@ -19,7 +19,7 @@ class HardCase:
     """A constraint that is known to be slow somewhere, with valid texts to walk.
 
     Attributes:
-        dialects: a context-free grammar by dialect, instead of a schema.
+        dialects: a context-free grammar by dialect ("lark", "ebnf"), instead of a schema.
     """
 
     name: str
@@ -54,19 +54,31 @@ def _one_of(branches: int) -> HardCase:
     return HardCase(f"oneOf of {branches} with a discriminator", {"oneOf": options}, texts)
 
 
-def _character_string(letters: str, text: str) -> HardCase:
+def _languages(name: str, text: str, **dialects: str) -> list[HardCase]:
+    """The grammar once in each language: an engine reads the text that its rival reads, or has none."""
+    return [HardCase(f"{name}, {key}", None, [text], {key: grammar}) for key, grammar in dialects.items()]
+
+
+def _character_string(letters: str, text: str) -> list[HardCase]:
     choice = " | ".join(f'"{letter}"' for letter in letters)
     lark = f'start: "\\"" char* "\\""\nchar: {choice}\n'
     ebnf = f'root ::= "\\"" char* "\\""\nchar ::= {choice}\n'
     name = f"string spelled character by character, {len(letters)} letters"
-    return HardCase(name, None, [json.dumps(text)], {"lark": lark, "ebnf": ebnf})
+    return _languages(name, json.dumps(text), lark=lark, ebnf=ebnf)
 
 
-def _right_recursion(length: int) -> HardCase:
+def _right_recursion(length: int) -> list[HardCase]:
     lark = 'start: item\nitem: "ab," item | "end"\n'
     ebnf = 'root ::= item\nitem ::= "ab," item | "end"\n'
-    dialects = {"lark": lark, "ebnf": ebnf}
-    return HardCase(f"right recursion, {3 * length:,} characters", None, ["ab," * length + "end"], dialects)
+    name = f"right recursion, {3 * length:,} characters"
+    return _languages(name, "ab," * length + "end", lark=lark, ebnf=ebnf)
+
+
+def _words_in_a_loop(count: int) -> list[HardCase]:
+    choice = " | ".join(f'"word{i};"' for i in range(count))
+    text = "".join(f"word{i};" for i in range(0, count, count // 50))
+    name = f"loop over {count:,} words"
+    return _languages(name, text, lark=f"start: ({choice})*", ebnf=f"root ::= ({choice})*")
 
 
 def _nested_objects(depth: int) -> HardCase:
@@ -232,13 +244,14 @@ def hard_cases() -> list[HardCase]:
     )
     cases += [_one_of(50), _one_of(400)]
     lower = "abcdefghijklmnopqrstuvwxyz"
-    cases.append(_character_string(lower + " ", "the quick brown fox jumps over the lazy dog " * 8))
-    cases.append(
+    cases.extend(_character_string(lower + " ", "the quick brown fox jumps over the lazy dog " * 8))
+    cases.extend(
         _character_string(
             lower + lower.upper() + " .,;:!?", "The quick brown fox. Jumps over, the lazy dog! " * 8
         )
     )
-    cases.append(_right_recursion(800))
+    cases.extend(_right_recursion(800))
+    cases.extend(_words_in_a_loop(2_000))
     cases += [_array_case(200), _array_case(400), _array_case(2_000)]
     cases += [_nested_objects(100), _large_schema(300)]
     for length in (50, 5_000, 50_000):

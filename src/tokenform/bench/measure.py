@@ -171,8 +171,9 @@ def _warm(engine: Engine, vocabulary: BenchVocabulary) -> None:
         engine.json_schema({"type": "string", "format": "uri"}).session().fill()
     strings = engine.json_schema({"type": "array", "items": {"type": "string"}})
     walk(strings.session(), vocabulary.encode('["a"]'), vocabulary.eos)
-    with contextlib.suppress(EngineRefused):
-        engine.grammar({"lark": 'start: "a"', "ebnf": 'root ::= "a"'}).session().fill()
+    for dialects in ({"lark": 'start: "a"'}, {"ebnf": 'root ::= "a"'}):
+        with contextlib.suppress(EngineRefused):
+            engine.grammar(dialects).session().fill()
 
 
 def grammar_measurer(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
@@ -89,10 +89,7 @@ def read_gbnf(text: str, *, start: str = "root") -> GrammarStructure:
         LimitExceeded: repetition counts above `MAX_REPETITION` in sum, or groups nested deeper than
         `MAX_NESTING`.
     """
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise _syntax_error(error, text) from None
+    tree = _parse(text)
     reader = _Reader(text)
     for definition in tree.children:
         assert isinstance(definition, Tree)
@@ -100,9 +97,22 @@ def read_gbnf(text: str, *, start: str = "root") -> GrammarStructure:
     return reader.finish(start)
 
 
+def _parse(text: str) -> Tree[Token]:
+    try:
+        return _parser("basic").parse(text)
+    except UnexpectedInput:
+        pass
+    try:
+        return _parser("contextual").parse(text)
+    except UnexpectedInput as error:
+        raise _syntax_error(error, text) from None
+
+
 @cache
-def _parser() -> Lark:
-    return Lark(_SYNTAX, parser="lalr", lexer="contextual")
+def _parser(lexer: Literal["basic", "contextual"]) -> Lark:
+    """Both read the same texts: the first builds one scanner instead of one for each state of the parser, the
+    second knows what was expected where a text is wrong."""
+    return Lark(_SYNTAX, parser="lalr", lexer=lexer)
 
 
 class _Reader:
@@ -174,16 +184,15 @@ class _Reader:
             raise LimitExceeded(
                 f"Groups are nested deeper than {MAX_NESTING} in the rule '{origin}'; name some as rules."
             )
-        expansions: list[list[str]] = []
+        expansions: dict[tuple[str, ...], list[str]] = {}  # each once
         for sequence in alternatives.children:
             assert isinstance(sequence, Tree)
             expansion: list[str] = []
             for item in sequence.children:
                 assert isinstance(item, Tree)
                 expansion += self._item(origin, item, depth)
-            if expansion not in expansions:
-                expansions.append(expansion)
-        self._add(origin, *expansions)
+            expansions.setdefault(tuple(expansion), expansion)
+        self._add(origin, *expansions.values())
 
     def _item(self, origin: str, item: Tree[Token], depth: int) -> list[str]:
         atom, *operators = item.children

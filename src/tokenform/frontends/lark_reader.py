@@ -140,7 +140,10 @@ def _compile(
 
 def _check_terminal(definition: TerminalDef, text: str) -> None:
     pattern = definition.pattern
-    source = escape_text(pattern.value) if isinstance(pattern, PatternStr) else pattern.value
+    literal = isinstance(pattern, PatternStr)
+    if literal and pattern.value:
+        return
+    source = escape_text(pattern.value) if literal else pattern.value
     problem = pattern_problem(source, "".join(pattern.flags))
     if problem:
         visible = "" if definition.name.startswith("__") else f" {definition.name}"

@@ -3,35 +3,32 @@
 //! Purpose: a string spelled character by character is as quick as a pattern, and a grammar over characters (GBNF)
 //! as one with a lexer.
 //! Invariant: the language stays the same. With every segmentation allowed, a rule whose language is regular may be
-//! one terminal. Longest match finds the only segmentation where no lexeme can go on with what may follow another
-//! that is as long, and no text is a word of two terminals that can come at one place ([`Cuts`]).
-//! Source: Arden's rule for the equations of a right- or left-linear grammar; FIRST and FOLLOW of Aho, Sethi, Ullman,
-//! section 4.4, over terminals.
-//! Complexity: the pairs of terminals that can come at one place, times the states of the two (bounded).
+//! one terminal; longest match may replace all segmentations where it finds the only one (`cuts.rs`).
+//! Source: Arden's rule for the equations of a right- or left-linear grammar.
+//! Complexity: linear in the grammar, times the states of a rule's language (bounded).
 //! Rejected: folding where something is ignored (it may stand between any two characters).
 
 use rustc_hash::FxHashSet;
 
+use super::circles::circles;
+use super::cuts::cuts_are_one;
 use super::grammar::{Grammar, Symbol, Terminal};
-use crate::lexical::term::{intersect_ranges, union_ranges};
 use crate::lexical::{Lexicon, TermId, Terms};
 
-/// States of the language of a rule that becomes a terminal, rules that may hang on each other in a circle, and
-/// pairs of states that are compared.
+/// States of the language of a rule that becomes a terminal, and rules that may hang on each other in a circle.
 const STATES: usize = 200;
 const CIRCLE: usize = 6;
-const PAIRS: usize = 400;
 
 /// The same language with fewer symbols, read by a lexer where that makes no difference.
 pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     let plain = grammar.layout.is_none()
         && grammar.terminals.iter().all(|t| t.term.is_some() && t.part.is_none() && !t.ignored);
-    if !plain || !(grammar.segmented || Cuts::new(&grammar).are_one(&grammar, &mut lexicon.terms)) {
+    if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms)) {
         return grammar;
     }
     for joined in [true, false] {
         let mut folded = rewrite(&grammar, &mut lexicon.terms, joined);
-        if Cuts::new(&folded).are_one(&folded, &mut lexicon.terms) {
+        if cuts_are_one(&folded, &mut lexicon.terms) {
             folded.segmented = false;
             return folded;
         }
@@ -73,7 +70,12 @@ fn rewrite(grammar: &Grammar, terms: &mut Terms, joined: bool) -> Grammar {
 /// The language of each rule that has a regular one which is small enough.
 fn regular_rules(grammar: &Grammar, terms: &mut Terms) -> Vec<Option<TermId>> {
     let mut regular: Vec<Option<TermId>> = vec![None; grammar.names.len()];
-    for circle in circles(grammar) {
+    let inner = |rule: u32| -> Vec<u32> {
+        let symbols = grammar.by_rule[rule as usize].iter();
+        let symbols = symbols.flat_map(|&e| grammar.expansions[e as usize].symbols.iter());
+        symbols.filter_map(|s| if let Symbol::Rule(r) = s { Some(*r) } else { None }).collect()
+    };
+    for circle in circles(grammar.names.len(), inner) {
         let Some(found) = solve(grammar, terms, &regular, &circle) else { continue };
         if found.iter().all(|&term| is_small(terms, term)) {
             circle.iter().zip(found).for_each(|(&rule, term)| regular[rule as usize] = Some(term));
@@ -98,11 +100,11 @@ fn solve(
         Symbol::Terminal(_) => None,
     };
     // row i: the factors of the rules of the circle, and what stands alone
-    let mut rows: Vec<Vec<TermId>> = vec![vec![Terms::EMPTY; n + 1]; n];
+    let mut rows: Vec<Vec<Vec<TermId>>> = vec![vec![Vec::new(); n + 1]; n];
     let (mut left, mut right) = (false, false);
     for (i, &rule) in circle.iter().enumerate() {
         if grammar.nullable[rule as usize] {
-            rows[i][n] = Terms::EPS;
+            rows[i][n].push(Terms::EPS);
         }
         for &e in &grammar.by_rule[rule as usize] {
             let body = &grammar.expansions[e as usize].symbols;
@@ -120,11 +122,14 @@ fn solve(
                 _ => return None,
             };
             let parts: Option<Vec<TermId>> = rest.iter().map(|&s| language(grammar, regular, s)).collect();
-            let part = terms.concat_all(&parts?);
-            rows[i][at] = terms.or(&[rows[i][at], part]);
+            rows[i][at].push(terms.concat_all(&parts?));
         }
     }
-    (!(left && right)).then(|| eliminate(terms, rows, left))
+    if left && right {
+        return None;
+    }
+    let rows = rows.iter().map(|row| row.iter().map(|parts| terms.or(parts)).collect()).collect();
+    Some(eliminate(terms, rows, left))
 }
 
 /// Solves the equations: row i is the sum of its factors with the unknowns and of what stands alone.
@@ -175,51 +180,6 @@ fn is_small(terms: &mut Terms, term: TermId) -> bool {
         }
     }
     true
-}
-
-/// Rules that hang on each other, inner ones first (Tarjan's strongly connected components, without recursion).
-fn circles(grammar: &Grammar) -> Vec<Vec<u32>> {
-    let n = grammar.names.len();
-    let inner = |rule: u32| -> Vec<u32> {
-        let symbols = grammar.by_rule[rule as usize].iter();
-        let symbols = symbols.flat_map(|&e| grammar.expansions[e as usize].symbols.iter());
-        symbols.filter_map(|s| if let Symbol::Rule(r) = s { Some(*r) } else { None }).collect()
-    };
-    let (mut index, mut low) = (vec![u32::MAX; n], vec![0u32; n]);
-    let (mut stack, mut on_stack, mut out) = (Vec::new(), vec![false; n], Vec::new());
-    let mut count = 0;
-    for root in 0..n as u32 {
-        if index[root as usize] != u32::MAX {
-            continue;
-        }
-        let mut calls: Vec<(u32, Vec<u32>)> = vec![(root, inner(root))];
-        while let Some((rule, left)) = calls.last_mut() {
-            let at = *rule as usize;
-            if index[at] == u32::MAX {
-                (index[at], low[at], on_stack[at]) = (count, count, true);
-                stack.push(*rule);
-                count += 1;
-            }
-            match left.pop() {
-                Some(next) if index[next as usize] == u32::MAX => calls.push((next, inner(next))),
-                Some(next) if on_stack[next as usize] => low[at] = low[at].min(index[next as usize]),
-                Some(_) => {}
-                None => {
-                    if low[at] == index[at] {
-                        let from = stack.iter().position(|&r| r as usize == at).expect("it is on the stack");
-                        let circle = stack.split_off(from);
-                        circle.iter().for_each(|&r| on_stack[r as usize] = false);
-                        out.push(circle);
-                    }
-                    calls.pop();
-                    if let Some((above, _)) = calls.last() {
-                        low[*above as usize] = low[*above as usize].min(low[at]);
-                    }
-                }
-            }
-        }
-    }
-    out
 }
 
 /// New terminals, one for each language.
@@ -310,130 +270,4 @@ fn name_of(grammar: &Grammar, symbol: Symbol) -> String {
         Symbol::Terminal(t) => grammar.terminals[t as usize].name.clone(),
         Symbol::Rule(r) => grammar.names[r as usize].clone(),
     }
-}
-
-/// Which terminals may come first in a rule, and behind a symbol.
-struct Cuts {
-    /// Terminals behind each terminal.
-    behind: Vec<FxHashSet<u32>>,
-    /// Terminals at the beginning of the text.
-    at_start: FxHashSet<u32>,
-}
-
-impl Cuts {
-    fn new(grammar: &Grammar) -> Self {
-        let rules = grammar.names.len();
-        let mut first: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); rules];
-        let mut after: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); rules];
-        let mut behind: Vec<FxHashSet<u32>> = vec![FxHashSet::default(); grammar.terminals.len()];
-        let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if grammar.nullable[*r as usize]);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for expansion in grammar.by_rule.iter().flatten().map(|&e| &grammar.expansions[e as usize]) {
-                // from the right: what may come behind each symbol
-                let mut next: FxHashSet<u32> = after[expansion.origin as usize].clone();
-                for symbol in expansion.symbols.iter().rev() {
-                    let (known, own) = match symbol {
-                        Symbol::Terminal(t) => (&mut behind[*t as usize], FxHashSet::from_iter([*t])),
-                        Symbol::Rule(r) => (&mut after[*r as usize], first[*r as usize].clone()),
-                    };
-                    changed |= add(known, &next);
-                    if empty(symbol) {
-                        next.extend(own);
-                    } else {
-                        next = own;
-                    }
-                }
-                let mut begins: FxHashSet<u32> = FxHashSet::default();
-                for symbol in expansion.symbols.iter() {
-                    match symbol {
-                        Symbol::Terminal(t) => begins.extend([*t]),
-                        Symbol::Rule(r) => begins.extend(first[*r as usize].iter()),
-                    }
-                    if !empty(symbol) {
-                        break;
-                    }
-                }
-                changed |= add(&mut first[expansion.origin as usize], &begins);
-            }
-        }
-        Cuts { behind, at_start: first.swap_remove(grammar.start as usize) }
-    }
-
-    /// Whether longest match finds the only way to cut each text.
-    fn are_one(&self, grammar: &Grammar, terms: &mut Terms) -> bool {
-        let term = |t: u32| grammar.terminals[t as usize].term.unwrap_or(Terms::EMPTY);
-        let starts: Vec<Vec<(u32, u32)>> =
-            (0..grammar.terminals.len() as u32).map(|t| alive_ranges(terms, term(t))).collect();
-        let follows: Vec<Vec<(u32, u32)>> = self
-            .behind
-            .iter()
-            .map(|all| all.iter().fold(Vec::new(), |sum, &t| union_ranges(&sum, &starts[t as usize])))
-            .collect();
-        let mut done: FxHashSet<(u32, u32)> = FxHashSet::default();
-        for together in self.behind.iter().chain([&self.at_start]) {
-            for &a in together {
-                for &b in together {
-                    let apart = intersect_ranges(&starts[a as usize], &starts[b as usize]).is_empty();
-                    if apart || !done.insert((a, b)) {
-                        continue;
-                    }
-                    if !cut_alike(terms, (term(a), term(b)), &follows[a as usize]) {
-                        return false;
-                    }
-                }
-            }
-        }
-        true
-    }
-}
-
-fn add(known: &mut FxHashSet<u32>, more: &FxHashSet<u32>) -> bool {
-    let before = known.len();
-    known.extend(more);
-    known.len() > before
-}
-
-/// The code points that a language goes on with.
-fn alive_ranges(terms: &mut Terms, term: TermId) -> Vec<(u32, u32)> {
-    let mut out = Vec::new();
-    let mut from = 0;
-    for run in terms.delta(term).iter() {
-        if run.to != Terms::EMPTY {
-            out.push((from, run.end));
-        }
-        from = run.end + 1;
-    }
-    union_ranges(&out, &[])
-}
-
-/// Whether no word of the first language is one of the second too, or goes on in it with what may follow the first.
-fn cut_alike(terms: &mut Terms, pair: (TermId, TermId), follow: &[(u32, u32)]) -> bool {
-    let same = pair.0 == pair.1;
-    let mut seen = FxHashSet::from_iter([pair]);
-    let mut todo = vec![pair];
-    while let Some((a, b)) = todo.pop() {
-        let (left, right) = (terms.delta(a), terms.delta(b));
-        let (mut i, mut j) = (0, 0);
-        while i < left.len() && j < right.len() {
-            let (x, y) = (left[i], right[j]);
-            let next = (x.to, y.to);
-            if x.to != Terms::EMPTY && y.to != Terms::EMPTY && seen.insert(next) {
-                if terms.nullable(x.to) {
-                    let on = alive_ranges(terms, y.to);
-                    if !intersect_ranges(&on, follow).is_empty() || !same && terms.nullable(y.to) {
-                        return false;
-                    }
-                }
-                todo.push(next);
-            }
-            i += (x.end <= y.end) as usize;
-            j += (y.end <= x.end) as usize;
-        }
-        if seen.len() > PAIRS || terms.overflow {
-            return false;
-        }
-    }
-    true
 }

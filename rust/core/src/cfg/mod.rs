@@ -1,12 +1,13 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
 //! Reading order: [`grammar`] symbols and rules, read from the neutral form of the frontends; [`fold`] regular
-//! parts as terminals; [`chart`] item sets,
-//! interned, with their stacks shared ([`skeleton`] what they predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
+//! parts as terminals, where a lexer finds all cuts ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
 //! a contextual lexer (longest match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
 pub mod chart;
+mod circles;
+mod cuts;
 pub mod finish;
 mod fold;
 pub mod grammar;

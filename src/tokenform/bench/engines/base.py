@@ -25,6 +25,17 @@ class EngineRefused(RuntimeError):
     """The engine refuses the constraint at compile time, and says so."""
 
 
+def spoken(dialects: dict[str, str], language: str) -> str:
+    """The grammar's text in a language.
+
+    Raises:
+        EngineRefused: it isn't there.
+    """
+    if language not in dialects:
+        raise EngineRefused(f"reads {language}, the grammar is in {', '.join(dialects)}")
+    return dialects[language]
+
+
 @dataclass(frozen=True)
 class EngineOptions:
     """The options that engines share, in tokenform's terms; an engine without one ignores it.

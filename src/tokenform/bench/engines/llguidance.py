@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-from tokenform.bench.engines.base import EngineOptions, EngineRefused, Session
+from tokenform.bench.engines.base import EngineOptions, EngineRefused, Session, spoken
 from tokenform.bench.vocabulary import BenchVocabulary
 
 
@@ -56,7 +56,7 @@ class LLGuidance:
         return self._matcher(LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=self.options))
 
     def grammar(self, dialects: dict[str, str]) -> _Compiled:
-        return self._matcher(LLMatcher.grammar_from_lark(dialects["lark"]))
+        return self._matcher(LLMatcher.grammar_from_lark(spoken(dialects, "lark")))
 
     def _matcher(self, grammar: str) -> _Compiled:
         matcher = LLMatcher(self.tokenizer, grammar, log_level=0)

@@ -55,7 +55,8 @@ class Tokenform:
 
     def grammar(self, dialects: dict[str, str]) -> _Compiled:
         try:
-            return _Compiled(tf.lark(dialects["lark"]).compile(self.vocabulary), self.words)
+            grammar = tf.lark(dialects["lark"]) if "lark" in dialects else tf.gbnf(dialects["ebnf"])
+            return _Compiled(grammar.compile(self.vocabulary), self.words)
         except TokenformError as error:
             raise EngineRefused(f"{type(error).__name__}: {error}") from error
 

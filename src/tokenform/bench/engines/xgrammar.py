@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import xgrammar
 
-from tokenform.bench.engines.base import EngineOptions, EngineRefused, Session
+from tokenform.bench.engines.base import EngineOptions, EngineRefused, Session, spoken
 from tokenform.bench.vocabulary import BenchVocabulary
 
 
@@ -58,8 +58,9 @@ class XGrammar:
         return _Compiled(compiled, self.size)
 
     def grammar(self, dialects: dict[str, str]) -> _Compiled:
+        text = spoken(dialects, "ebnf")
         try:
-            return _Compiled(self.compiler.compile_grammar(dialects["ebnf"]), self.size)
+            return _Compiled(self.compiler.compile_grammar(text), self.size)
         except Exception as error:
             raise EngineRefused(f"{type(error).__name__}: {error}"[:500]) from error
 
