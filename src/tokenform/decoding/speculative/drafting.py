@@ -49,7 +49,7 @@ class Scored(NamedTuple):
         seconds: this sequence's share of the pass.
     """
 
-    rows: np.ndarray
+    rows: np.ndarray | list[np.ndarray]
     seconds: float
 
 
