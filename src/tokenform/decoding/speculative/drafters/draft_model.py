@@ -27,10 +27,11 @@ from tokenform.errors import DrafterError, SamplingError
 from ..backbone import Backbone
 from ..drafting import Ask, Drafting, Scored
 from ..judging import KeyedChoice
+from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
-from .matched import Foresight, draw_matched, probability
+from .matched import Foresight, draw_matched
 from .other_vocabulary import VocabularyMap
 
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
@@ -223,7 +224,7 @@ class _DraftModelSession(Asking):
             began = time.perf_counter()
             row = scored.rows[0]
             token = int(np.argmax(row))
-            confidence *= probability(row, token)
+            confidence *= float(softmax(row)[token])
             piece = vocabulary.draft[token]
             if not piece:
                 break

@@ -21,6 +21,7 @@ import numpy as np
 from tokenform.errors import SamplingError
 
 from ..drafting import Drafting, Scored
+from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, PassCost
 from .ngram import NGram
@@ -101,14 +102,15 @@ def draw_matched(
             token = int(context.sampler.draw(context.node(row, path, state)))
         except SamplingError:  # no allowed token is in the second model's vocabulary
             break
-        confidence = probability(row, token)
+        law = softmax(row)
+        confidence = float(law[token])
         cumulative *= confidence
         above, node = node, tree.add(node, token, source, confidence)
         if token in context.eos:
             break
-        for other in _best(row, siblings + 1) if confidence < _SURE and siblings else ():
+        for other in _best(law, siblings + 1) if confidence < _SURE and siblings else ():
             if len(tree) < budget.nodes and other != token and len(tree.children(above)) <= siblings:
-                tree.add(above, other, source, min(probability(row, other), 1 - confidence) + 1e-9)
+                tree.add(above, other, source, min(float(law[other]), 1 - confidence) + 1e-9)
         path.append(token)
         state = context.automaton.advance(state, token) if context.automaton is not None else None
         cost.took((0.0 if known else scored.seconds) + time.perf_counter() - began)
@@ -116,15 +118,9 @@ def draw_matched(
     return tree
 
 
-def probability(row: np.ndarray, token: int) -> float:
-    """Of the token under the law of a row of logits."""
-    top = row.max()
-    return float(np.exp(row[token] - top) / np.exp(row - top).sum())
-
-
-def _best(row: np.ndarray, count: int) -> list[int]:
-    """The tokens of the `count` highest logits, best first."""
-    count = min(count, len(row))
-    found = np.argpartition(row, len(row) - count)[len(row) - count :]
-    best: list[int] = found[np.argsort(-row[found], kind="stable")].tolist()
+def _best(law: np.ndarray, count: int) -> list[int]:
+    """The `count` likeliest tokens, best first."""
+    count = min(count, len(law))
+    found = np.argpartition(law, len(law) - count)[len(law) - count :]
+    best: list[int] = found[np.argsort(-law[found], kind="stable")].tolist()
     return best

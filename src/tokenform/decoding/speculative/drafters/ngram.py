@@ -28,7 +28,7 @@ class NGram:
 
     name, drawn = "ngram", False
 
-    def __init__(self, longest: int = 4, shortest: int = 1, tokens: int = 10, places: int = 2) -> None:
+    def __init__(self, longest: int = 4, shortest: int = 1, tokens: int = 10, places: int = 4) -> None:
         if not 1 <= shortest <= longest:
             raise OptionError(f"n-gram lengths are 1 <= shortest <= longest, not {shortest} and {longest}")
         self.longest, self.shortest, self.tokens, self.places = longest, shortest, tokens, places
