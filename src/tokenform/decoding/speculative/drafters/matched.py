@@ -119,8 +119,9 @@ def draw_matched(
 
 
 def _best(law: np.ndarray, count: int) -> list[int]:
-    """The `count` likeliest tokens, best first."""
-    count = min(count, len(law))
-    found = np.argpartition(law, len(law) - count)[len(law) - count :]
-    best: list[int] = found[np.argsort(-law[found], kind="stable")].tolist()
+    """The `count` likeliest tokens, best first; `count` is small."""
+    left, best = law.copy(), list[int]()
+    for _ in range(min(count, len(law))):
+        best.append(int(left.argmax()))
+        left[best[-1]] = -1.0
     return best
