@@ -81,7 +81,8 @@ def draw_matched(
     """
     tree, node, state = DraftTree(), ROOT, context.state
     path: list[int] = []
-    scored, guessed = Scored([], 0.0), path  # row i of a pass follows the first i guesses
+    guessed: list[int] = []
+    scored = Scored([], 0.0)  # row i follows the first i guesses
     at = ran = 0  # the row of the next draw; tokens of the path that were run
     confidence = cumulative = 1.0
     while len(path) < most and len(tree) < budget.nodes:
