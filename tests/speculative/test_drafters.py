@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 
 import numpy as np
@@ -221,6 +222,35 @@ def test_a_model_that_drafts_for_itself_is_always_right():
     output = decode(Backbone(net), [request], DraftModel(net, tokens=6))[0]
     assert output.report.tokens_per_forward == 7.0
     assert output.tokens == plain(net, request)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_guessing_for_the_draft_model_saves_passes_and_changes_no_draft(constrained):
+    """The draws of a pass that was guessed right are those of one pass a token."""
+    net = copy.deepcopy(model("llama", seed=1, layers=1))
+    with torch.no_grad():  # it looks at the last token alone, so that it repeats itself
+        net.model.layers[0].self_attn.o_proj.weight.zero_()
+    automaton = record() if constrained else None
+    start, ends = (automaton.start, frozenset([EOS])) if automaton is not None else (None, frozenset())
+
+    def drafts(guessing: bool):
+        drafter = DraftModel(net, tokens=16, siblings=2)
+        here = context([5, 6, 7, 8] * 6, sampler=GREEDY, automaton=automaton, state=start, eos=ends)
+        session, found = drafter.session(here), []
+        if not guessing:
+            session.foresight = None
+        for _ in range(3):  # each goes on with what the cache has of the one before
+            tree = session.propose(here, Budget(48))
+            found.append((tree.tokens, tree.parents, np.round(tree.confidences, 9).tolist()))
+            taken = tree.path(len(tree) - 1)[:5]
+            here.tokens.extend(taken)
+            here.state = None if automaton is None else functools.reduce(automaton.advance, taken, here.state)
+        session.close()
+        assert drafter.backbone.sequences == []
+        return found, drafter.forwards
+
+    (quick, few), (slow, many) = drafts(True), drafts(False)
+    assert quick == slow and few < many
 
 
 def test_layer_skip_leaves_the_model_and_the_cache_as_they_were():

@@ -104,8 +104,7 @@ class Local:
 def _checked(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The logits in float64 [B, V], each row's largest [B] and the smallest id that has it [B]."""
     wide = logits.double()
-    best = wide.argmax(-1)  # the place of a NaN, where there is one
-    top = wide.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    top, best = wide.max(-1)  # a NaN and its place, where there is one
     if not all(map(math.isfinite, top.tolist())):
         raise SamplingError(
             "the model gives no allowed token a probability (its logits are -inf or not numbers); "

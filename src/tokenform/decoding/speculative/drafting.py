@@ -49,7 +49,7 @@ class Scored(NamedTuple):
         seconds: this sequence's share of the pass.
     """
 
-    rows: np.ndarray
+    rows: np.ndarray | list[np.ndarray]
     seconds: float
 
 
@@ -144,6 +144,7 @@ def _rows(logits: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
     """float64 on the CPU; small batches in one copy, large ones one by one, so that memory stays small."""
     if sum(part.numel() for part in logits) > _AT_ONCE:
         return [part.to("cpu", torch.float64).numpy() for part in logits]
-    whole: np.ndarray = torch.cat(list(logits)).to("cpu", torch.float64).numpy()
+    one = logits[0] if len(logits) == 1 else torch.cat(list(logits))
+    whole: np.ndarray = one.to("cpu", torch.float64).numpy()
     ends = list(itertools.accumulate(len(part) for part in logits))
     return [whole[end - len(part) : end] for part, end in zip(logits, ends, strict=True)]

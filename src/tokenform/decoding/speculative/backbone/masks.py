@@ -55,9 +55,7 @@ def additive_masks(
             if window is not None:
                 seen = allowed & (query_positions[:, :, None] - slot_positions[:, None, :] < window)
                 seen[:, :, 0] = allowed[:, :, 0]
-            hidden = torch.from_numpy(~seen).to(device)
-            made[window] = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, lowest)[
-                :, None
-            ]
+            free = torch.from_numpy(seen).to(device)[:, None]
+            made[window] = torch.full(free.shape, lowest, dtype=dtype, device=device).masked_fill_(free, 0)
         masks[kind] = made[window]
     return next(iter(masks.values())) if len(masks) == 1 else masks

@@ -80,14 +80,16 @@ class SlotCache:
     def __init__(self) -> None:
         self.keys: dict[int, torch.Tensor] = {}
         self.values: dict[int, torch.Tensor] = {}
-        self._rows: torch.Tensor | slice = slice(0, 0)
+        self._read: Any = None
         self._index: torch.Tensor | None = None
         self._slots: torch.Tensor | None = None
-        self._one: int | None = None
+        self._span: tuple[slice, slice, slice] | None = None
         self._shape = (0, 0)
         self._width = 0
 
-    def plan(self, rows: list[int], slots: torch.Tensor, width: int, shape: tuple[int, int]) -> None:
+    def plan(
+        self, rows: list[int], slots: np.ndarray, width: int, shape: tuple[int, int], device: torch.device
+    ) -> None:
         """Says where the next pass writes.
 
         Args:
@@ -95,12 +97,18 @@ class SlotCache:
             slots: int64 [lines, tokens], the slot of each token.
             width: slots [0, width) are what the pass attends to.
             shape: (rows, slots) that the tensors must have room for.
+            device: of the model.
         """
-        consecutive = rows[-1] - rows[0] + 1 == len(rows)
-        index = torch.tensor(rows, device=slots.device)
-        self._rows = slice(rows[0], rows[-1] + 1) if consecutive else index
-        self._index, self._slots = index[:, None], slots
-        self._one = rows[0] if len(rows) == 1 else None
+        first, last, taken = rows[0], rows[-1] + 1, slots[0]
+        self._index = torch.tensor(rows, device=device)[:, None] if len(rows) > 1 else None
+        self._slots = torch.from_numpy(slots).to(device)
+        self._span = None  # a line alone whose slots follow each other is copied as a block
+        if self._index is None and (taken == np.arange(taken[0], taken[0] + len(taken))).all():
+            self._span = slice(first, last), slice(None), slice(int(taken[0]), int(taken[-1]) + 1)
+        read: Any = slice(first, last)
+        if self._index is not None and last - first > len(rows):
+            read = self._index[:, 0]
+        self._read = read, slice(None), slice(width)
         self._width, self._shape = width, shape
 
     def update(
@@ -110,13 +118,14 @@ class SlotCache:
         out = []
         for store, new in ((self.keys, keys), (self.values, values)):
             held = self._room(store, layer_idx, new)
-            if (
-                self._one is not None and self._slots is not None
-            ):  # a line alone: without the index arithmetic of several
-                held[self._one].index_copy_(1, self._slots[0], new[0].to(held.dtype))
+            if self._span is not None:
+                held[self._span] = new
+            elif self._index is None:  # a line alone: without the index arithmetic of several
+                assert self._slots is not None
+                held[self._read[0]].index_copy_(2, self._slots[0], new.to(held.dtype))
             else:
                 held[self._index, :, self._slots] = new.transpose(1, 2).to(held.dtype)
-            out.append(held[self._rows, :, : self._width])
+            out.append(held[self._read])
         return out[0], out[1]
 
     def _room(self, store: dict[int, torch.Tensor], layer: int, like: torch.Tensor) -> torch.Tensor:

@@ -26,6 +26,7 @@ from .masks import additive_masks, layer_windows
 from .skipping import skipped
 from .slots import Row, SlotCache
 
+_CHAIN = np.tri(64, dtype=bool)
 _SHARED_PREFIX = 16  # tokens; a shorter common prefix is not worth a shared row
 
 
@@ -208,7 +209,7 @@ class TreeBackbone(Backbone):
                 else np.pad(self._rows[r].position, (0, width - len(self._rows[r].position)))
             )
         mask = additive_masks(allowed, positions, seen, self._windows, self.device, self.dtype)
-        self._cache.plan(rows, torch.from_numpy(slots).to(self.device), width, self._shape())
+        self._cache.plan(rows, slots, width, self._shape(), self.device)
         keep = {"logits_to_keep": late} if self._keeps else {}
         with torch.inference_mode(), skipped(self.model, skip):
             logits = self.model(
@@ -228,29 +229,20 @@ class TreeBackbone(Backbone):
         """Writes one sequence into its line."""
         track, tree, place = item.track, item.tree, item.track.place
         n, p = len(item.pending), max(len(item.pending) - 1, 0)
-        columns = np.arange(n + len(tree))
-        columns[:p] += item.early
-        columns[p:] += item.late - p
-        own = np.asarray(item.taken, np.int64)
-        length = len(track.tokens)
-        ids[columns] = item.pending + tree.tokens
-        depths = np.arange(track.computed, length + len(tree))
-        depths[n:] = tree.depths
-        depths[n:] += length - 1
-        positions[columns] = depths
+        tokens, own = item.pending + tree.tokens, np.asarray(item.taken, np.int64)
+        depths = np.arange(track.computed, track.computed + len(tokens))
+        if len(tree):
+            depths[n:] = tree.depths
+            depths[n:] += len(track.tokens) - 1
         place.row.position[own] = depths
-        slots[columns] = own
-        allowed[columns[:, None], np.asarray([*place.slots, *own[:n]], np.int64)[None, :]] = True
-        allowed[columns, 0] = False
-        if p:
-            later = np.triu(np.ones((n, n), bool), 1)
-            block = allowed[columns[:n, None], own[None, :n]]
-            allowed[columns[:n, None], own[None, :n]] = block & ~later
-        for i, parent in enumerate(tree.parents):
-            column = columns[n + i]
-            if parent >= 0:
-                allowed[column] = allowed[columns[n + parent]]
-            allowed[column, own[n + i]] = True
+        seen = np.zeros((len(tokens), allowed.shape[1]), bool)
+        seen[:, place.slots] = True
+        seen[:, own] = _ancestry(n, tree.parents)
+        for start, part in ((item.early, slice(0, p)), (item.late, slice(p, len(tokens)))):
+            if part.start < part.stop:
+                columns = slice(start, start + part.stop - part.start)
+                ids[columns], positions[columns] = tokens[part], depths[part]
+                slots[columns], allowed[columns] = own[part], seen[part]
 
     def _collect(
         self, rows: list[int], lines: dict[int, list[_Item]], logits: torch.Tensor, wide: int
@@ -272,6 +264,19 @@ class TreeBackbone(Backbone):
                 self.counters.scored += len(item.tree) + min(n, 1)
                 out[item.seq] = got
         return out
+
+
+def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
+    """bool [m, m]: which of the pending tokens and the tree's nodes each of them sees, itself included."""
+    size = pending + len(parents)
+    sees = _CHAIN[:size, :size] if size <= len(_CHAIN) else np.tri(size, dtype=bool)
+    if any(parent != node - 1 for node, parent in enumerate(parents)):  # a chain sees all before it
+        sees = sees.copy()
+        nodes = sees[pending:, pending:]
+        for node, parent in enumerate(parents):
+            nodes[node] = nodes[parent] if parent >= 0 else False
+            nodes[node, node] = True
+    return sees
 
 
 def _common(a: Sequence[int], b: Sequence[int], most: int) -> int:

@@ -5,8 +5,8 @@ temperature, same counter-based numbers.  So where the two models agree on the l
 too, and sample-and-match accepts often although nothing about q is kept.  With `shape` given,
 drafts are drawn independently instead, with their laws, for the rules of drawn drafts.
 Invariant: the second model's sequence is cut to what it shares with the text before it drafts.
-Complexity: one pass of the small model a drafted token (a chain) or level (a tree), shared by all
-sequences of a step; where it takes no trees, one a node of the level.
+Complexity: at most one pass of the small model a drafted token (a chain, see `matched.py`) or level (a tree),
+shared by all sequences of a step; where it takes no trees, one a node of the level.
 Source: Leviathan et al. 2023; coupling by shared randomness: Daliri et al. 2024 (Drafter-invariant
 speculative decoding).
 Rejected: independent draws for sample-and-match (they accept sum p q, not nearly 1 - TV).
@@ -25,14 +25,15 @@ import numpy as np
 from tokenform.errors import DrafterError, SamplingError
 
 from ..backbone import Backbone
-from ..drafting import Ask, Drafting
+from ..drafting import Ask, Drafting, Scored
 from ..judging import KeyedChoice
+from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
+from .matched import Foresight, draw_matched
 from .other_vocabulary import VocabularyMap
 
-_SURE = 0.95  # probability of a drafted token from which on it gets no siblings
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
@@ -85,6 +86,8 @@ class _DraftModelSession(Asking):
     def __init__(self, drafter: DraftModel, context: Context) -> None:
         self.drafter = drafter
         self.seq: int | None = None
+        matched = drafter.vocabulary is None and not drafter.drawn and drafter.backbone.deepest is None
+        self.foresight = Foresight(context, drafter.backbone.vocabulary_size) if matched else None
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         d = self.drafter
@@ -129,34 +132,18 @@ class _DraftModelSession(Asking):
 
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
         """A chain of the sampler's draws from the second model, with runners-up."""
-        d, tree, node, state = self.drafter, DraftTree(), ROOT, context.state
-        path: list[int] = []
-        confidence = cumulative = 1.0
-        while len(path) < most and len(tree) < budget.nodes:
-            if budget.stop(confidence, cumulative, d.cost.seconds):
-                if not path:
-                    d.cost.spared()
-                break
-            scored = yield Ask(d.backbone, seq, DraftTree())
-            began = time.perf_counter()
-            row = self._row(context, scored.rows[0])
-            try:
-                token = int(context.sampler.draw(context.node(row, path, state)))
-            except SamplingError:  # no allowed token is in the second model's vocabulary
-                break
-            confidence = _probability(row, token)
-            cumulative *= confidence
-            above, node = node, tree.add(node, token, d.name, confidence)
-            if token in context.eos:
-                break
-            for other in _best(row, d.siblings + 1) if confidence < _SURE and d.siblings else ():
-                if len(tree) < budget.nodes and other != token and len(tree.children(above)) <= d.siblings:
-                    tree.add(above, other, d.name, min(_probability(row, other), 1 - confidence) + 1e-9)
-            path.append(token)
-            state = context.automaton.advance(state, token) if context.automaton is not None else None
-            d.backbone.commit(seq, self._own([token]))
-            d.cost.took(scored.seconds + time.perf_counter() - began)
-        return tree
+        d = self.drafter
+
+        def passing(drawn: list[int], guessed: list[int]) -> Drafting[Scored]:
+            d.backbone.commit(seq, self._own(drawn))
+            scored = yield Ask(d.backbone, seq, DraftTree.chain(guessed))
+            return Scored([self._row(context, row) for row in scored.rows], scored.seconds)
+
+        return (
+            yield from draw_matched(
+                passing, context, most, budget, d.cost, self.foresight, d.siblings, d.name
+            )
+        )
 
     def _own(self, tokens: list[int]) -> list[int]:
         """The target's tokens in the second model's."""
@@ -237,7 +224,7 @@ class _DraftModelSession(Asking):
             began = time.perf_counter()
             row = scored.rows[0]
             token = int(np.argmax(row))
-            confidence *= _probability(row, token)
+            confidence *= float(softmax(row)[token])
             piece = vocabulary.draft[token]
             if not piece:
                 break
@@ -276,16 +263,3 @@ def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, int
         return False
     states[node] = automaton.advance(states[above], token)
     return True
-
-
-def _best(row: np.ndarray, count: int) -> list[int]:
-    """The tokens of the `count` highest logits, best first."""
-    count = min(count, len(row))
-    found = np.argpartition(row, len(row) - count)[len(row) - count :]
-    best: list[int] = found[np.argsort(-row[found], kind="stable")].tolist()
-    return best
-
-
-def _probability(row: np.ndarray, token: int) -> float:
-    top = row.max()
-    return float(np.exp(row[token] - top) / np.exp(row - top).sum())

@@ -15,7 +15,7 @@ import torch
 from tokenform.errors import OptionError
 
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Silent
 from .suffix_automaton import copied
 
 
@@ -28,23 +28,23 @@ class NGram:
 
     name, drawn = "ngram", False
 
-    def __init__(self, longest: int = 4, shortest: int = 1, tokens: int = 10, places: int = 2) -> None:
+    def __init__(self, longest: int = 4, shortest: int = 1, tokens: int = 10, places: int = 4) -> None:
         if not 1 <= shortest <= longest:
             raise OptionError(f"n-gram lengths are 1 <= shortest <= longest, not {shortest} and {longest}")
         self.longest, self.shortest, self.tokens, self.places = longest, shortest, tokens, places
 
-    def session(self, context: Context) -> Session:
-        return _NGramSession(self, context)
+    def session(self, context: Context) -> NGramSession:
+        return NGramSession(self, context)
 
 
-class _NGramSession(Silent):
+class NGramSession(Silent):
     def __init__(self, drafter: NGram, context: Context) -> None:
         self.drafter = drafter
         self.index: dict[tuple[int, ...], list[int]] = {}
         self.known = 0
-        self._learn(context.tokens)
+        self.learn(context.tokens)
 
-    def _learn(self, tokens: Sequence[int]) -> None:
+    def learn(self, tokens: Sequence[int]) -> None:
         """Indexes the n-grams before each token that is new (the text's own tail stays out)."""
         d = self.drafter
         for end in range(max(self.known, 1), len(tokens)):
@@ -75,4 +75,4 @@ class _NGramSession(Silent):
         visited: Sequence[int],
         logits: torch.Tensor,
     ) -> None:
-        self._learn(context.tokens)
+        self.learn(context.tokens)
