@@ -16,16 +16,17 @@ use super::grammar::{Grammar, Symbol};
 use crate::lexical::term::{intersect_ranges, union_ranges};
 use crate::lexical::{TermId, Terms};
 
-/// States of terminals that are read together: for each terminal, and in all.
+/// States of terminals that are read together: for each terminal, for each letter that the grammar spells, and in all.
 const READS: usize = 400;
+const LETTER_READS: usize = 4;
 const ALL_READS: usize = 200_000;
 
 /// Entries of all sets of terminals.
 const ENTRIES: usize = 2_000_000;
 
 /// Whether longest match finds the only way to cut each text: the terminals that come at one place are read together,
-/// and none ends where another ends or goes on with what may follow it.
-pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms) -> bool {
+/// and none ends where another ends or goes on with what may follow it. `letters`: that the grammar spells.
+pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> bool {
     let Some(places) = Places::of(grammar) else { return false };
     let term = |t: u32| grammar.terminals[t as usize].term.unwrap_or(Terms::EMPTY);
     let starts: Vec<Ranges> =
@@ -43,17 +44,18 @@ pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms) -> bool {
             todo.push(read);
         }
     }
-    let mut left = (READS * starts.len()).min(ALL_READS);
+    let mut left = (READS * starts.len() + LETTER_READS * letters).min(ALL_READS);
     while let Some(read) = todo.pop() {
         for next in successors(terms, &read) {
+            if !seen.insert(next.clone()) {
+                continue;
+            }
             let Some(rest) = left.checked_sub(next.len()) else { return false };
             left = rest;
             if terms.overflow || !ends_alone(terms, &next, follow) {
                 return false;
             }
-            if seen.insert(next.clone()) {
-                todo.push(next);
-            }
+            todo.push(next);
         }
     }
     true
@@ -269,7 +271,7 @@ mod tests {
         let text = serde_json::json!({"terminals": terminals, "rules": rules, "ignore": [], "declare": [],
             "start": "start", "lexer": "dynamic", "indenter": null, "schemas": {}});
         let (grammar, mut lexicon) = read(&text.to_string()).expect("a grammar");
-        cuts_are_one(&grammar, &mut lexicon.terms)
+        cuts_are_one(&grammar, &mut lexicon.terms, 0)
     }
 
     #[test]

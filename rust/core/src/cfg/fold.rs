@@ -15,20 +15,24 @@ use super::cuts::cuts_are_one;
 use super::grammar::{Grammar, Symbol, Terminal};
 use crate::lexical::{Lexicon, TermId, Terms};
 
-/// States of the language of a rule that becomes a terminal, and rules that may hang on each other in a circle.
+/// States of the language of a rule that becomes a terminal, beside one for each letter that the grammar spells; those
+/// visited for all rules before only `STATES` are granted; and rules that may hang on each other in a circle.
 const STATES: usize = 200;
+const ALL_STATES: usize = 200_000;
 const CIRCLE: usize = 6;
 
 /// The same language with fewer symbols, read by a lexer where that makes no difference.
 pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     let plain = grammar.layout.is_none()
         && grammar.terminals.iter().all(|t| t.term.is_some() && t.part.is_none() && !t.ignored);
-    if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms)) {
+    let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
+    if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
     }
+    let mut size = Size { most: STATES + letters, left: ALL_STATES };
     for joined in [true, false] {
-        let mut folded = rewrite(&grammar, &mut lexicon.terms, joined);
-        if cuts_are_one(&folded, &mut lexicon.terms) {
+        let mut folded = rewrite(&grammar, &mut lexicon.terms, &mut size, joined);
+        if cuts_are_one(&folded, &mut lexicon.terms, letters) {
             folded.segmented = false;
             return folded;
         }
@@ -37,10 +41,10 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
 }
 
 /// The grammar with its regular rules as terminals; `joined`: neighbours in one expansion become one.
-fn rewrite(grammar: &Grammar, terms: &mut Terms, joined: bool) -> Grammar {
-    let regular = regular_rules(grammar, terms);
+fn rewrite(grammar: &Grammar, terms: &mut Terms, size: &mut Size, joined: bool) -> Grammar {
+    let regular = regular_rules(grammar, terms, size);
     let (names, start, segmented) = (grammar.names.clone(), grammar.start, grammar.segmented);
-    let mut made = Maker { terms, terminals: Vec::new(), known: Default::default() };
+    let mut made = Maker { terms, size, terminals: Vec::new(), known: Default::default() };
     let mut rules: Vec<(u32, Vec<Symbol>)> = Vec::new();
     for (rule, term) in (0u32..).zip(&regular) {
         match term {
@@ -68,7 +72,7 @@ fn rewrite(grammar: &Grammar, terms: &mut Terms, joined: bool) -> Grammar {
 }
 
 /// The language of each rule that has a regular one which is small enough.
-fn regular_rules(grammar: &Grammar, terms: &mut Terms) -> Vec<Option<TermId>> {
+fn regular_rules(grammar: &Grammar, terms: &mut Terms, size: &mut Size) -> Vec<Option<TermId>> {
     let mut regular: Vec<Option<TermId>> = vec![None; grammar.names.len()];
     let inner = |rule: u32| -> Vec<u32> {
         let symbols = grammar.by_rule[rule as usize].iter();
@@ -77,7 +81,7 @@ fn regular_rules(grammar: &Grammar, terms: &mut Terms) -> Vec<Option<TermId>> {
     };
     for circle in circles(grammar.names.len(), inner) {
         let Some(found) = solve(grammar, terms, &regular, &circle) else { continue };
-        if found.iter().all(|&term| is_small(terms, term)) {
+        if found.iter().all(|&term| size.is_small(terms, term)) {
             circle.iter().zip(found).for_each(|(&rule, term)| regular[rule as usize] = Some(term));
         }
     }
@@ -166,25 +170,36 @@ fn language(grammar: &Grammar, regular: &[Option<TermId>], symbol: Symbol) -> Op
     }
 }
 
-fn is_small(terms: &mut Terms, term: TermId) -> bool {
-    let mut seen = FxHashSet::from_iter([term]);
-    let mut todo = vec![term];
-    while let Some(at) = todo.pop() {
-        for run in terms.delta(at).iter() {
-            if run.to != Terms::EMPTY && seen.insert(run.to) {
-                todo.push(run.to);
+/// How large a language may be that becomes a terminal.
+struct Size {
+    most: usize,
+    left: usize,
+}
+
+impl Size {
+    fn is_small(&mut self, terms: &mut Terms, term: TermId) -> bool {
+        let most = self.most.min(self.left).max(STATES);
+        let mut seen = FxHashSet::from_iter([term]);
+        let mut todo = vec![term];
+        while let Some(at) = todo.pop() {
+            for run in terms.delta(at).iter() {
+                if run.to != Terms::EMPTY && seen.insert(run.to) {
+                    todo.push(run.to);
+                }
+            }
+            if seen.len() > most || terms.overflow {
+                break;
             }
         }
-        if seen.len() > STATES || terms.overflow {
-            return false;
-        }
+        self.left = self.left.saturating_sub(seen.len());
+        seen.len() <= most && !terms.overflow
     }
-    true
 }
 
 /// New terminals, one for each language.
 struct Maker<'a> {
     terms: &'a mut Terms,
+    size: &'a mut Size,
     terminals: Vec<Terminal>,
     known: rustc_hash::FxHashMap<TermId, u32>,
 }
@@ -250,7 +265,8 @@ impl Maker<'_> {
     ) {
         let whole: Vec<TermId> = run.iter().map(|r| r.0).collect();
         let whole = self.terms.concat_all(&whole);
-        let join = joined && run.len() > 1 && !self.terms.nullable(whole) && is_small(self.terms, whole);
+        let join =
+            joined && run.len() > 1 && !self.terms.nullable(whole) && self.size.is_small(self.terms, whole);
         let symbols = std::mem::take(run);
         if join {
             let name = symbols.iter().map(|s| name_of(grammar, s.1)).collect::<Vec<_>>().join(" ");
