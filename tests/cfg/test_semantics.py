@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from lark import Lark
@@ -60,6 +61,19 @@ root ::= item ("," ws item)*
 item ::= "\"" [^"\\\n]* "\"" | [0-9]{1,3} | "(" root? ")"
 ws ::= " "?
 """
+
+
+@pytest.mark.parametrize("lexer", ["contextual", "dynamic"])
+def test_thousands_of_words_in_a_loop(lexer: Literal["contextual", "dynamic"]) -> None:
+    """One place where all of them may come: neither pairs of words nor sets of them for each word are made."""
+    words = [f"{name}{i};" for i in range(3_000) for name in ("w", "wx")]
+    grammar = lark("start: (" + " | ".join(f'"{word}"' for word in words) + ")*", lexer=lexer).compile(BYTES)
+    ebnf = gbnf("root ::= (" + " | ".join(f'"{word}"' for word in words) + ")*").compile(BYTES)
+    good = ["", "w7;", "wx2999;w0;", "".join(words[::100])]
+    bad = ["w", "w3000;", "w07;", "w7;;", "wxx1;", "w7;wx", "x7;", good[-1] + "w"]
+    for text in good + bad:
+        for automaton in (grammar, ebnf):
+            assert (automaton.check(text.encode()) is None) == (text in good), text[:20]
 
 
 def test_gbnf_character_by_character() -> None:

@@ -51,8 +51,8 @@ struct List {
     alive: Alive,
     /// Bytes that some of them reads.
     first: ByteSet,
-    /// Of those, the ones after which the lexeme may not be able to end.
-    unsure: ByteSet,
+    /// Of those, the ones after which the lexeme may not be able to end; found where it begins.
+    unsure: Option<ByteSet>,
 }
 
 /// Languages beside another one, and whether they are chosen before it.
@@ -144,7 +144,7 @@ impl Reader<'_> {
             first.add(&self.starts(term));
         }
         let id = ListId(self.tables.lists.len() as u32);
-        self.tables.lists.push(List { alive: alive.clone(), first, unsure: ByteSet::default() });
+        self.tables.lists.push(List { alive: alive.clone(), first, unsure: None });
         self.tables.list_ids.insert(alive.clone(), id);
         id
     }
@@ -155,10 +155,10 @@ impl Reader<'_> {
             return known;
         }
         let alive = self.scanner.readable(ctx);
-        let new = !self.tables.list_ids.contains_key(&alive);
         let id = self.list(&alive);
-        if new {
-            self.tables.lists[id.0 as usize].unsure = self.unsure(&alive);
+        // the same languages may have been met in the middle of a lexeme
+        if self.tables.lists[id.0 as usize].unsure.is_none() {
+            self.tables.lists[id.0 as usize].unsure = Some(self.unsure(&alive));
         }
         self.tables.by_context.insert(ctx, id);
         id
@@ -213,6 +213,7 @@ impl Reader<'_> {
     fn follow(&mut self, rest: RestId, ctx: CtxId, out: &mut Found) {
         let list = self.list_at(ctx);
         let List { first, unsure, .. } = self.tables.lists[list.0 as usize];
+        let unsure = unsure.unwrap_or(first);
         let own = self.tables.rests.get(rest);
         if !first.meets(&own.bytes) {
             return;
@@ -270,7 +271,7 @@ impl Reader<'_> {
         out: &mut Found,
     ) {
         let List { first, unsure, alive } = &self.tables.lists[list.0 as usize];
-        let (first, unsure, alive) = (*first, *unsure, alive.clone());
+        let (first, unsure, alive) = (*first, unsure.unwrap_or(*first), alive.clone());
         let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
         for i in 0..count.len() {
             let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
