@@ -65,7 +65,7 @@ ws ::= " "?
 
 @pytest.mark.parametrize("lexer", ["contextual", "dynamic"])
 def test_thousands_of_words_in_a_loop(lexer: Literal["contextual", "dynamic"]) -> None:
-    """One place where all of them may come: neither pairs of words nor sets of them for each word are made."""
+    """All of them may come at one place: neither pairs of words nor a set for each word are made."""
     words = [f"{name}{i};" for i in range(3_000) for name in ("w", "wx")]
     grammar = lark("start: (" + " | ".join(f'"{word}"' for word in words) + ")*", lexer=lexer).compile(BYTES)
     ebnf = gbnf("root ::= (" + " | ".join(f'"{word}"' for word in words) + ")*").compile(BYTES)
