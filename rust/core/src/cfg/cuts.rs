@@ -46,7 +46,8 @@ pub fn cuts_are_one(grammar: &Grammar, terms: &mut Terms, letters: usize) -> boo
     }
     let mut left = (READS * starts.len() + LETTER_READS * letters).min(ALL_READS);
     while let Some(read) = todo.pop() {
-        for next in successors(terms, &read) {
+        let Some(all) = successors(terms, &read) else { return false };
+        for next in all {
             if !seen.insert(next.clone()) {
                 continue;
             }
@@ -167,8 +168,8 @@ fn inclusions(grammar: &Grammar) -> Vec<Vec<Part>> {
 type Read = Vec<(u32, TermId)>;
 type Ranges = Vec<(u32, u32)>;
 
-/// What the terminals may have become a character later: a sweep over the ends of their runs.
-fn successors(terms: &mut Terms, read: &Read) -> Vec<Read> {
+/// What the terminals may have become a character later: a sweep over the ends of their runs. `None`: too much.
+fn successors(terms: &mut Terms, read: &Read) -> Option<Vec<Read>> {
     let mut runs: Vec<(u32, u32, u32, TermId)> = Vec::new();
     for &(t, term) in read {
         let mut from = 0;
@@ -185,6 +186,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Vec<Read> {
     runs.sort_unstable();
     let (mut open, mut out, mut coming) = (Read::new(), Vec::new(), runs.iter().peekable());
     let mut ends: Vec<(u32, u32)> = Vec::new();
+    let mut left = ALL_READS;
     for cut in cuts {
         let closed: FxHashSet<u32> = ends.extract_if(.., |e| e.0 < cut).map(|e| e.1).collect();
         open.retain(|o| !closed.contains(&o.0));
@@ -193,6 +195,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Vec<Read> {
             ends.push((run.1, run.2));
         }
         if !open.is_empty() {
+            left = left.checked_sub(open.len())?;
             let mut next = open.clone();
             next.sort_unstable();
             out.push(next);
@@ -200,7 +203,7 @@ fn successors(terms: &mut Terms, read: &Read) -> Vec<Read> {
     }
     out.sort_unstable();
     out.dedup();
-    out
+    Some(out)
 }
 
 /// Whether at most one of the terminals ends here, and what may follow it goes on with none of them.
