@@ -35,7 +35,7 @@ def measure(name: str, engine: str, arguments: argparse.Namespace) -> dict[str, 
     spoken = dialects(grammars.text(name))
     if engine == "llguidance":
         spoken["lark"] = spoken["llguidance"]
-    tasks = [(None, spoken, TEXTS[name])] * arguments.repeat
+    tasks = [(None, spoken, [(text, True) for text in TEXTS[name]])] * arguments.repeat
     row: dict[str, Any] = {"grammar": name, "engine": engine, "verdict": "pass", "detail": ""}
     stream = run_tasks(
         tasks,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given, settings
 
+from tokenform import Vocabulary
 from tokenform.errors import InvalidGrammar, LimitExceeded
-from tokenform.frontends.gbnf_reader import MAX_NESTING, MAX_REPETITION, read_gbnf
+from tokenform.frontends.gbnf import gbnf, read_gbnf
 
 from .judge import accepts, structure_to_lark
+
+MAX_REPETITION, MAX_NESTING = 20_000, 200  # of rust/core/src/gbnf
 
 LANGUAGES = [
     ('root ::= "a" | "bc"', ["a", "bc"], ["", "b", "abc"]),
@@ -105,3 +111,71 @@ def test_limits() -> None:
     with pytest.raises(LimitExceeded, match=str(MAX_NESTING)):
         read_gbnf("root ::= " + "(" * (MAX_NESTING + 2) + '"a"' + ")" * (MAX_NESTING + 2))
     assert len(read_gbnf('root ::= ("a"{1000}){1000}')["rules"]) == 2
+
+
+Piece = tuple[str, str]  # a part of a rule, and Python's pattern for it
+
+
+def _joined(parts: list[Piece], symbol: str, gbnf_symbol: str) -> Piece:
+    gbnf = gbnf_symbol.join(text for text, _ in parts)
+    return f"({gbnf})", f"(?:{symbol.join(pattern for _, pattern in parts)})"
+
+
+_ATOMS = st.sampled_from(
+    [
+        ('"a"', "a"),
+        ('"bc"', "bc"),
+        ('""', ""),
+        (r'"\x61\n"', "a\n"),
+        ("[a-c]", "[a-c]"),
+        ("[^ab]", "[^ab]"),
+        (r"[\]é-]", "[]é-]"),
+        (".", "(?s:.)"),
+    ]
+)
+_OPERATORS = st.sampled_from([(sign, sign) for sign in ("?", "*", "+", "{2}", "{1,}", "{0,2}", "{1,3}")])
+
+
+def _larger(parts: st.SearchStrategy[Piece]) -> st.SearchStrategy[Piece]:
+    several = st.lists(parts, min_size=1, max_size=3)
+    return st.one_of(
+        several.map(lambda found: _joined(found, "", " ")),
+        several.map(lambda found: _joined(found, "|", " | # or\n ")),
+        st.tuples(parts, _OPERATORS).map(lambda p: (p[0][0] + p[1][0], f"(?:{p[0][1]}){p[1][1]}")),
+    )
+
+
+@given(st.recursive(_ATOMS, _larger, max_leaves=6), st.lists(st.text("abc\né]-", max_size=5), max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_a_rule_means_what_the_pattern_does(part: Piece, texts: list[str]) -> None:
+    gbnf_text, pattern = part
+    vocabulary = Vocabulary([bytes([i]) for i in range(256)] + [b""], eos=[256])
+    automaton = gbnf(f"root ::= {gbnf_text}").compile(vocabulary)
+    for text in {*texts, "", "a", "bc", "abc"}:
+        accepted = automaton.matches(text.encode())
+        assert accepted == bool(re.fullmatch(pattern, text)), (gbnf_text, pattern, text)
+
+
+@given(st.text("ab:=\"'[](){}|?*+.,-^\\x41u#\n \té0", max_size=40), st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_any_text_is_read_or_refused_with_its_place(text: str, whole: bool) -> None:
+    text = text if whole else f"root ::= {text}"
+    try:
+        structure = read_gbnf(text)
+    except InvalidGrammar as error:
+        assert error.line is None or 1 <= error.line <= text.count("\n") + 1
+        assert error.column is None or 1 <= error.column <= len(text.split("\n")[(error.line or 1) - 1]) + 1
+        assert (error.line is None) == ("start rule" in str(error))
+    except LimitExceeded:
+        pass
+    else:
+        names = {rule["origin"] for rule in structure["rules"]} | {t["name"] for t in structure["terminals"]}
+        assert all(symbol in names for rule in structure["rules"] for symbol in rule["expansion"])
+
+
+def test_repetitions_of_repetitions_do_not_multiply() -> None:
+    structure = read_gbnf('root ::= "a"{9000}{900}{90}')
+    assert sum(len(rule["expansion"]) for rule in structure["rules"]) < 10_000
+    with pytest.raises(InvalidGrammar, match="half of a surrogate pair") as caught:
+        read_gbnf('root ::= "a\ud800"')
+    assert (caught.value.line, caught.value.column) == (1, 12)

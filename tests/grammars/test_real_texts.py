@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from lark import Lark
 
-from tokenform.frontends.gbnf_reader import read_gbnf
+from tokenform.frontends.gbnf import read_gbnf
 from tokenform.frontends.grammar_structure import GrammarStructure
 
 from .judge import GRAMMARS, Example, accepts, examples, judge, structure_to_lark

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use tokenform_core::cfg::{self, Machine};
+use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
 use tokenform_core::json::JsonMachine;
@@ -14,7 +14,7 @@ use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
 use tokenform_core::schema::options::{Options, Order, Whitespace};
 use tokenform_core::schema::Schema;
-use tokenform_core::{vocab, Error, Kind, Result};
+use tokenform_core::{gbnf, vocab, Error, Kind, Result};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
@@ -33,6 +33,8 @@ enum Source {
     Choice(Vec<String>),
     /// A grammar in the neutral form of the frontends, as JSON text.
     ContextFree(String),
+    /// A grammar in GBNF and its start rule.
+    Gbnf(String, String),
     /// A constraint made of others, as JSON text, and its name in messages.
     Composite(String, String),
 }
@@ -73,7 +75,10 @@ impl Source {
                 let term = lexicon.terms.lower(&lang);
                 Self::pattern(lexicon, term, format!("the pattern {pattern:?}"))
             }
-            Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine(text)?), Vec::new())),
+            Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine_of_text(text)?), Vec::new())),
+            Source::Gbnf(text, start) => {
+                Ok((Built::ContextFree(cfg::machine(gbnf::read(text, start)?)?), Vec::new()))
+            }
             Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
                 Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
                 Composite::Joint(joint) => {
@@ -223,4 +228,25 @@ pub fn context_free(py: Python<'_>, structure: String) -> PyResult<Grammar> {
 #[pyfunction]
 pub fn composite(py: Python<'_>, form: String, name: String) -> PyResult<Grammar> {
     Source::Composite(form, name).grammar(py)
+}
+
+/// A constraint from a grammar in llama.cpp's GBNF.
+#[pyfunction]
+pub fn gbnf_grammar(py: Python<'_>, text: String, start: String) -> PyResult<Grammar> {
+    Source::Gbnf(text, start).grammar(py)
+}
+
+/// The neutral form of a grammar in GBNF, as JSON text.
+#[pyfunction]
+pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> {
+    py.allow_threads(|| gbnf::read(&text, start))
+        .map(|structure| structure.to_value().to_string())
+        .map_err(raise)
+}
+
+/// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.
+#[pyfunction]
+pub fn endless_rule(rules: Vec<(String, Vec<String>)>, terminals: Vec<String>) -> Option<String> {
+    let rules = rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
+    productive::endless(rules, terminals.iter().map(String::as_str)).map(String::from)
 }

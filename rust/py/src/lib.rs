@@ -22,6 +22,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::composite, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::gbnf_grammar, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::endless_rule, m)?)?;
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())

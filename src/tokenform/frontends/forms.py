@@ -5,6 +5,7 @@ of
   {"language": L}                          a regular language
   {"schema": text, "options": {...}}       the documents of a JSON Schema; "holes": forms of marked strings
   {"grammar": structure}                   a grammar; its "parts" bind declared terminals to forms
+  {"gbnf": text, "start": name}            a grammar in GBNF
   {"special": text, "spelled": bool}       one special token; without it in a vocabulary its text, or nothing
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
@@ -137,7 +138,7 @@ def _title(form: Form, number: int) -> str:
         return f"the special token {form['special']} ({number})"
     if "schema" in form:
         return f"JSON ({number})"
-    if "grammar" in form:
+    if "grammar" in form or "gbnf" in form:
         return f"grammar ({number})"
     text = json.dumps(form["language"], ensure_ascii=False)
     if "literal" in form["language"]:

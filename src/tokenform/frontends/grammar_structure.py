@@ -2,11 +2,9 @@
 
 Purpose: every grammar reader (Lark, GBNF) produces the same plain, JSON-able dictionary, so that the
 engine knows one form and no grammar language.
-Invariant: a `GrammarStructure` that passed `check` has only defined symbols, every rule derives at least
+Invariant: a `GrammarStructure` that a reader returns has only defined symbols, every rule derives at least
 one string of terminals, and no terminal is plainly empty or matches the empty text (scanned lexers only).
-Complexity: `check` is linear in the size of the rules (worklist fixpoint, one counter per expansion;
-Hopcroft, Motwani, Ullman, *Introduction to Automata Theory*, 3rd ed., section 7.4.3) and in the size of
-the patterns.
+Complexity: `pattern_problem` is linear in the pattern.
 Rejected: passing Lark's own `Rule` and `TerminalDef` objects on, which would tie the engine to Lark's
 version.
 """
@@ -15,7 +13,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
 from typing import Any, Literal, TypedDict
 
 with warnings.catch_warnings():
@@ -87,56 +84,6 @@ def escape_text(text: str) -> str:
     `re.escape` won't do: it puts a backslash before blanks and line breaks, which Rust refuses.
     """
     return re.sub(r"[\\.+*?()|\[\]{}^$#&~-]", r"\\\g<0>", text)
-
-
-def unproductive_rules(rules: Iterable[RuleEntry], terminals: Iterable[str]) -> list[str]:
-    """Names of the rules that derive no string of terminals, in order of their first appearance."""
-    entries = list(rules)
-    known = set(terminals)
-    waiting: dict[str, list[int]] = {}
-    missing = [0] * len(entries)
-    ready: list[int] = []
-    for index, rule in enumerate(entries):
-        unknown = {symbol for symbol in rule["expansion"] if symbol not in known}
-        missing[index] = len(unknown)
-        for symbol in unknown:
-            waiting.setdefault(symbol, []).append(index)
-        if not unknown:
-            ready.append(index)
-    productive: set[str] = set()
-    while ready:
-        origin = entries[ready.pop()]["origin"]
-        if origin in productive:
-            continue
-        productive.add(origin)
-        for index in waiting.get(origin, ()):
-            missing[index] -= 1
-            if missing[index] == 0:
-                ready.append(index)
-    return [name for name in dict.fromkeys(rule["origin"] for rule in entries) if name not in productive]
-
-
-def unproductive_cycles(rules: Iterable[RuleEntry], terminals: Iterable[str]) -> list[str]:
-    """The unproductive rules that need themselves; every other unproductive rule needs one of these."""
-    entries = list(rules)
-    dead = unproductive_rules(entries, terminals)
-    needs: dict[str, set[str]] = {name: set() for name in dead}
-    for rule in entries:
-        if rule["origin"] in needs:
-            needs[rule["origin"]].update(symbol for symbol in rule["expansion"] if symbol in needs)
-    return [name for name in dead if _reaches(needs, name, name)]
-
-
-def _reaches(needs: dict[str, set[str]], source: str, target: str) -> bool:
-    seen: set[str] = set()
-    pending = [source]
-    while pending:
-        for symbol in needs[pending.pop()] - seen:
-            if symbol == target:
-                return True
-            seen.add(symbol)
-            pending.append(symbol)
-    return False
 
 
 def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) -> str | None:

@@ -28,6 +28,7 @@ from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import Grammar, load_grammar
 
+from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
 from tokenform.frontends.grammar_structure import (
     GrammarStructure,
@@ -36,9 +37,9 @@ from tokenform.frontends.grammar_structure import (
     TerminalEntry,
     escape_text,
     pattern_problem,
-    unproductive_cycles,
 )
 from tokenform.frontends.lark_errors import SKIPPED, error_at, semantic_error, syntax_error
+from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
 
@@ -66,6 +67,7 @@ def read_lark(
         LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read.
         OptionError: `lexer` is neither of the two.
     """
+    check_text(text, InvalidGrammar)
     options, indenter = _read_directives(text)
     start_rule = start or options.get("start", "start")
     # Lark's Earley has no contextual lexer, so a header for it says "basic"; its grammar means the same in
@@ -176,7 +178,9 @@ def _rule(rule: Rule) -> RuleEntry:
 
 def _check_productive(structure: GrammarStructure, text: str) -> None:
     names = [terminal["name"] for terminal in structure["terminals"]] + structure["declare"]
-    for name in unproductive_cycles(structure["rules"], names):
+    rules = [(rule["origin"], rule["expansion"]) for rule in structure["rules"]]
+    name = _core.endless_rule(rules, names)
+    if name is not None:
         visible = _visible_name(name)
         raise semantic_error(
             f"The rule '{visible}' derives nothing: each of its alternatives needs a rule that never ends; "

@@ -13,6 +13,7 @@ from typing import Literal
 from tokenform import _core
 from tokenform.errors import InvalidRegex, OptionError, UnsupportedRegex
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.unicode import check_text
 
 _FLAGS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"))
 
@@ -40,6 +41,7 @@ def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] 
         raise InvalidRegex(f"a pattern is a str or a compiled pattern, not {type(pattern).__name__}.")
     if dialect not in ("python", "ecma"):
         raise OptionError(f"dialect={dialect!r} is not known; choose 'python' or 'ecma'.")
+    check_text(pattern, InvalidRegex)
     form = {"language": {"regex": pattern, "dialect": dialect}}
     return Grammar(_core.regex(pattern, dialect=dialect), form=form, source=pattern)
 
@@ -55,6 +57,7 @@ def choice(texts: Iterable[str]) -> Grammar:
     for text in listed:
         if not isinstance(text, str):
             raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
+        check_text(text, OptionError)
     form = {"language": {"words": listed}}
     return Grammar(_core.choice(listed), form=form, source=" | ".join(map(repr, listed)))
 

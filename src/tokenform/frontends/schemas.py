@@ -19,6 +19,7 @@ from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.unicode import check_text
 
 Schema = Mapping[str, Any] | bool | str
 
@@ -170,6 +171,7 @@ def _official() -> dict[str, str]:
 def schema_text(schema: Schema) -> str:
     """The schema as JSON text, keys in their order."""
     if isinstance(schema, str):
+        check_text(schema, InvalidSchema)
         return schema
     if not isinstance(schema, Mapping | bool):
         raise InvalidSchema(

@@ -5,10 +5,10 @@
 //! section 7.1); costs are those of Knuth's generalisation of Dijkstra's algorithm, by rounds.
 //! Complexity: linear in the rules, times the rounds of the fixpoints.
 
-use rustc_hash::FxHashMap;
-use serde_json::Value;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::layout::Layout;
+use super::structure::{Entry, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::regex::{parse_with, Dialect, RegexErrorKind};
@@ -104,45 +104,45 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(Kind::InvalidGrammar, message)
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(|v| v.as_str().map(String::from)).collect()
-}
-
 /// Reads a grammar and the languages of its terminals.
-pub fn read(text: &str) -> Result<(Grammar, Box<Lexicon>)> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| invalid(format!("not a grammar structure: {e}")))?;
+pub fn read(structure: Structure) -> Result<(Grammar, Box<Lexicon>)> {
     let mut lexicon = Box::default();
-    let grammar = read_value(&value, &mut lexicon, &Parts::default())?;
+    let grammar = read_with(structure, &mut lexicon, &Parts::default())?;
     Ok((grammar, lexicon))
 }
 
 /// The same, with some of the declared terminals bound to constraints.
-pub fn read_value(value: &Value, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
-    let ignore = texts(&value["ignore"]);
-    let segmented = value["lexer"] == "dynamic";
+pub fn read_with(structure: Structure, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
+    let segmented = structure.segmented;
+    let ignored: FxHashSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();
     let mut order: Vec<(i64, bool, usize)> = Vec::new();
-    for entry in value["terminals"].as_array().into_iter().flatten() {
-        let name = entry["name"].as_str().unwrap_or_default().to_string();
-        let term = terminal_term(&mut lexicon.terms, entry, &name, segmented)?;
-        order.push((-entry["priority"].as_i64().unwrap_or(0), entry["kind"] != "str", terminals.len()));
-        let ignored = ignore.contains(&name);
+    for entry in structure.terminals {
+        let term = terminal_term(&mut lexicon.terms, &entry, segmented)?;
+        order.push((-entry.priority, entry.literal.is_none(), terminals.len()));
+        let ignored = ignored.contains(entry.name.as_str());
         let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
-        let plain = entry["flags"].as_str().unwrap_or_default().is_empty();
-        let literal = entry["literal"].as_str().filter(|_| plain).map(String::from);
-        terminals.push(Terminal { name, term: Some(term), rank: 0, ignored, part: None, literal, cost });
+        let literal = entry.literal.filter(|_| entry.flags.is_empty());
+        terminals.push(Terminal {
+            name: entry.name,
+            term: Some(term),
+            rank: 0,
+            ignored,
+            part: None,
+            literal,
+            cost,
+        });
     }
     order.sort_unstable();
     for (rank, &(_, _, at)) in order.iter().enumerate() {
         terminals[at].rank = rank as u32;
     }
-    for name in texts(&value["declare"]) {
+    for name in structure.declare {
         let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
         let rank = u32::MAX;
         terminals.push(Terminal { name, term: None, rank, ignored: false, part, literal: None, cost });
     }
-    let layout = Layout::read(&value["indenter"], &terminals, &mut lexicon.terms)?;
+    let layout = Layout::read(&structure.indenter, &terminals, &mut lexicon.terms)?;
     for terminal in &terminals {
         let shown = layout.as_ref().is_some_and(|l| l.has(&terminal.name));
         if !terminal.has_text() && !shown {
@@ -153,19 +153,18 @@ pub fn read_value(value: &Value, lexicon: &mut Lexicon, parts: &Parts) -> Result
         }
     }
     let mut grammar = Grammar { terminals, segmented, layout, ..Grammar::nothing() };
-    grammar.read_rules(value)?;
+    grammar.read_rules(&structure.rules, &structure.start)?;
     Ok(grammar)
 }
 
 /// The words of a terminal.
-fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) -> Result<TermId> {
-    let pattern = entry["pattern"].as_str().unwrap_or_default();
-    let flags: String =
-        entry["flags"].as_str().unwrap_or_default().chars().filter(|c| "imsx".contains(*c)).collect();
-    let term = match entry["literal"].as_str() {
-        Some(literal) if flags.is_empty() => terms.words(vec![literal.into()]),
+fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<TermId> {
+    let Entry { name, pattern, .. } = entry;
+    let flags: String = entry.flags.chars().filter(|c| "imsx".contains(*c)).collect();
+    let term = match &entry.literal {
+        Some(literal) if flags.is_empty() => terms.words(vec![literal.as_str().into()]),
         _ => {
-            let source = if flags.is_empty() { pattern.to_string() } else { format!("(?{flags}){pattern}") };
+            let source = if flags.is_empty() { pattern.clone() } else { format!("(?{flags}){pattern}") };
             let lang = parse_with(&source, Dialect::Python, true).map_err(|e| {
                 let kind = match e.kind {
                     RegexErrorKind::Invalid => Kind::InvalidGrammar,
@@ -201,31 +200,24 @@ fn terminal_term(terms: &mut Terms, entry: &Value, name: &str, segmented: bool) 
 }
 
 impl Grammar {
-    fn read_rules(&mut self, value: &Value) -> Result<()> {
+    fn read_rules(&mut self, entries: &[(String, Vec<String>)], start: &str) -> Result<()> {
         let mut symbols: FxHashMap<String, Symbol> = FxHashMap::default();
         for (i, terminal) in self.terminals.iter().enumerate() {
             symbols.insert(terminal.name.clone(), Symbol::Terminal(i as u32));
         }
-        let entries: Vec<(&str, Vec<String>)> = value["rules"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|e| (e["origin"].as_str().unwrap_or_default(), texts(&e["expansion"])))
-            .collect();
-        for (origin, _) in &entries {
-            if !symbols.contains_key(*origin) {
-                symbols.insert(origin.to_string(), Symbol::Rule(self.names.len() as u32));
-                self.names.push(origin.to_string());
+        for (origin, _) in entries {
+            if !symbols.contains_key(origin) {
+                symbols.insert(origin.clone(), Symbol::Rule(self.names.len() as u32));
+                self.names.push(origin.clone());
             }
         }
-        let start = value["start"].as_str().unwrap_or("start");
         let Some(&Symbol::Rule(start)) = symbols.get(start) else {
             return Err(invalid(format!("The start rule '{start}' is not defined")));
         };
         self.start = start;
         let mut expansions: Vec<(u32, Vec<Symbol>)> = Vec::new();
-        for (origin, expansion) in &entries {
-            let Some(&Symbol::Rule(origin)) = symbols.get(*origin) else {
+        for (origin, expansion) in entries {
+            let Some(&Symbol::Rule(origin)) = symbols.get(origin) else {
                 return Err(invalid(format!("'{origin}' is both a terminal and a rule")));
             };
             let body = expansion.iter().map(|name| {

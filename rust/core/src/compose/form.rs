@@ -1,7 +1,7 @@
 //! Reading what the frontends write: a form is a language, a schema, a grammar with parts, or a special token.
 //!
 //! `{"language": L}`, `{"schema": text, "options": {..}, "holes": [form, ..]}`, `{"grammar": structure}`,
-//! `{"special": text, "spelled": bool}`.  A structure is the neutral form of a grammar; its `parts` bind declared
+//! `{"gbnf": text, "start": name}`, `{"special": text, "spelled": bool}`.  A structure is the neutral form of a grammar; its `parts` bind declared
 //! terminals to forms.  Its lexer is "contextual" (a lexer cuts what lies between the parts) or "dynamic" (every
 //! segmentation counts).
 
@@ -12,7 +12,9 @@ use super::{language, Back, Host, Joint, Part, END};
 use crate::cfg::chart::Chart;
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::scanned::Scanned;
+use crate::cfg::structure::Structure;
 use crate::error::{Error, Kind, Result};
+use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::mask::pattern::Pattern;
@@ -111,6 +113,10 @@ impl Joint {
         }
         match form.get("grammar") {
             Some(structure) => self.host(structure),
+            None if form["gbnf"].is_string() => {
+                let text = |key: &str| form[key].as_str().unwrap_or_default();
+                self.host_of(gbnf::read(text("gbnf"), text("start"))?, &Parts::default())
+            }
             None => Err(invalid(format!("{name} has no known form"))),
         }
     }
@@ -175,8 +181,13 @@ impl Joint {
             let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
             known.known.insert(name.clone(), (part, cost.max(1)));
         }
-        let structure = with_optional(structure, &empty);
-        let grammar = grammar::read_value(&structure, &mut self.lexicon, &known)?;
+        let mut structure = Structure::from_value(structure);
+        with_optional(&mut structure, &empty);
+        self.host_of(structure, &known)
+    }
+
+    fn host_of(&mut self, structure: Structure, known: &Parts) -> Result<u32> {
+        let grammar = grammar::read_with(structure, &mut self.lexicon, known)?;
         let host = if grammar.segmented {
             Host::Plain(Box::new(Chart::new(grammar)))
         } else {
@@ -201,28 +212,21 @@ impl Joint {
     }
 }
 
-/// The structure with a rule `part | nothing` around each of these parts.
-fn with_optional(structure: &Value, empty: &[&str]) -> Value {
-    let mut structure = structure.clone();
+/// Puts a rule `part | nothing` around each of these parts.
+fn with_optional(structure: &mut Structure, empty: &[&str]) {
     if empty.is_empty() {
-        return structure;
+        return;
     }
     let maybe = |name: &str| format!("{name}?");
-    if let Some(rules) = structure["rules"].as_array_mut() {
-        for rule in rules.iter_mut() {
-            for symbol in rule["expansion"].as_array_mut().into_iter().flatten() {
-                if let Some(name) = symbol.as_str().filter(|s| empty.contains(s)) {
-                    *symbol = maybe(name).into();
-                }
-            }
-        }
-        for name in empty {
-            for expansion in [vec![Value::from(*name)], Vec::new()] {
-                rules.push(serde_json::json!({"origin": maybe(name), "expansion": expansion}));
-            }
+    for symbol in structure.rules.iter_mut().flat_map(|rule| &mut rule.1) {
+        if empty.contains(&symbol.as_str()) {
+            *symbol = maybe(symbol);
         }
     }
-    structure
+    for name in empty {
+        structure.rules.push((maybe(name), vec![name.to_string()]));
+        structure.rules.push((maybe(name), Vec::new()));
+    }
 }
 
 /// Options of a schema by their names in the frontends.

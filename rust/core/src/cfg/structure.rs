@@ -1,0 +1,82 @@
+//! The neutral form of a grammar: terminals and flat rules by name, as the readers of grammar languages give it.
+
+use serde_json::{json, Value};
+
+/// One terminal; among matches of one length and priority a literal is preferred, then the first.
+pub struct Entry {
+    pub name: String,
+    /// A regular expression without flags.
+    pub pattern: String,
+    /// The text itself, where the terminal is one.
+    pub literal: Option<String>,
+    /// Letters of "imslux".
+    pub flags: String,
+    pub priority: i64,
+}
+
+pub struct Structure {
+    pub terminals: Vec<Entry>,
+    /// Expansions, each with the name of its rule.
+    pub rules: Vec<(String, Vec<String>)>,
+    /// Terminals that may stand between any two.
+    pub ignore: Vec<String>,
+    /// Terminals without a pattern.
+    pub declare: Vec<String>,
+    pub start: String,
+    /// Every segmentation of a text counts: there is no lexer.
+    pub segmented: bool,
+    pub indenter: Value,
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_string()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|v| v.as_str().map(String::from)).collect()
+}
+
+impl Structure {
+    /// From the frontends' `GrammarStructure`.
+    pub fn from_value(value: &Value) -> Self {
+        let entry = |e: &Value| Entry {
+            name: text(&e["name"]),
+            pattern: text(&e["pattern"]),
+            literal: e["literal"].as_str().map(String::from),
+            flags: text(&e["flags"]),
+            priority: e["priority"].as_i64().unwrap_or(0),
+        };
+        let rule = |e: &Value| (text(&e["origin"]), texts(&e["expansion"]));
+        Structure {
+            terminals: value["terminals"].as_array().into_iter().flatten().map(entry).collect(),
+            rules: value["rules"].as_array().into_iter().flatten().map(rule).collect(),
+            ignore: texts(&value["ignore"]),
+            declare: texts(&value["declare"]),
+            start: value["start"].as_str().unwrap_or("start").to_string(),
+            segmented: value["lexer"] == "dynamic",
+            indenter: value["indenter"].clone(),
+        }
+    }
+
+    /// The frontends' `GrammarStructure`.
+    pub fn to_value(&self) -> Value {
+        let terminals = self.terminals.iter().map(|t| {
+            json!({
+                "name": t.name, "pattern": t.pattern, "literal": t.literal, "flags": t.flags,
+                "kind": if t.literal.is_some() { "str" } else { "re" }, "priority": t.priority,
+            })
+        });
+        let mut orders: rustc_hash::FxHashMap<&str, u32> = Default::default();
+        let rules = self.rules.iter().map(|(origin, expansion)| {
+            let order = orders.entry(origin).or_default();
+            *order += 1;
+            json!({"origin": origin, "expansion": expansion, "priority": 0, "order": *order - 1})
+        });
+        json!({
+            "terminals": terminals.collect::<Vec<_>>(), "rules": rules.collect::<Vec<_>>(),
+            "ignore": self.ignore, "declare": self.declare, "start": self.start,
+            "lexer": if self.segmented { "dynamic" } else { "contextual" },
+            "indenter": self.indenter, "schemas": {},
+        })
+    }
+}

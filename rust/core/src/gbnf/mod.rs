@@ -1,0 +1,279 @@
+//! llama.cpp's GBNF, read into the neutral form of grammars.
+//!
+//! Rules (`name ::= ...`), literals, character classes, `.`, groups, alternatives, `? * + {m} {m,} {m,n}`,
+//! escapes (`\n \r \t \\ \" \[ \] \xHH \uHHHH \UHHHHHHHH`), comments, rules over several lines.
+//! Reading order: [`scan`] tokens and places; this file rules; [`chars`] literals and classes.
+//!
+//! Invariant: the language is over characters: no lexer, nothing is ignored, so the form asks for the lexer
+//! "dynamic", where every segmentation counts, and each terminal has one length only.
+//! Complexity: linear in the text plus the counts of `{m,n}`, whose sum is bounded by [`MAX_REPETITION`].
+//! Source: `grammars/README.md` and `src/llama-grammar.cpp` of llama.cpp.  Wider in three points: underscores in
+//! names, line breaks anywhere inside a rule, and left recursion.  Narrower in two: a rule defined twice and an
+//! empty class are mistakes (llama.cpp takes the last rule, and reads `[]` as the empty text).  Tokens by id
+//! (`<[1000]>`) aren't read.
+//! Rejected: a parser generator (lark read the same syntax at 50 us a word: 113 ms for a rule of 2,000, where
+//! all the rest takes 2); folding classes with a repetition into one terminal here (the engine folds the regular
+//! parts of every grammar).
+
+mod chars;
+mod scan;
+
+use indexmap::{IndexMap, IndexSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use crate::cfg::productive;
+use crate::cfg::structure::{Entry, Structure};
+use crate::error::{Error, Kind, Result};
+use scan::{Piece, Place, Scan, Token};
+
+/// Sum of all counts in `{m,n}`.
+pub const MAX_REPETITION: u64 = 20_000;
+/// Groups within groups.
+pub const MAX_NESTING: usize = 200;
+
+/// One text, its terminals and flat rules.
+struct Reader<'t> {
+    scan: Scan<'t>,
+    terminals: IndexMap<&'t str, Entry>,
+    rules: Vec<(String, Vec<String>)>,
+    heads: IndexMap<&'t str, usize>,
+    uses: IndexMap<&'t str, usize>,
+    helpers: usize,
+    repetitions: u64,
+}
+
+/// Reads a grammar.
+///
+/// Errors: `InvalidGrammar` with the line, the column, the line itself and what was expected; `LimitExceeded`.
+pub fn read(text: &str, start: &str) -> Result<Structure> {
+    let mut reader = Reader {
+        scan: Scan::new(text)?,
+        terminals: IndexMap::new(),
+        rules: Vec::new(),
+        heads: IndexMap::new(),
+        uses: IndexMap::new(),
+        helpers: 0,
+        repetitions: 0,
+    };
+    if reader.scan.next.token != Token::Head {
+        return Err(reader.scan.unexpected(Place::Start));
+    }
+    while reader.scan.next.token == Token::Head {
+        reader.define()?;
+    }
+    if reader.scan.next.token != Token::End {
+        return Err(reader.scan.unexpected(Place::Rule { depth: 0, repeatable: true }));
+    }
+    reader.finish(start)
+}
+
+impl<'t> Reader<'t> {
+    fn define(&mut self) -> Result<()> {
+        let head = self.scan.advance(Place::Rule { depth: 0, repeatable: false })?;
+        let name = head.text.trim_end_matches("::=").trim_end();
+        if !self.scan.begins_line(head.at) {
+            let message = format!("the rule '{name}' must begin on a line of its own");
+            return Err(self.scan.mistake(message, head.at));
+        }
+        if self.heads.insert(name, head.at).is_some() {
+            let message = format!("the rule '{name}' is defined more than once");
+            return Err(self.scan.mistake(message, head.at));
+        }
+        self.alternatives(name, name, 0)
+    }
+
+    /// Alternatives of the rule `origin`, which is a part of the rule `head`.
+    fn alternatives(&mut self, origin: &str, head: &str, depth: usize) -> Result<()> {
+        if depth > MAX_NESTING {
+            let message = format!(
+                "Groups are nested deeper than {MAX_NESTING} in the rule '{head}'; name some as rules."
+            );
+            return Err(self.scan.limit(message, self.scan.next.at));
+        }
+        let mut expansions: IndexSet<Vec<String>> = IndexSet::new();
+        loop {
+            let mut expansion = Vec::new();
+            while let Token::Name | Token::Literal | Token::Class | Token::Any | Token::Open =
+                self.scan.next.token
+            {
+                expansion.append(&mut self.item(head, depth)?);
+            }
+            expansions.insert(expansion);
+            match self.scan.next.token {
+                Token::Bar => self.scan.advance(Place::Rule { depth, repeatable: false })?,
+                Token::Repeat(..) => {
+                    return Err(self.scan.unexpected(Place::Rule { depth, repeatable: false }))
+                }
+                _ => break,
+            };
+        }
+        self.add(origin, expansions);
+        Ok(())
+    }
+
+    /// What stands for an atom with its repetitions.
+    fn item(&mut self, head: &str, depth: usize) -> Result<Vec<String>> {
+        let mut symbols = self.atom(head, depth)?;
+        while let Token::Repeat(least, most) = self.scan.next.token {
+            let count = self.scan.advance(Place::Rule { depth, repeatable: true })?;
+            if most.is_some_and(|most| most < least) {
+                let message = format!("the repetition {} has its bounds the wrong way round", count.text);
+                return Err(self.scan.mistake(message, count.at));
+            }
+            if count.text.starts_with('{') {
+                self.repetitions = self.repetitions.saturating_add(least.max(most.unwrap_or(0)));
+            }
+            if self.repetitions > MAX_REPETITION {
+                let (line, _, _) = self.scan.place(count.at);
+                let message = format!(
+                    "The repetitions of the grammar add up to more than {MAX_REPETITION} (line {line}: {}); use \
+                     smaller bounds or '*'.",
+                    count.text
+                );
+                return Err(self.scan.limit(message, count.at));
+            }
+            symbols = self.repeat(head, symbols, least as usize, most.map(|n| n as usize));
+        }
+        Ok(symbols)
+    }
+
+    fn atom(&mut self, head: &str, depth: usize) -> Result<Vec<String>> {
+        if self.scan.next.token == Token::Open {
+            self.scan.advance(Place::Rule { depth: depth + 1, repeatable: false })?;
+            let name = self.helper(head);
+            self.alternatives(&name, head, depth + 1)?;
+            if self.scan.next.token != Token::Close {
+                return Err(self.scan.unexpected(Place::Rule { depth: depth + 1, repeatable: true }));
+            }
+            self.scan.advance(Place::Rule { depth, repeatable: true })?;
+            return Ok(vec![name]);
+        }
+        let piece = self.scan.advance(Place::Rule { depth, repeatable: true })?;
+        if piece.token == Token::Name {
+            self.uses.entry(piece.text).or_insert(piece.at);
+        } else if !self.terminals.contains_key(piece.text) {
+            match self.terminal(piece)? {
+                Some(entry) => self.terminals.insert(piece.text, entry),
+                None => return Ok(Vec::new()),
+            };
+        }
+        Ok(vec![piece.text.into()])
+    }
+
+    /// The entry of a literal or class; `None` for the empty text.
+    fn terminal(&self, piece: Piece<'t>) -> Result<Option<Entry>> {
+        let (pattern, literal, flags) = match piece.token {
+            Token::Any => (".".into(), None, "s"),
+            Token::Class => (chars::class(&self.scan, piece)?, None, ""),
+            _ => {
+                let literal = chars::literal(&self.scan, piece)?;
+                (regex_syntax::escape(&literal), Some(literal), "")
+            }
+        };
+        if literal.as_ref().is_some_and(String::is_empty) {
+            return Ok(None);
+        }
+        let (name, flags) = (piece.text.into(), flags.into());
+        Ok(Some(Entry { name, pattern, literal, flags, priority: 0 }))
+    }
+
+    /// Symbols for `symbols{least,most}`; the rules `tail` are unambiguous: each count has one derivation.
+    fn repeat(&mut self, head: &str, symbols: Vec<String>, least: usize, most: Option<usize>) -> Vec<String> {
+        let Some(first) = symbols.first() else {
+            return symbols;
+        };
+        // one symbol, so that repetitions of repetitions don't multiply
+        let symbol = match symbols.len() {
+            1 => first.clone(),
+            _ => {
+                let name = self.helper(head);
+                self.add(&name, [symbols]);
+                name
+            }
+        };
+        let mut all = vec![symbol.clone(); least];
+        match most {
+            None => {
+                let name = self.helper(head);
+                let base = if least == 1 { vec![symbol.clone()] } else { Vec::new() };
+                self.add(&name, [base, vec![name.clone(), symbol]]);
+                all.truncate(if least == 1 { 0 } else { least });
+                all.push(name);
+            }
+            Some(most) => {
+                let mut tail = None;
+                for _ in least..most {
+                    let name = self.helper(head);
+                    let longer = std::iter::once(symbol.clone()).chain(tail);
+                    self.add(&name, [Vec::new(), longer.collect()]);
+                    tail = Some(name);
+                }
+                all.extend(tail);
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, origin: &str, expansions: impl IntoIterator<Item = Vec<String>>) {
+        self.rules.extend(expansions.into_iter().map(|expansion| (origin.to_string(), expansion)));
+    }
+
+    fn helper(&mut self, head: &str) -> String {
+        self.helpers += 1;
+        format!("{head}.{}", self.helpers) // no rule name of GBNF holds a dot
+    }
+
+    fn finish(mut self, start: &str) -> Result<Structure> {
+        if let Some((name, &at)) = self.uses.iter().find(|(name, _)| !self.heads.contains_key(*name)) {
+            return Err(self.scan.mistake(format!("the rule '{name}' is used but not defined"), at));
+        }
+        if !self.heads.contains_key(start) {
+            let known: Vec<&str> = self.heads.keys().copied().collect();
+            let known = known.join(", ");
+            let message = format!("The start rule '{start}' is not defined; rules of the grammar: {known}.");
+            return Err(Error::new(Kind::InvalidGrammar, message));
+        }
+        self.keep_reachable(start);
+        let plain = self.rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
+        if let Some(name) = productive::endless(plain, self.terminals.keys().copied()) {
+            let head = name.split('.').next().unwrap_or_default();
+            let message = format!(
+                "the rule '{head}' derives nothing: all of its alternatives need a rule that never ends"
+            );
+            return Err(self.scan.mistake(message, self.heads[head]));
+        }
+        Ok(Structure {
+            terminals: self.terminals.into_values().collect(),
+            rules: self.rules,
+            ignore: Vec::new(),
+            declare: Vec::new(),
+            start: start.into(),
+            segmented: true,
+            indenter: Value::Null,
+        })
+    }
+
+    /// Leaves out what the start rule doesn't need.
+    fn keep_reachable(&mut self, start: &str) {
+        let mut by_origin: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (i, (origin, _)) in self.rules.iter().enumerate() {
+            by_origin.entry(origin).or_default().push(i);
+        }
+        let mut seen: FxHashSet<&str> = FxHashSet::from_iter([start]);
+        let mut pending = vec![start];
+        while let Some(name) = pending.pop() {
+            for &rule in by_origin.get(name).into_iter().flatten() {
+                for symbol in &self.rules[rule].1 {
+                    if seen.insert(symbol) {
+                        pending.push(symbol);
+                    }
+                }
+            }
+        }
+        let kept: Vec<bool> = self.rules.iter().map(|(origin, _)| seen.contains(origin.as_str())).collect();
+        self.terminals.retain(|name, _| seen.contains(name));
+        let mut kept = kept.into_iter();
+        self.rules.retain(|_| kept.next() == Some(true));
+    }
+}
