@@ -1,9 +1,10 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
-//! Reading order: [`structure`] the neutral form of the frontends; [`grammar`] symbols and rules,
-//! read from it ([`productive`] which derive a text); [`fold`] regular
-//! parts as terminals, where a lexer finds all cuts ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with
-//! a contextual lexer (longest match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
+//! Reading order: [`structure`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
+//! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts
+//! ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they
+//! predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual lexer (longest
+//! match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
 pub mod chart;
