@@ -180,10 +180,8 @@ def main() -> int:
         ]
         for case in cases
     ]
-    print(
-        "\nms from the schema to the end of the texts / ms to the first mask / µs a token, mean / worst / again"
-    )
-    print("(a second pass); last: times over the best of the others")
+    print("\nms from the schema to the end of the texts / ms to the first mask / µs a token: mean / worst")
+    print("/ mean of a second pass; last: times over the best of the others")
     print(text_table(["case", *engines, "whole", "again", "first", "mean"], table))
     for name, ratio in compared.items():
         slower = ", ".join(f"{key} {value:.2g} times" for key, value in ratio.items() if value > 1)
