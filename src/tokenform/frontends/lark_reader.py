@@ -39,6 +39,7 @@ from tokenform.frontends.grammar_structure import (
     pattern_problem,
 )
 from tokenform.frontends.lark_errors import SKIPPED, error_at, semantic_error, syntax_error
+from tokenform.frontends.lark_groups import name_groups
 from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
@@ -79,14 +80,16 @@ def read_lark(
     try:
         grammar = _load(plain, text, import_paths or [])
     except RecursionError:
-        raise LimitExceeded(
-            "The grammar nests parentheses too deeply to be read; name inner parts as rules."
-        ) from None
+        raise _too_deep() from None
     names = {rule[0] for rule in grammar.rule_defs}
     if start_rule not in names:
         known = ", ".join(sorted(names)) or "none"
         raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
-    terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
+    try:
+        name_groups(grammar)
+        terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
+    except RecursionError:
+        raise _too_deep() from None
     structure = GrammarStructure(
         terminals=terminals,
         rules=rules,
@@ -104,6 +107,10 @@ def read_lark(
 def read_options(text: str) -> dict[str, str]:
     """The settings of the `// tokenform:` line: parser, lexer and start, as far as they are there."""
     return _read_directives(text)[0]
+
+
+def _too_deep() -> LimitExceeded:
+    return LimitExceeded("The grammar nests parentheses too deeply to be read; name inner parts as rules.")
 
 
 def _load(plain: str, text: str, import_paths: list[str]) -> Grammar:
@@ -192,7 +199,7 @@ def _check_productive(structure: GrammarStructure, text: str) -> None:
 
 def _visible_name(name: str) -> str:
     """`__value_star_0`, which Lark makes for an operator inside `value`, is reported as `value`."""
-    made = re.fullmatch(r"__(\w+?)_(?:star|plus|repeat_a\d+_b\d+(?:_opt)?)_\d+", name)
+    made = re.fullmatch(r"__(\w+?)_(?:star|plus|group|repeat_a\d+_b\d+(?:_opt)?)_\d+", name)
     return made.group(1) if made else name
 
 

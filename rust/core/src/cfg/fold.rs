@@ -16,9 +16,13 @@ use super::grammar::{Grammar, Symbol, Terminal};
 use crate::lexical::{Lexicon, TermId, Terms};
 
 /// States of the language of a rule that becomes a terminal, beside one for each letter that the grammar spells; those
-/// visited for all rules before only `STATES` are granted; and rules that may hang on each other in a circle.
+/// visited for all rules before only `STATES` are granted; parts of states that are looked at for one language and for
+/// all (a state of 5,000 optional letters in a row has 5,000 parts); and rules that may hang on each other in a
+/// circle.
 const STATES: usize = 200;
 const ALL_STATES: usize = 200_000;
+const PARTS: usize = 100_000;
+const ALL_PARTS: usize = 1_000_000;
 const CIRCLE: usize = 6;
 
 /// The same language with fewer symbols, read by a lexer where that makes no difference.
@@ -29,7 +33,7 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
     }
-    let mut size = Size { most: STATES + letters, left: ALL_STATES };
+    let mut size = Size { most: STATES + letters, left: ALL_STATES, parts: ALL_PARTS };
     for joined in [true, false] {
         let mut folded = rewrite(&grammar, &mut lexicon.terms, &mut size, joined);
         if cuts_are_one(&folded, &mut lexicon.terms, letters) {
@@ -174,6 +178,7 @@ fn language(grammar: &Grammar, regular: &[Option<TermId>], symbol: Symbol) -> Op
 struct Size {
     most: usize,
     left: usize,
+    parts: usize,
 }
 
 impl Size {
@@ -181,18 +186,22 @@ impl Size {
         let most = self.most.min(self.left).max(STATES);
         let mut seen = FxHashSet::from_iter([term]);
         let mut todo = vec![term];
+        let (mut parts, granted) = (0, PARTS.min(self.parts));
         while let Some(at) = todo.pop() {
             for run in terms.delta(at).iter() {
                 if run.to != Terms::EMPTY && seen.insert(run.to) {
+                    let width = terms.width(run.to);
+                    parts += width + width * width / 64; // a derivative of each, each of several
                     todo.push(run.to);
                 }
             }
-            if seen.len() > most || terms.overflow {
+            if seen.len() > most || parts > granted || terms.overflow {
                 break;
             }
         }
         self.left = self.left.saturating_sub(seen.len());
-        seen.len() <= most && !terms.overflow
+        self.parts = self.parts.saturating_sub(parts);
+        seen.len() <= most && parts <= granted && !terms.overflow
     }
 }
 

@@ -2,8 +2,12 @@
 //!
 //! Invariant: every rule that is kept is productive and every terminal has a word, so an item of the chart can
 //! always be completed.  Rules that need a terminal without words are left out (Hopcroft, Motwani, Ullman,
-//! section 7.1); costs are those of Knuth's generalisation of Dijkstra's algorithm, by rounds.
-//! Complexity: linear in the rules, times the rounds of the fixpoints.
+//! section 7.1); costs are those of Knuth's generalisation of Dijkstra's algorithm (Information Processing Letters 6,
+//! 1977).
+//! Complexity: linear in the rules, but for the sorting of their costs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -71,6 +75,9 @@ pub struct Grammar {
     pub segmented: bool,
     pub layout: Option<Layout>,
 }
+
+/// The longest run of symbols that may be empty in one expansion.
+const RUN: usize = 16;
 
 /// Cost of what derives nothing.
 pub const NEVER: u64 = u64::MAX / 4;
@@ -248,6 +255,7 @@ impl Grammar {
         self.settle_costs(&expansions);
         expansions.retain(|(_, body)| body.iter().all(|&s| self.cost(s) < NEVER));
         self.settle_nullable(&expansions);
+        self.share_runs(&mut expansions);
         self.by_rule = vec![Vec::new(); self.names.len()];
         for (origin, body) in expansions.into_iter().filter(|e| !e.1.is_empty()) {
             let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
@@ -284,36 +292,99 @@ impl Grammar {
         self
     }
 
+    /// Costs of rules whose cost is not known yet: the cheapest first, so each expansion is looked at once for each
+    /// of its rules.
     fn settle_costs(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
-        loop {
-            let mut changed = false;
-            for (origin, body) in expansions {
-                let total = body.iter().fold(0u64, |sum, &s| (sum + self.cost(s)).min(NEVER));
-                if total < self.costs[*origin as usize] {
-                    self.costs[*origin as usize] = total;
-                    self.shortest[*origin as usize] = body.as_slice().into();
-                    changed = true;
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
+        let mut missing: Vec<usize> = vec![0; expansions.len()];
+        let mut queue = BinaryHeap::new();
+        for (i, (origin, body)) in (0u32..).zip(expansions) {
+            for symbol in body {
+                if let Symbol::Rule(rule) = symbol {
+                    if self.costs[*rule as usize] >= NEVER {
+                        users[*rule as usize].push(i);
+                        missing[i as usize] += 1;
+                    }
                 }
             }
-            if !changed {
-                return;
+            if missing[i as usize] == 0 {
+                queue.push(Reverse((self.total(body), *origin, i)));
+            }
+        }
+        while let Some(Reverse((cost, origin, i))) = queue.pop() {
+            if cost >= self.costs[origin as usize] {
+                continue;
+            }
+            self.costs[origin as usize] = cost;
+            self.shortest[origin as usize] = expansions[i as usize].1.as_slice().into();
+            for user in std::mem::take(&mut users[origin as usize]) {
+                missing[user as usize] -= 1;
+                if missing[user as usize] == 0 {
+                    let (origin, body) = &expansions[user as usize];
+                    queue.push(Reverse((self.total(body), *origin, user)));
+                }
             }
         }
     }
 
-    fn settle_nullable(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
-        self.nullable = vec![false; self.names.len()];
-        loop {
-            let mut changed = false;
-            for (origin, body) in expansions {
-                let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
-                if !self.nullable[*origin as usize] && body.iter().all(empty) {
-                    self.nullable[*origin as usize] = true;
-                    changed = true;
+    /// Gives rules to parts of long runs of symbols that may be empty, so that from each of n places in a run a text
+    /// goes on to [`RUN`] places and not to n.
+    fn share_runs(&mut self, expansions: &mut Vec<(u32, Vec<Symbol>)>) {
+        let mut parts: Vec<(u32, Vec<Symbol>)> = Vec::new();
+        for (origin, body) in expansions.iter_mut().filter(|e| e.1.len() > RUN) {
+            let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
+            let mut runs: Vec<Vec<Symbol>> =
+                body.chunk_by(|a, b| empty(a) && empty(b)).map(<[Symbol]>::to_vec).collect();
+            for run in &mut runs {
+                while run.len() > RUN {
+                    let shared = run.chunks(RUN).map(|part| {
+                        let rule = self.names.len() as u32;
+                        self.names.push(self.names[*origin as usize].clone());
+                        self.costs.push(0);
+                        self.shortest.push(Box::new([]));
+                        self.nullable.push(true);
+                        parts.push((rule, part.to_vec()));
+                        Symbol::Rule(rule)
+                    });
+                    *run = shared.collect();
                 }
             }
-            if !changed {
-                return;
+            *body = runs.concat();
+        }
+        expansions.append(&mut parts);
+    }
+
+    fn total(&self, body: &[Symbol]) -> u64 {
+        body.iter().fold(0, |sum, &symbol| (sum + self.cost(symbol)).min(NEVER))
+    }
+
+    fn settle_nullable(&mut self, expansions: &[(u32, Vec<Symbol>)]) {
+        self.nullable = vec![false; self.names.len()];
+        let mut users: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
+        let mut missing: Vec<usize> = vec![usize::MAX; expansions.len()];
+        let mut ready: Vec<u32> = Vec::new();
+        for (i, (origin, body)) in (0u32..).zip(expansions) {
+            if body.iter().all(|s| matches!(s, Symbol::Rule(_))) {
+                missing[i as usize] = body.len();
+                for symbol in body {
+                    if let Symbol::Rule(rule) = symbol {
+                        users[*rule as usize].push(i);
+                    }
+                }
+                if body.is_empty() {
+                    ready.push(*origin);
+                }
+            }
+        }
+        while let Some(rule) = ready.pop() {
+            if std::mem::replace(&mut self.nullable[rule as usize], true) {
+                continue;
+            }
+            for &user in &users[rule as usize] {
+                missing[user as usize] -= 1;
+                if missing[user as usize] == 0 {
+                    ready.push(expansions[user as usize].0);
+                }
             }
         }
     }

@@ -146,6 +146,14 @@ impl Terms {
         false
     }
 
+    /// Languages that the term is the union or the cut of.
+    pub fn width(&self, t: TermId) -> usize {
+        match self.get(t) {
+            Term::Or(parts) | Term::And(parts) => parts.len(),
+            _ => 1,
+        }
+    }
+
     pub fn nullable(&self, t: TermId) -> bool {
         self.facts[t.0 as usize].nullable
     }
