@@ -3,9 +3,9 @@
 //! Reading order, one folder a stage of the pipeline:
 //! [`regex`] patterns to languages over code points; [`lexical`] terms, derivatives and byte states;
 //! [`number`] exact decimals and sets of them; [`schema`] JSON Schema as formulas over values;
-//! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars; [`cfg`] the pushdown part of
-//! context-free grammars; [`compose`]
-//! constraints made of others; [`vocab`] the vocabulary and its trie; [`mask`] the token automaton.
+//! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
+//! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
+//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton.
 //! Nothing here knows Python.
 
 pub mod cfg;
