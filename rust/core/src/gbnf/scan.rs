@@ -74,8 +74,12 @@ impl<'t> Scan<'t> {
         self.skip();
         let rest = &self.text[self.at..];
         let Some((token, length)) = first(rest) else {
-            let shown = rest.chars().next().unwrap_or_default();
-            let message = format!("unexpected character {shown:?}; expected {}", place.expected());
+            let message = match rest.chars().next().unwrap_or_default() {
+                '"' => "this literal has no closing '\"'".into(),
+                '[' => "this class has no closing ']'".into(),
+                '{' => "a repetition is written {m}, {m,} or {m,n}".into(),
+                shown => format!("unexpected character {shown:?}; expected {}", place.expected()),
+            };
             return Err(self.mistake(message, self.at));
         };
         self.next = Piece { token, at: self.at, text: &rest[..length] };
@@ -101,14 +105,14 @@ impl<'t> Scan<'t> {
 
     /// The next token can't stand where it does.
     pub fn unexpected(&self, place: Place) -> Error {
-        let (shown, at) = match self.next.token {
+        let (what, at) = match self.next.token {
             Token::End => {
                 let last = self.text[..self.behind].chars().next_back().map_or(0, char::len_utf8);
-                ("the end of the grammar".into(), self.behind - last)
+                ("the grammar ends here".into(), self.behind - last)
             }
-            _ => (format!("'{}'", self.next.text), self.next.at),
+            _ => (format!("unexpected '{}'", self.next.text), self.next.at),
         };
-        self.mistake(format!("unexpected {shown}; expected {}", place.expected()), at)
+        self.mistake(format!("{what}; expected {}", place.expected()), at)
     }
 
     /// Whether only blanks stand before this place on its line.

@@ -3,6 +3,7 @@
 use super::object::place_of;
 use super::{Alternative, JsonMachine, Node, Pending, Place, FREE};
 use crate::mask::{CtxId, Pos};
+use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ObjId, ValId};
 
 impl JsonMachine {
@@ -59,7 +60,7 @@ impl JsonMachine {
         }
         let start = if remembers { self.records[node.record as usize].len() as u32 + 1 } else { 0 };
         let pending =
-            Pending { goals: goals.clone().into(), branches: branches.into(), used: Box::new([]), start };
+            Pending { goals: goals.clone().into(), branches: branches.into(), used: KeySet::EMPTY, start };
         let pending = self.pendings.insert_full(pending).0 as u32;
         let up = self.ctx(Place::ReturnArray, node.up, pending, (node.record != 0) as u32, node.depth);
         Some((self.goal_list(&goals), up))

@@ -12,7 +12,8 @@ use crate::mask::pattern::shortest_lexeme;
 use crate::mask::structure::step;
 use crate::mask::{CtxId, Pos, Structure};
 use crate::schema::live::Keys;
-use crate::schema::{ArrId, NameId, ValId};
+use crate::schema::used::KeySet;
+use crate::schema::{ArrId, ValId};
 
 /// Bytes that a way out may have.
 const LONGEST: usize = 1 << 20;
@@ -178,7 +179,7 @@ impl JsonMachine {
                         Place::ReturnArray => {
                             self.array_cost(ArrId(next.formula.0), Some(pending.goals[goal as usize]))
                         }
-                        _ => self.object_cost(next, &pending.used),
+                        _ => self.object_cost(next, pending.used),
                     };
                     if own < best {
                         let above = stacker::maybe_grow(64 << 10, 1 << 20, || {
@@ -194,7 +195,7 @@ impl JsonMachine {
         cost.min(NEVER)
     }
 
-    fn object_cost(&mut self, a: &Alternative, used: &[NameId]) -> usize {
+    fn object_cost(&mut self, a: &Alternative, used: KeySet) -> usize {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         self.schema.refill();
         let text = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
@@ -217,7 +218,7 @@ impl JsonMachine {
         let frame = self.objects[node.frame as usize].clone();
         let mut best: Option<(usize, Alternative)> = None;
         for a in frame.alternatives.iter() {
-            let own = self.object_cost(a, &frame.used);
+            let own = self.object_cost(a, frame.used);
             let cost = own.saturating_add(self.cost_above(way, node.up, a.goal));
             if cost < NEVER && best.is_none_or(|b| cost < b.0) {
                 best = Some((cost, *a));
@@ -228,7 +229,7 @@ impl JsonMachine {
             return self.push(way, b"}");
         }
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
-        let keys = Keys { used: &frame.used, order, next: None };
+        let keys = Keys { used: frame.used, order, next: None };
         self.schema.refill();
         let mut key = self.schema.first_key(a.formula, &keys);
         if key.is_none() {

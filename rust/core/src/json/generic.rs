@@ -12,6 +12,7 @@ use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
 use crate::schema::document::{JId, Json};
+use crate::schema::used::KeySet;
 use crate::schema::ArrId;
 
 /// Words that a language must have beyond every text for one of them more or less not to matter: those of two
@@ -36,7 +37,8 @@ impl JsonMachine {
         }
     }
 
-    /// What is left of the texts that begin with this one and that the frame or an earlier item knows.
+    /// What is left of the texts that begin with this one and that the frame or an earlier item knows. Keys that
+    /// were used are not among them: the language of the key has none of them any more.
     pub(super) fn special_texts(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         let node = self.node(ctx);
         let mut out: Vec<String> = Vec::new();
@@ -129,7 +131,7 @@ impl JsonMachine {
         let terms = self.terms();
         match terms.get(t).clone() {
             Term::All => true,
-            Term::Not(x) => matches!(terms.get(x), Term::Words(_) | Term::Eps),
+            Term::Not(x) => terms.lists_words(x),
             Term::Repeat(c, _, hi) => {
                 hi >= ROOM && matches!(terms.get(c), Term::Class(s) if size(terms.set(*s)) > 1)
             }
@@ -198,19 +200,19 @@ impl JsonMachine {
     fn plain_pending(&mut self, pending: u32) -> u32 {
         let known = self.pendings[pending as usize].clone();
         let some_key = known.branches.iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
-        if known.used.is_empty() || known.start != 0 || some_key {
+        if known.used == KeySet::EMPTY || known.start != 0 || some_key {
             return pending;
         }
-        self.pendings.insert_full(Pending { used: Box::new([]), ..known }).0 as u32
+        self.pendings.insert_full(Pending { used: KeySet::EMPTY, ..known }).0 as u32
     }
 
     fn plain_frame(&mut self, frame: u32) -> u32 {
         let known = self.objects[frame as usize].clone();
         let some_key = known.alternatives.iter().any(|a| self.schema.wants_some_key(a.formula));
-        if known.used.is_empty() || some_key {
+        if known.used == KeySet::EMPTY || some_key {
             return frame;
         }
-        self.objects.insert_full(ObjectFrame { used: Box::new([]), ..known }).0 as u32
+        self.objects.insert_full(ObjectFrame { used: KeySet::EMPTY, ..known }).0 as u32
     }
 
     fn generic_pending(&mut self, frame: u32) -> Option<u32> {
@@ -225,34 +227,39 @@ impl JsonMachine {
         // what a key leads to depends on the keys used before only where another key is closed, and the caller
         // watches that: one position serves the frame whatever was used
         let term = self.key_term(frame);
-        let open = term == Terms::ALL || matches!(self.terms().get(term), Term::Not(_));
+        let open = self.terms().lacks_words(term);
         let frame = if open {
-            let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: Box::new([]) };
+            let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: KeySet::EMPTY };
             self.objects.insert_full(plain).0 as u32
         } else {
             frame
         };
-        // a key that no text can spell: code point U+FFFF repeated, made longer until no schema names it
+        // a key like no other: code point U+FFFF repeated, made longer until no schema names it
         let special = self.special_names(frame);
         let mut text = String::from("\u{FFFF}");
-        while special.iter().any(|s| **s == *text) {
+        let mut name = self.schema.name(&text);
+        while special.binary_search(&Box::from(&*text)).is_ok()
+            || self.schema.key_sets.contains(object.used, name)
+        {
             text.push('\u{FFFF}');
+            name = self.schema.name(&text);
         }
-        let name = self.schema.name(&text);
         let pending = self.pending(frame, name)?;
         if !open {
             return Some(pending);
         }
-        let plain = Pending { used: Box::new([]), ..self.pendings[pending as usize].clone() };
+        let plain = Pending { used: KeySet::EMPTY, ..self.pendings[pending as usize].clone() };
         Some(self.pendings.insert_full(plain).0 as u32)
     }
 
+    /// The keys that a frame's schemas name, sorted; they are the same whatever was used.
     fn special_names(&mut self, frame: u32) -> std::sync::Arc<[Box<str>]> {
+        let object = ObjectFrame { used: KeySet::EMPTY, ..self.objects[frame as usize].clone() };
+        let frame = self.objects.insert_full(object.clone()).0 as u32;
         if let Some(known) = self.special.get(&frame) {
             return known.clone();
         }
-        let object = self.objects[frame as usize].clone();
-        let mut names = object.used.to_vec();
+        let mut names = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_names(a.formula, &mut names);
             names.extend(self.ranks[a.order as usize].keys());

@@ -28,6 +28,7 @@ use crate::error::Result;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::mask::{CtxId, Pos};
+use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
 use crate::Error;
 
@@ -82,8 +83,8 @@ pub(crate) struct Alternative {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectFrame {
     pub alternatives: Box<[Alternative]>,
-    /// Keys that may not come again, sorted.
-    pub used: Box<[NameId]>,
+    /// Keys that may not come again.
+    pub used: KeySet,
 }
 
 /// What a finished property or item leads to: (goal of the value, alternative).
@@ -91,7 +92,7 @@ pub(crate) struct ObjectFrame {
 pub(crate) struct Pending {
     pub goals: Box<[ValId]>,
     pub branches: Box<[(u32, Alternative)]>,
-    pub used: Box<[NameId]>,
+    pub used: KeySet,
     /// Offset of the item's text in the record, plus one; 0 where the array remembers nothing.
     pub start: u32,
 }
@@ -113,6 +114,9 @@ pub struct JsonMachine {
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<u32, TermId>,
     pendings_of: FxHashMap<(u32, NameId), Option<u32>>,
+    /// What tells which used keys could come again, and what is left of a set when the others are forgotten.
+    forgetful: IndexSet<Box<[object::Refusals]>, FxBuildHasher>,
+    kept: FxHashMap<(u32, KeySet), KeySet>,
     scalars: FxHashMap<(u32, Kind), Option<(u32, LexId)>>,
     starts: FxHashMap<u32, ByteSet>,
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
@@ -172,6 +176,8 @@ impl JsonMachine {
             records: IndexSet::default(),
             keys: FxHashMap::default(),
             pendings_of: FxHashMap::default(),
+            forgetful: IndexSet::default(),
+            kept: FxHashMap::default(),
             scalars: FxHashMap::default(),
             starts: FxHashMap::default(),
             closes: FxHashMap::default(),

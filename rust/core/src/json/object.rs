@@ -8,6 +8,7 @@ use crate::mask::{CtxId, Pos};
 use crate::schema::live::Keys;
 use crate::schema::object::{Key, Obj};
 use crate::schema::options::Order;
+use crate::schema::used::{self, KeySet};
 use crate::schema::{NameId, ObjId, ShapeId, SubId, ValId};
 
 impl JsonMachine {
@@ -22,17 +23,17 @@ impl JsonMachine {
             let formula = self.schema.value(v).obj;
             for (formula, order) in self.orderings(formula) {
                 let alternative = Alternative { goal: goal as u32, formula, order, from: 0 };
-                if self.alternative_is_live(&alternative, &[]) {
+                if self.alternative_is_live(&alternative, KeySet::EMPTY) {
                     alternatives.push(alternative);
                 }
             }
         }
-        let frame = self.object_frame(alternatives, Vec::new());
+        let frame = self.object_frame(alternatives, KeySet::EMPTY);
         self.opened.insert((goals, true), frame);
         frame
     }
 
-    fn alternative_is_live(&mut self, a: &Alternative, used: &[NameId]) -> bool {
+    fn alternative_is_live(&mut self, a: &Alternative, used: KeySet) -> bool {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         let keys = Keys { used, order, next: None };
         self.schema.refill();
@@ -124,16 +125,48 @@ impl JsonMachine {
         i as u32
     }
 
-    fn object_frame(&mut self, mut list: Vec<Alternative>, mut used: Vec<NameId>) -> Option<u32> {
+    fn object_frame(&mut self, mut list: Vec<Alternative>, used: KeySet) -> Option<u32> {
         if list.is_empty() {
             return None;
         }
         list = self.merge_alternatives(list);
-        used.retain(|&name| list.iter().any(|a| self.could_come(a, name)));
-        used.sort_unstable();
-        used.dedup();
-        let frame = ObjectFrame { alternatives: list.into(), used: used.into() };
+        let used = self.keep_used(&list, used);
+        let frame = ObjectFrame { alternatives: list.into(), used };
         Some(self.objects.insert_full(frame).0 as u32)
+    }
+
+    /// The keys of a set that would be possible again if they were not remembered.
+    fn keep_used(&mut self, list: &[Alternative], used: KeySet) -> KeySet {
+        if !matches!(self.schema.key_sets.node(used), used::Node::Fork { .. }) {
+            return self.keep(0, list, used);
+        }
+        let refusals = list.iter().map(|a| {
+            let from = if a.order == FREE { 0 } else { a.from };
+            let mut atoms = Vec::new();
+            self.schema.refusing(a.formula, &mut atoms);
+            (a.order, from, atoms.into())
+        });
+        let refusals: Box<[Refusals]> = refusals.collect();
+        let ways = self.forgetful.insert_full(refusals).0 as u32;
+        self.keep(ways, list, used)
+    }
+
+    /// `ways` tells all that the answer depends on, so that subtrees of sets are asked about once.
+    fn keep(&mut self, ways: u32, list: &[Alternative], set: KeySet) -> KeySet {
+        match self.schema.key_sets.node(set) {
+            used::Node::Empty => set,
+            used::Node::Leaf(name) if list.iter().any(|a| self.could_come(a, name)) => set,
+            used::Node::Leaf(_) => KeySet::EMPTY,
+            used::Node::Fork { prefix, bit, without, with } => {
+                if let Some(&known) = self.kept.get(&(ways, set)) {
+                    return known;
+                }
+                let (without, with) = (self.keep(ways, list, without), self.keep(ways, list, with));
+                let kept = self.schema.key_sets.fork(prefix, bit, without, with);
+                self.kept.insert((ways, set), kept);
+                kept
+            }
+        }
     }
 
     /// Whether a used key would be possible again if it were not remembered.
@@ -173,7 +206,7 @@ impl JsonMachine {
         let object = self.objects[frame as usize].clone();
         let mut parts = Vec::new();
         for a in object.alternatives.iter() {
-            let term = self.alternative_keys(a, &object.used);
+            let term = self.alternative_keys(a, object.used);
             parts.push(term);
         }
         let guard = self.schema.guard;
@@ -184,7 +217,7 @@ impl JsonMachine {
         term
     }
 
-    fn alternative_keys(&mut self, a: &Alternative, used: &[NameId]) -> TermId {
+    fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
         let mut names = Vec::new();
         self.schema.all_names(a.formula, &mut names);
         crate::schema::value::dedup(&mut names);
@@ -196,15 +229,15 @@ impl JsonMachine {
         let mut refused: Vec<NameId> = Vec::new();
         let simple = self.schema.simple_parts(a.formula);
         for &name in &names {
-            let possible = used.binary_search(&name).is_err()
-                && self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref());
-            if possible {
+            if self.schema.key_sets.contains(used, name) {
+                continue;
+            }
+            if self.key_possible(a, used, &Key::Name(name), Some(name), simple.as_ref()) {
                 allowed.push(name);
             } else {
                 refused.push(name);
             }
         }
-        refused.extend(used.iter().filter(|n| names.binary_search(n).is_err() && !names.contains(n)));
         let mut cells = Vec::new();
         for (cell, term) in self.schema.cells_of(&patterns).iter() {
             if self.key_possible(a, used, &Key::Cell(cell), None, simple.as_ref()) {
@@ -216,6 +249,7 @@ impl JsonMachine {
         };
         let allowed_texts = text(self, &allowed);
         let refused_texts = text(self, &refused);
+        let used = self.schema.used_term(used);
         let terms = self.terms();
         let cells = terms.or(&cells);
         let words = terms.words(allowed_texts);
@@ -223,8 +257,8 @@ impl JsonMachine {
             return words;
         }
         let no = terms.words(refused_texts);
-        let no = terms.not(no);
-        let others = terms.and(&[cells, no]);
+        let (no, unused) = (terms.not(no), terms.not(used));
+        let others = terms.and(&[cells, no, unused]);
         if cells == Terms::ALL {
             return others;
         }
@@ -235,7 +269,7 @@ impl JsonMachine {
     fn key_possible(
         &mut self,
         a: &Alternative,
-        used: &[NameId],
+        used: KeySet,
         key: &Key,
         name: Option<NameId>,
         simple: Option<&Simple>,
@@ -311,12 +345,10 @@ impl JsonMachine {
 
     fn find_pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
         let object = self.objects[frame as usize].clone();
-        if object.used.binary_search(&name).is_ok() {
+        if self.schema.key_sets.contains(object.used, name) {
             return None;
         }
-        let mut used = object.used.to_vec();
-        used.push(name);
-        used.sort_unstable();
+        let used = self.schema.key_sets.with(object.used, name);
         let mut goals: Vec<ValId> = Vec::new();
         let mut branches = Vec::new();
         for a in object.alternatives.iter() {
@@ -324,7 +356,7 @@ impl JsonMachine {
             for (sub, rest) in self.schema.read_key(a.formula, &Key::Name(name)) {
                 let next = Alternative { formula: rest, from, ..*a };
                 self.schema.refill();
-                if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, &used) {
+                if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, used) {
                     continue;
                 }
                 let v = self.schema.compile_or_none(sub);
@@ -334,7 +366,7 @@ impl JsonMachine {
         if branches.is_empty() {
             return None;
         }
-        let pending = Pending { goals: goals.into(), branches: branches.into(), used: used.into(), start: 0 };
+        let pending = Pending { goals: goals.into(), branches: branches.into(), used, start: 0 };
         Some(self.pendings.insert_full(pending).0 as u32)
     }
 
@@ -346,7 +378,7 @@ impl JsonMachine {
             .filter(|(goal, _)| held.binary_search(goal).is_ok())
             .map(|b| b.1)
             .collect();
-        let frame = self.object_frame(list, pending.used.to_vec())?;
+        let frame = self.object_frame(list, pending.used)?;
         let ctx = self.ctx(Place::ObjectAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
     }
@@ -404,6 +436,9 @@ pub(super) fn place_of(goals: &mut Vec<ValId>, v: ValId) -> u32 {
         }
     }
 }
+
+/// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
+pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
 
 /// The atoms of a formula whose keys do not depend on each other.
 pub(crate) struct Simple {

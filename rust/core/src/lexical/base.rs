@@ -78,7 +78,7 @@ impl Terms {
         for &x in xs {
             match *self.get(x) {
                 Term::Repeat(c, lo, hi) if self.is_any(c) => bounds = Some((lo, hi)),
-                Term::Not(y) if matches!(self.get(y), Term::Words(_) | Term::Eps) => words = true,
+                Term::Not(y) if self.lists_words(y) => words = true,
                 _ => rest.push(x),
             }
         }
@@ -103,13 +103,26 @@ impl Terms {
         })
     }
 
-    /// The words that a term lacks, where it is every string but those.
-    pub fn lacks(&self, t: TermId) -> Option<Vec<Box<str>>> {
+    /// Whether the form says that the term is every string but some listed ones.
+    pub fn lacks_words(&self, t: TermId) -> bool {
+        match self.get(t) {
+            Term::All => true,
+            Term::Not(x) => self.lists_words(*x),
+            Term::And(xs) => xs.iter().all(|&x| self.lacks_words(x)),
+            _ => false,
+        }
+    }
+
+    /// The words that a term lacks, where it is every string but those; as far as each beginning fits.
+    pub fn lacks(&self, t: TermId, fits: &mut dyn FnMut(&str) -> bool) -> Option<Vec<Box<str>>> {
         match self.get(t) {
             Term::All => Some(Vec::new()),
-            Term::Not(x) => self.finite_words(*x),
+            Term::Not(x) => match self.get(*x) {
+                Term::Branch(node) => Some(self.branch_words(node, fits)),
+                _ => Some(self.finite_words(*x)?.into_iter().filter(|w| fits(w)).collect()),
+            },
             Term::And(xs) => {
-                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.lacks(x)).collect();
+                let lists: Option<Vec<_>> = xs.iter().map(|&x| self.lacks(x, fits)).collect();
                 lists.map(|lists| lists.concat())
             }
             _ => None,
@@ -130,7 +143,9 @@ impl Terms {
         Some(match self.get(t).clone() {
             Term::Empty | Term::Eps | Term::All => 0,
             Term::Class(_) => 1,
-            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).max()?,
+            Term::Words(_) | Term::Branch(_) => {
+                self.finite_words(t)?.iter().map(|s| s.chars().count() as u32).max()?
+            }
             Term::Concat(x, y) => {
                 // forms first: a length may need a search
                 let (head, tail) = (self.farthest(x)?, self.farthest(y)?);
@@ -212,12 +227,11 @@ impl Terms {
                 Term::Concat(x, y) => stack.extend([*x, *y]),
                 Term::Or(xs) | Term::Tuple(xs) | Term::And(xs) => stack.extend(xs.iter()),
                 Term::Repeat(x, _, _) => stack.push(*x),
-                Term::Words(w) => {
-                    let w = *w;
-                    if w.hi - w.lo > 64 {
+                Term::Words(_) | Term::Branch(_) => {
+                    if self.finite_count(t).is_none_or(|count| count > 64) {
                         return None;
                     }
-                    for word in self.list_words(w) {
+                    for word in self.finite_words(t).unwrap_or_default() {
                         let own: Vec<(u32, u32)> = {
                             let mut own: Vec<u32> = word.chars().map(|c| c as u32).collect();
                             own.sort_unstable();
@@ -241,11 +255,9 @@ impl Terms {
             // the head never dies and can end at any time or later, so the rest can always follow
             Term::Concat(x, y) => self.total(*x, alphabet) && !self.is_boolean(*y),
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.total(x, alphabet)),
-            Term::Not(x) => matches!(self.get(*x), Term::Words(_) | Term::Eps),
+            Term::Not(x) => self.lists_words(*x),
             Term::Repeat(c, _, INF) => alphabet.is_none_or(|a| *c == a),
-            Term::And(xs) => xs.iter().all(|&x| {
-                matches!(self.get(x), Term::Not(y) if matches!(self.get(*y), Term::Words(_) | Term::Eps))
-            }),
+            Term::And(xs) => xs.iter().all(|&x| matches!(self.get(x), Term::Not(y) if self.lists_words(*y))),
             _ => false,
         }
     }

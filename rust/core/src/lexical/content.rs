@@ -91,6 +91,12 @@ impl Terms {
                     out.extend(word.as_bytes());
                 }
             }
+            Term::Branch(node) => {
+                out.extend([13, node.ends as u8]);
+                node.next.iter().for_each(|(cp, _)| out.extend(cp.to_le_bytes()));
+                let tails: Vec<TermId> = node.next.iter().map(|n| n.1).collect();
+                self.parts(14, &tails, clamp, &mut out)?
+            }
             Term::Concat(x, y) => self.parts(5, &[x, y], clamp, &mut out)?,
             Term::Or(xs) => self.parts(6, &xs, clamp, &mut out)?,
             Term::And(xs) => self.parts(7, &xs, false, &mut out)?,

@@ -136,6 +136,7 @@ impl Terms {
                 runs.into()
             }
             Term::Words(w) => self.words_runs(w).into(),
+            Term::Branch(node) => node.runs().into(),
             Term::Concat(x, y) => {
                 let head = self.delta_raw(x);
                 let head = self.map(&head, |s, a| s.concat(a, y));

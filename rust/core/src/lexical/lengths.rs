@@ -55,7 +55,7 @@ impl Terms {
                 let x = of(x);
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
-            Term::All | Term::Words(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
+            Term::All | Term::Words(_) | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
                 (!nullable as u32, INF)
             }
         };
@@ -186,7 +186,9 @@ impl Terms {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
-            Term::Words(w) => self.list_words(w).iter().map(|s| s.chars().count() as u32).min(),
+            Term::Words(_) | Term::Branch(_) => {
+                self.finite_words(t)?.iter().map(|s| s.chars().count() as u32).min()
+            }
             Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
             Term::Repeat(x, lo, _) => Some(self.least_length(x)?.saturating_mul(lo)),

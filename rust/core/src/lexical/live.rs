@@ -74,11 +74,12 @@ impl Terms {
     }
 
     /// At most so many words, of a term that lists them.
-    fn finite_count(&self, t: TermId) -> Option<u64> {
+    pub(super) fn finite_count(&self, t: TermId) -> Option<u64> {
         match self.get(t) {
             Term::Empty => Some(0),
             Term::Eps => Some(1),
             Term::Words(w) => Some((w.hi - w.lo) as u64),
+            Term::Branch(node) => Some(node.count as u64),
             _ => None,
         }
     }

@@ -3,15 +3,16 @@
 //! Invariant: equal languages that the simplifier can see through have equal numbers, so that derivatives
 //! reach finitely many terms (Brzozowski 1964; Owens, Reppy, Turon 2009: similarity suffices).  Every rule
 //! here keeps the language.  Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose
-//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`]).
+//! derivative moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::branch`]).
 //! Rejected: one automaton state a count, and unions of thousands of literals.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
-use super::words::{WordSet, Words};
+use super::words::{WordSet, WordSetId, Words};
 use crate::number::set::NumSetId;
 use crate::number::NumberTerms;
 
@@ -36,6 +37,8 @@ pub enum Term {
     All,
     Class(SetId),
     Words(Words),
+    /// A finite set that grows.
+    Branch(Box<Branch>),
     Concat(TermId, TermId),
     Or(Box<[TermId]>),
     And(Box<[TermId]>),
@@ -64,6 +67,8 @@ pub struct Terms {
     pub(super) facts: Vec<Facts>,
     pub(super) sets: IndexSet<Box<[(u32, u32)]>, FxBuildHasher>,
     pub(super) word_sets: Vec<WordSet>,
+    /// Tables by the hash of their words.
+    pub(super) word_tables: FxHashMap<u64, WordSetId>,
     pub(super) raw: Derived,
     pub(super) pruned: Derived,
     pub(super) live: FxHashMap<TermId, bool>,
@@ -102,6 +107,7 @@ impl Terms {
         self.reaches = FxHashMap::default();
         self.bases = FxHashMap::default();
         self.contents = Default::default();
+        self.word_tables = FxHashMap::default();
         self.terms.shrink_to_fit();
         self.facts.shrink_to_fit();
         self.sets.shrink_to_fit();
@@ -113,6 +119,7 @@ impl Terms {
             facts: Vec::new(),
             sets: IndexSet::default(),
             word_sets: Vec::new(),
+            word_tables: FxHashMap::default(),
             raw: Derived::default(),
             pruned: Derived::default(),
             live: FxHashMap::default(),
@@ -187,6 +194,7 @@ impl Terms {
             Term::Empty | Term::Class(_) => (false, false),
             Term::Eps | Term::All => (true, false),
             Term::Words(w) => (self.words_nullable(*w), false),
+            Term::Branch(node) => (node.ends, false),
             Term::Concat(x, y) => (n(*x) && n(*y), b(*x) || b(*y)),
             Term::Or(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::And(xs) => (xs.iter().all(|&x| n(x)), true),
@@ -211,10 +219,6 @@ impl Terms {
     /// Any one code point.
     pub fn any(&mut self) -> TermId {
         self.class(&[(0, 0xD7FF), (0xE000, MAX_CP)])
-    }
-
-    pub(super) fn words_term(&mut self, words: Words) -> TermId {
-        self.intern(Term::Words(words))
     }
 
     pub fn number(&mut self, set: NumSetId, text: u32) -> TermId {

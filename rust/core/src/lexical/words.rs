@@ -1,9 +1,12 @@
 //! Finite sets of strings as one kind of term: a node of a trie, as a range of a sorted list.
 //!
-//! A set of 100,000 words is one table; a term is (table, range, depth, which of the range count), so a
-//! derivative is a binary search and never a union of thousands of literals.  `skip` takes single words away
-//! (keys that are used up) and `from..to` keeps those whose rank lies in it (keys in declared order): both are
-//! dropped as soon as they make no difference below the node, so that states meet again.
+//! A set of 100,000 words is one table; a term is (table, range, depth), so a derivative is a binary search and
+//! never a union of thousands of literals.  Equal sets have one table.  Sets that grow a word at a time are
+//! [`super::branch`]'s.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
 
 use super::delta::Run;
 use super::term::{Term, TermId, Terms, MAX_CP};
@@ -19,26 +22,26 @@ pub struct Words {
     pub lo: u32,
     pub hi: u32,
     pub depth: u32,
-    /// Only words with a rank in `from..to` count (0..u32::MAX: all).
-    pub from: u32,
-    pub to: u32,
 }
 
-/// Sorted distinct words, with the rank of each.
+/// Sorted distinct words.
 pub struct WordSet {
     pub words: Vec<Box<str>>,
-    pub ranks: Vec<u32>,
     /// Whether JSON spells all of them as they are.
     pub plain: bool,
-    /// Shared with the term of the single word that is left, so that equal tails are equal terms.
-    pub key: Option<u64>,
 }
 
 impl Terms {
     /// The language that holds just these words.
-    pub fn words(&mut self, words: Vec<Box<str>>) -> TermId {
-        let ranks = (0..words.len() as u32).collect();
-        self.ranked_words(words, ranks, 0, u32::MAX)
+    pub fn words(&mut self, mut words: Vec<Box<str>>) -> TermId {
+        words.sort_unstable();
+        words.dedup();
+        let hi = words.len() as u32;
+        if hi == 0 {
+            return Self::EMPTY;
+        }
+        let set = self.word_table(words);
+        self.word_node(Words { set, lo: 0, hi, depth: 0 })
     }
 
     /// One string.
@@ -49,86 +52,37 @@ impl Terms {
         self.words(vec![text.into()])
     }
 
-    /// Words whose rank lies in `from..to`.
-    pub fn ranked_words(&mut self, words: Vec<Box<str>>, ranks: Vec<u32>, from: u32, to: u32) -> TermId {
-        let id = self.word_table(words, ranks);
-        self.word_range(id, from, to)
-    }
-
-    /// A table of words for [`Terms::word_range`]; of equal words the first counts.
-    pub fn word_table(&mut self, words: Vec<Box<str>>, ranks: Vec<u32>) -> WordSetId {
-        let mut pairs: Vec<(Box<str>, u32)> = words.into_iter().zip(ranks).collect();
-        pairs.sort();
-        pairs.dedup_by(|b, a| a.0 == b.0);
-        let (words, ranks): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        if words.len() == 1 {
-            let same = self
-                .word_sets
-                .iter()
-                .rev()
-                .take(64)
-                .position(|s| s.words.len() == 1 && s.words[0] == words[0]);
-            if let Some(back) = same {
-                return WordSetId((self.word_sets.len() - 1 - back) as u32);
-            }
+    /// The table of sorted, distinct words; the one that is there, where they are known.
+    fn word_table(&mut self, words: Vec<Box<str>>) -> WordSetId {
+        let hash = FxBuildHasher.hash_one(&words);
+        let known = self.word_tables.get(&hash).copied();
+        if let Some(id) = known.filter(|id| self.word_sets[id.0 as usize].words == words) {
+            return id;
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
-        self.word_sets.push(WordSet { words, ranks, plain, key: None });
-        WordSetId(self.word_sets.len() as u32 - 1)
+        let id = WordSetId(self.word_sets.len() as u32);
+        self.word_sets.push(WordSet { words, plain });
+        self.word_tables.insert(hash, id);
+        id
     }
 
-    /// The words of a table with a rank in `from..to`.
-    pub fn word_range(&mut self, set: WordSetId, from: u32, to: u32) -> TermId {
-        let hi = self.word_sets[set.0 as usize].words.len() as u32;
-        self.word_node(Words { set, lo: 0, hi, depth: 0, from, to })
-    }
-
-    fn counts(&self, w: Words, i: u32) -> bool {
-        let rank = self.word_sets[w.set.0 as usize].ranks[i as usize];
-        w.from <= rank && rank < w.to
-    }
-
-    /// The canonical term of a node: empty, the empty string, or the smallest range with no needless filter.
-    fn word_node(&mut self, mut w: Words) -> TermId {
-        while w.lo < w.hi && !self.counts(w, w.lo) {
-            w.lo += 1;
-        }
-        while w.lo < w.hi && !self.counts(w, w.hi - 1) {
-            w.hi -= 1;
-        }
-        if w.lo == w.hi {
-            return Self::EMPTY;
-        }
-        if (w.from, w.to) != (0, u32::MAX) && (w.lo..w.hi).all(|i| self.counts(w, i)) {
-            (w.from, w.to) = (0, u32::MAX);
-        }
+    /// The term of a node that some word leads to.
+    fn word_node(&mut self, w: Words) -> TermId {
         let table = &self.word_sets[w.set.0 as usize];
         if w.hi - w.lo == 1 && table.words[w.lo as usize].len() as u32 == w.depth {
             return Self::EPS;
         }
-        self.words_term(w)
+        self.intern(Term::Words(w))
     }
 
     pub(super) fn words_nullable(&self, w: Words) -> bool {
         let table = &self.word_sets[w.set.0 as usize];
-        table.words[w.lo as usize].len() as u32 == w.depth && self.counts(w, w.lo)
-    }
-
-    /// Number of words of a node.
-    pub fn count_words(&self, w: Words) -> usize {
-        (w.lo..w.hi).filter(|&i| self.counts(w, i)).count()
+        table.words[w.lo as usize].len() as u32 == w.depth
     }
 
     /// The words of a node, whole and sorted.
-    pub fn words_of(&self, w: Words) -> impl Iterator<Item = &str> {
-        let table = &self.word_sets[w.set.0 as usize];
-        (w.lo..w.hi).filter(move |&i| self.counts(w, i)).map(|i| &*table.words[i as usize])
-    }
-
-    /// The words of a node as the table has them, where all of its range count.
-    pub fn word_slice(&self, w: Words) -> Option<&[Box<str>]> {
-        let table = &self.word_sets[w.set.0 as usize];
-        ((w.from, w.to) == (0, u32::MAX)).then(|| &table.words[w.lo as usize..w.hi as usize])
+    pub fn word_slice(&self, w: Words) -> &[Box<str>] {
+        &self.word_sets[w.set.0 as usize].words[w.lo as usize..w.hi as usize]
     }
 
     pub fn words_are_plain(&self, w: Words) -> bool {
@@ -137,11 +91,7 @@ impl Terms {
 
     /// The strings that are left from a node on.
     pub fn list_words(&self, w: Words) -> Vec<Box<str>> {
-        let table = &self.word_sets[w.set.0 as usize];
-        (w.lo..w.hi)
-            .filter(|&i| self.counts(w, i))
-            .map(|i| table.words[i as usize][w.depth as usize..].into())
-            .collect()
+        self.word_slice(w).iter().map(|word| word[w.depth as usize..].into()).collect()
     }
 
     /// The words of a term that is a finite set of them by its form.
@@ -150,6 +100,7 @@ impl Terms {
             Term::Empty => Some(Vec::new()),
             Term::Eps => Some(vec!["".into()]),
             Term::Words(w) => Some(self.list_words(*w)),
+            Term::Branch(node) => Some(self.branch_words(node, &mut |_| true)),
             Term::Or(xs) => {
                 let mut all = Vec::new();
                 for &x in xs.iter() {
@@ -164,7 +115,7 @@ impl Terms {
     /// Whether a term is a finite set of words by its form.
     pub fn lists_words(&self, t: TermId) -> bool {
         match self.get(t) {
-            Term::Empty | Term::Eps | Term::Words(_) => true,
+            Term::Empty | Term::Eps | Term::Words(_) | Term::Branch(_) => true,
             Term::Or(xs) => xs.iter().all(|&x| self.lists_words(x)),
             _ => false,
         }
@@ -195,9 +146,6 @@ impl Terms {
         let mut next = 0;
         for (cp, lo, hi, depth) in children {
             let to = self.word_node(Words { lo, hi, depth, ..w });
-            if to == Self::EMPTY {
-                continue;
-            }
             if cp > next {
                 runs.push(Run { end: cp - 1, to: Self::EMPTY });
             }
@@ -230,9 +178,10 @@ impl Terms {
         flat.push(merged);
     }
 
-    /// `~{a} & ~{b}` is `~{a,b}`.
+    /// `~{a} & ~{b}` is `~{a,b}`. A set that grows stays by itself, or each of its words would make a table.
     pub(super) fn merge_excluded(&mut self, flat: &mut Vec<TermId>) {
-        let listed = |x: &TermId| matches!(*self.get(*x), Term::Not(y) if self.lists_words(y));
+        let grows = |y: TermId| matches!(self.get(y), Term::Branch(_));
+        let listed = |x: &TermId| matches!(*self.get(*x), Term::Not(y) if self.lists_words(y) && !grows(y));
         let mut gone: Vec<TermId> = flat.iter().copied().filter(listed).collect();
         if gone.len() < 2 {
             return;
@@ -266,10 +215,14 @@ impl Terms {
             return !self.accepts(y, text);
         }
         if let Term::Words(w) = *self.get(t) {
-            let table = &self.word_sets[w.set.0 as usize];
-            let found = table.words[w.lo as usize..w.hi as usize]
-                .binary_search_by(|word| word.as_bytes()[w.depth as usize..].cmp(text.as_bytes()));
-            return found.is_ok_and(|i| self.counts(w, w.lo + i as u32));
+            let words = self.word_slice(w);
+            return words.binary_search_by(|word| word[w.depth as usize..].cmp(text)).is_ok();
+        }
+        if let Term::Branch(_) = self.get(t) {
+            return match self.follow_branches(t, text) {
+                Ok(answer) => answer,
+                Err((t, text)) => self.accepts(t, text),
+            };
         }
         let mut t = t;
         for c in text.chars() {

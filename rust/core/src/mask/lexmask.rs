@@ -149,9 +149,9 @@ impl LexMask {
                 };
                 this.missing = base.exits.list.iter().filter(gone).map(|e| e.node).collect();
             }
-            _ => match lexicon.term(at.0).and_then(|(_, t)| lexicon.terms.lacks(t)) {
-                Some(words) if how.alive => this.miss_words(lexicon, vocab, node, at.0, &words),
-                _ => this.compare_exits(lexicon, vocab, node, at.0, base, how),
+            _ => match how.alive.then(|| missing_words(lexicon, vocab.trie(), node, at.0)).flatten() {
+                Some(ends) => this.miss_words(lexicon, vocab, node, at.0, ends),
+                None => this.compare_exits(lexicon, vocab, node, at.0, base, how),
             },
         }
         this.missing = {
@@ -207,16 +207,9 @@ impl LexMask {
         vocab: &Vocabulary,
         node: NodeId,
         lex: LexId,
-        words: &[Box<str>],
+        mut missing: Vec<NodeId>,
     ) {
         let trie = vocab.trie();
-        let end = |word: &str| {
-            let mut path = word.bytes().chain([b'"']);
-            path.try_fold(node, |at, byte| trie.child(at, byte))
-        };
-        let plain = |word: &str| word.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
-        let plain = words.iter().map(|w| &**w).filter(|w| plain(w));
-        let mut missing: Vec<NodeId> = plain.filter_map(end).collect();
         let mut escaped = self.exits.list.iter().filter(|e| e.escaped);
         missing.extend(escaped.by_ref().filter_map(|exit| {
             outcome_after(lexicon, lex, &exit.path(trie, node)).is_none().then_some(exit.node)
@@ -305,6 +298,14 @@ impl LexMask {
 enum ExitsOf {
     Unknown,
     Missing { dead: Vec<NodeId>, closed: Vec<NodeId> },
+}
+
+/// The ends of the words that a state lacks, where it is every string but some words.
+fn missing_words(lexicon: &mut Lexicon, trie: &Trie, node: NodeId, lex: LexId) -> Option<Vec<NodeId>> {
+    let (_, term) = lexicon.term(lex)?;
+    let words = lexicon.terms.lacks(term, &mut |begun| trie.spells(node, begun).is_some())?;
+    let ends = words.iter().filter_map(|word| trie.child(trie.spells(node, word)?, b'"'));
+    Some(ends.collect())
 }
 
 /// The languages that accept when the lexeme is closed after these bytes.

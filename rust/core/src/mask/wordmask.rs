@@ -41,13 +41,7 @@ pub(super) fn of_words(
         ids: Vec::new(),
         exits: Vec::new(),
     };
-    match lexicon.terms.word_slice(set) {
-        Some(words) => shared.visit(words, set.depth as usize, node),
-        None => {
-            let words: Vec<&str> = lexicon.terms.words_of(set).collect();
-            shared.visit(&words, set.depth as usize, node);
-        }
-    }
+    shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node);
     let Shared { ids, mut exits, .. } = shared;
     exits.sort_unstable_by_key(|e| e.node);
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
@@ -55,8 +49,8 @@ pub(super) fn of_words(
 
 impl Shared<'_> {
     /// `words` share the first `depth` bytes, and `node` is where those lead.
-    fn visit<W: AsRef<str>>(&mut self, mut words: &[W], depth: usize, node: NodeId) {
-        let first = words[0].as_ref();
+    fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId) {
+        let first = &words[0];
         if first.len() == depth {
             if let Some(node) = self.trie.child(node, b'"') {
                 self.exits.push(Exit {
@@ -72,8 +66,8 @@ impl Shared<'_> {
             words = &words[1..];
         }
         while let Some(word) = words.first() {
-            let byte = word.as_ref().as_bytes()[depth];
-            let same = words.partition_point(|w| w.as_ref().as_bytes()[depth] <= byte);
+            let byte = word.as_bytes()[depth];
+            let same = words.partition_point(|w| w.as_bytes()[depth] <= byte);
             let (same, others) = words.split_at(same);
             if let Some(child) = self.trie.child(node, byte) {
                 self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));

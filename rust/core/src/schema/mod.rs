@@ -1,8 +1,8 @@
 //! JSON Schema as formulas over values.
 //!
 //! Reading order: [`document`] the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
-//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra; [`decide`] their
-//! branches where those are many;
+//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra; `names` the
+//! keys that a formula names; [`used`] those that an object has used; `decide` branches where those are many;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
 pub mod array;
@@ -10,10 +10,12 @@ mod decide;
 pub mod document;
 pub mod keywords;
 pub mod live;
+mod names;
 pub mod object;
 pub mod options;
 pub mod resolve;
 pub mod table;
+pub mod used;
 pub mod value;
 
 use std::time::Duration;
@@ -84,6 +86,8 @@ pub struct Schema {
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
     pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
     pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
+    /// Keys that objects have used.
+    pub(crate) key_sets: used::KeySets,
     /// Combinations of key patterns, by the patterns.
     pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
@@ -146,6 +150,7 @@ impl Schema {
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
             matches: FxHashMap::default(),
+            key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),
             lives: FxHashMap::default(),
             completable: FxHashMap::default(),

@@ -161,6 +161,12 @@ impl Trie {
         bytes.binary_search(&byte).ok().map(|i| nodes[i])
     }
 
+    /// Where the text of a JSON string leads, if it is spelled without escapes.
+    pub fn spells(&self, node: NodeId, text: &str) -> Option<NodeId> {
+        let plain = |b: &u8| *b >= b' ' && *b != b'"' && *b != b'\\';
+        text.as_bytes().iter().try_fold(node, |at, b| if plain(b) { self.child(at, *b) } else { None })
+    }
+
     pub fn longest_match(&self, text: &[u8]) -> Option<(usize, TokenId)> {
         let mut best = None;
         let mut node = Self::ROOT;

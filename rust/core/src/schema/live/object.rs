@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::object::{Key, Obj, ObjId, ShapeId};
+use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::SubId;
 use crate::schema::{NameId, Schema};
 
 /// Which keys may still be used.
 pub struct Keys<'a> {
-    /// Sorted.
-    pub used: &'a [NameId],
+    pub used: KeySet,
     /// Rank of the declared keys, and the least rank that may follow.
     pub order: Option<(&'a rustc_hash::FxHashMap<NameId, u32>, u32)>,
     /// The key that comes next, whatever its rank.
@@ -23,13 +23,12 @@ pub struct Keys<'a> {
 
 impl Keys<'_> {
     pub fn all() -> Keys<'static> {
-        Keys { used: &[], order: None, next: None }
+        Keys { used: KeySet::EMPTY, order: None, next: None }
     }
 
-    pub fn allow(&self, name: NameId) -> bool {
+    pub fn allow(&self, sets: &KeySets, name: NameId) -> bool {
         self.next == Some(name)
-            || self.used.binary_search(&name).is_err()
-                && self.rank(name).is_none_or(|(rank, from)| rank >= from)
+            || !sets.contains(self.used, name) && self.rank(name).is_none_or(|(rank, from)| rank >= from)
     }
 
     fn rank(&self, name: NameId) -> Option<(u32, u32)> {
@@ -213,7 +212,7 @@ impl Schema {
         conj.lo <= conj.hi
             && !conj.shapes.iter().any(|s| conj.violated.contains(s))
             && conj.required.iter().all(|&name| {
-                keys.allow(name) && !conj.absent.contains(&name) && {
+                keys.allow(&self.key_sets, name) && !conj.absent.contains(&name) && {
                     let sub = self.value_at(&conj.shapes, &Key::Name(name));
                     self.sub_is_live(sub)
                 }
@@ -233,7 +232,7 @@ impl Schema {
         }
         let mut chosen = Vec::with_capacity(conj.required.len());
         for &name in &conj.required {
-            if !keys.allow(name) || conj.absent.contains(&name) {
+            if !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 return None;
             }
             let sub = self.value_at(&conj.shapes, &Key::Name(name));
@@ -272,7 +271,7 @@ impl Schema {
         }
         for name in self.named(conj) {
             let known = chosen.iter().any(|c| c.0 == name);
-            if known || !keys.allow(name) || conj.absent.contains(&name) {
+            if known || !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 continue;
             }
             let own = self.value_at(&conj.shapes, &Key::Name(name));
@@ -323,7 +322,7 @@ impl Schema {
                 return Some(chosen);
             }
             let known = chosen.iter().any(|c| c.0 == name);
-            if known || !keys.allow(name) || conj.absent.contains(&name) {
+            if known || !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 continue;
             }
             let sub = self.value_at(&conj.shapes, &Key::Name(name));
@@ -425,16 +424,16 @@ impl Schema {
     ) -> Option<NameId> {
         let mut known = self.named(conj);
         known.extend(chosen.iter().map(|c| c.0));
-        known.extend(keys.used);
         known.extend(&conj.absent);
         if let Some((ranks, _)) = keys.order {
             known.extend(ranks.keys());
         }
         let words = known.iter().map(|&n| self.name_text(n).into()).collect();
+        let used = self.used_term(keys.used);
         let terms = &mut self.lexicon.terms;
         let words = terms.words(words);
-        let not = terms.not(words);
-        let left = terms.and(&[term, not]);
+        let (not, unused) = (terms.not(words), terms.not(used));
+        let left = terms.and(&[term, not, unused]);
         let text = self.shortest(Spelling::Raw, left)?;
         Some(self.name(&text))
     }

@@ -1,0 +1,106 @@
+//! Which keys a formula over objects names, requires and refuses, as far as its form tells.
+
+use super::object::Obj;
+use super::value::SubId;
+use super::{NameId, ObjId, Schema};
+use crate::lexical::TermId;
+
+impl Schema {
+    /// Whether some disjunction of the formula names keys for the declared order.
+    pub(crate) fn branches_name_keys(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
+            Obj::And(list) => list.iter().any(|&x| self.branches_name_keys(x)),
+            _ => false,
+        }
+    }
+
+    fn names_keys(&self, o: ObjId) -> bool {
+        match self.object(o) {
+            Obj::Shape(s) => self.shape(*s).declared > 0,
+            Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
+            _ => false,
+        }
+    }
+
+    /// The keys that the shapes of a conjunction declare, in the order of the text.
+    pub(crate) fn names_in_order(&self, o: ObjId, out: &mut Vec<NameId>) {
+        match self.object(o) {
+            Obj::Shape(s) => {
+                let shape = self.shape(*s);
+                out.extend(shape.props[..shape.declared as usize].iter().map(|p| p.0))
+            }
+            Obj::And(list) => list.iter().for_each(|&x| self.names_in_order(x, out)),
+            _ => {}
+        }
+    }
+
+    /// Every key that the formula names in any way.
+    pub(crate) fn all_names(&self, o: ObjId, out: &mut Vec<NameId>) {
+        match self.object(o) {
+            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
+            Obj::Required(names) => out.extend(names.iter()),
+            Obj::Absent(name) => out.push(*name),
+            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_names(x, out)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn all_patterns(&self, o: ObjId, out: &mut Vec<TermId>) {
+        match self.object(o) {
+            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).patterns.iter().map(|p| p.0)),
+            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_patterns(x, out)),
+            _ => {}
+        }
+    }
+
+    /// Whether a shape of the conjunction forbids the key outright, as far as that is plain to see.
+    pub(crate) fn refuses_key(&self, o: ObjId, name: NameId) -> bool {
+        match self.object(o) {
+            Obj::Shape(s) => {
+                let shape = self.shape(*s);
+                match shape.sorted.binary_search_by_key(&name, |p| p.0) {
+                    Ok(i) => shape.sorted[i].1 == SubId::FALSE,
+                    Err(_) => shape.rest == SubId::FALSE && shape.patterns.is_empty(),
+                }
+            }
+            Obj::Absent(n) => *n == name,
+            Obj::And(list) => list.iter().any(|&x| self.refuses_key(x, name)),
+            _ => false,
+        }
+    }
+
+    /// The atoms that [`Schema::refuses_key`] looks at.
+    pub(crate) fn refusing(&self, o: ObjId, out: &mut Vec<ObjId>) {
+        match self.object(o) {
+            Obj::Shape(_) | Obj::Absent(_) => out.push(o),
+            Obj::And(list) => list.iter().for_each(|&x| self.refusing(x, out)),
+            _ => {}
+        }
+    }
+
+    /// The atoms of a conjunction of shapes, required and absent keys and an upper count; `None` for others.
+    pub(crate) fn simple_parts(&self, o: ObjId) -> Option<crate::json::Simple> {
+        let parts = match self.object(o) {
+            Obj::And(list) => list.to_vec(),
+            _ => vec![o],
+        };
+        let mut simple = crate::json::Simple {
+            shapes: Vec::new(),
+            required: Vec::new(),
+            absent: Vec::new(),
+            most: u32::MAX,
+        };
+        for part in parts {
+            match self.object(part) {
+                Obj::True => {}
+                Obj::Shape(s) => simple.shapes.push(*s),
+                Obj::Required(names) => simple.required = names.to_vec(),
+                Obj::Absent(name) => simple.absent.push(*name),
+                Obj::Count(0, hi) => simple.most = *hi,
+                _ => return None,
+            }
+        }
+        Some(simple)
+    }
+}

@@ -1,0 +1,179 @@
+//! Sets of keys that an object has used: big-endian Patricia tries whose nodes are hash-consed (Okasaki, Gill 1998).
+//!
+//! Equal sets are equal numbers, whatever the order of the keys; one more key makes at most 32 nodes, and what was
+//! found out about a subtree holds for every set that has it.
+//! Rejected: a sorted list a frame: each key copied all those before it.
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::{NameId, Schema};
+use crate::lexical::{TermId, Terms};
+
+/// The number of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeySet(u32);
+
+impl KeySet {
+    pub const EMPTY: KeySet = KeySet(0);
+}
+
+/// A node of a trie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    Empty,
+    Leaf(NameId),
+    /// Names that share the bits above `bit` with `prefix`; those without it, and those with it.
+    Fork {
+        prefix: u32,
+        bit: u32,
+        without: KeySet,
+        with: KeySet,
+    },
+}
+
+/// The arena of sets.
+pub struct KeySets {
+    nodes: IndexSet<Node, FxBuildHasher>,
+    /// The set and the key that a set was first made of.
+    parents: FxHashMap<KeySet, (KeySet, NameId)>,
+    terms: FxHashMap<KeySet, TermId>,
+}
+
+impl Default for KeySets {
+    fn default() -> Self {
+        let nodes = IndexSet::from_iter([Node::Empty]);
+        KeySets { nodes, parents: FxHashMap::default(), terms: FxHashMap::default() }
+    }
+}
+
+/// The bits above a bit.
+fn above(name: u32, bit: u32) -> u32 {
+    name & !(bit | (bit - 1))
+}
+
+impl KeySets {
+    pub(crate) fn node(&self, set: KeySet) -> Node {
+        self.nodes[set.0 as usize]
+    }
+
+    fn add(&mut self, node: Node) -> KeySet {
+        KeySet(self.nodes.insert_full(node).0 as u32)
+    }
+
+    pub fn contains(&self, mut set: KeySet, name: NameId) -> bool {
+        loop {
+            match self.node(set) {
+                Node::Empty => return false,
+                Node::Leaf(own) => return own == name,
+                Node::Fork { bit, without, with, .. } => set = if name.0 & bit == 0 { without } else { with },
+            }
+        }
+    }
+
+    /// The set with one more key.
+    pub fn with(&mut self, set: KeySet, name: NameId) -> KeySet {
+        let more = self.insert(set, name);
+        if more != set && more.0 as usize == self.nodes.len() - 1 {
+            self.parents.insert(more, (set, name));
+        }
+        more
+    }
+
+    fn insert(&mut self, set: KeySet, name: NameId) -> KeySet {
+        match self.node(set) {
+            Node::Empty => self.add(Node::Leaf(name)),
+            Node::Leaf(own) if own == name => set,
+            Node::Leaf(own) => self.join(name, own.0, set),
+            Node::Fork { prefix, bit, .. } if above(name.0, bit) != prefix => self.join(name, prefix, set),
+            Node::Fork { prefix, bit, without, with } if name.0 & bit == 0 => {
+                let without = self.insert(without, name);
+                self.add(Node::Fork { prefix, bit, without, with })
+            }
+            Node::Fork { prefix, bit, without, with } => {
+                let with = self.insert(with, name);
+                self.add(Node::Fork { prefix, bit, without, with })
+            }
+        }
+    }
+
+    /// A set and a name that differs from its prefix.
+    fn join(&mut self, name: NameId, prefix: u32, set: KeySet) -> KeySet {
+        let leaf = self.add(Node::Leaf(name));
+        let bit = 1 << (31 - (name.0 ^ prefix).leading_zeros());
+        let (without, with) = if name.0 & bit == 0 { (leaf, set) } else { (set, leaf) };
+        self.add(Node::Fork { prefix: above(prefix, bit), bit, without, with })
+    }
+
+    /// The node over these children.
+    pub(crate) fn fork(&mut self, prefix: u32, bit: u32, without: KeySet, with: KeySet) -> KeySet {
+        match (without, with) {
+            (KeySet::EMPTY, other) | (other, KeySet::EMPTY) => other,
+            _ => self.add(Node::Fork { prefix, bit, without, with }),
+        }
+    }
+
+    fn names(&self, set: KeySet) -> Vec<NameId> {
+        let (mut out, mut stack) = (Vec::new(), vec![set]);
+        while let Some(set) = stack.pop() {
+            match self.node(set) {
+                Node::Empty => {}
+                Node::Leaf(name) => out.push(name),
+                Node::Fork { without, with, .. } => stack.extend([with, without]),
+            }
+        }
+        out
+    }
+}
+
+impl Schema {
+    /// The language of the keys of a set; built on that of the set it grew from.
+    pub(crate) fn used_term(&mut self, set: KeySet) -> TermId {
+        let (mut missing, mut at) = (Vec::new(), set);
+        let mut term = loop {
+            match (self.key_sets.terms.get(&at), self.key_sets.parents.get(&at)) {
+                (Some(&known), _) => break known,
+                (None, Some(&(parent, name))) => {
+                    missing.push(name);
+                    at = parent;
+                }
+                (None, None) => {
+                    missing.extend(self.key_sets.names(at));
+                    break Terms::EMPTY;
+                }
+            }
+        };
+        for &name in missing.iter().rev() {
+            let text = &self.names[name.0 as usize];
+            term = self.lexicon.terms.with_word(term, text);
+        }
+        if !self.lexicon.terms.overflow {
+            self.key_sets.terms.insert(set, term);
+        }
+        term
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sets_are_equal_numbers_and_hold_their_names() {
+        let mut sets = KeySets::default();
+        let names: Vec<NameId> = [0, 1, 2, 3, 7, 8, 64, 65, 1 << 31, u32::MAX].map(NameId).to_vec();
+        let mut backwards = names.clone();
+        backwards.reverse();
+        let mut odd: Vec<NameId> = names.iter().step_by(2).copied().collect();
+        odd.extend(&names);
+        let grown: Vec<KeySet> = [&names, &backwards, &odd]
+            .iter()
+            .map(|order| order.iter().fold(KeySet::EMPTY, |set, &n| sets.with(set, n)))
+            .collect();
+        assert_eq!(grown, [grown[0]; 3]);
+        assert_eq!(sets.names(grown[0]), names);
+        for n in 0..200 {
+            assert_eq!(sets.contains(grown[0], NameId(n)), names.contains(&NameId(n)), "{n}");
+        }
+    }
+}
