@@ -6,18 +6,20 @@
 //! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
-//! Reading order: this file (positions), [`object`] and [`array`] (frames), [`white`] (what stands between
-//! lexemes), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways out), [`describe`] (words).
+//! Reading order: this file (positions), [`object`] and [`array`] (frames), [`simple`] (keys that are counted),
+//! [`white`] (what stands between lexemes), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
+//! out), [`describe`] (words).
 
 mod array;
 mod describe;
 mod finish;
 mod generic;
 mod object;
+mod simple;
 mod step;
 mod white;
 
-pub(crate) use object::Simple;
+pub(crate) use simple::Simple;
 
 use std::collections::BTreeSet;
 

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::simple::{Room, Simple};
 use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
@@ -9,7 +10,7 @@ use crate::schema::live::Keys;
 use crate::schema::object::{Key, Obj};
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
-use crate::schema::{NameId, ObjId, ShapeId, SubId, ValId};
+use crate::schema::{NameId, ObjId, ValId};
 
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
@@ -227,7 +228,7 @@ impl JsonMachine {
         patterns.dedup();
         let mut allowed: Vec<NameId> = Vec::new();
         let mut refused: Vec<NameId> = Vec::new();
-        let simple = self.schema.simple_parts(a.formula);
+        let simple = self.simple(a, &names, used, patterns.is_empty());
         for &name in &names {
             if self.schema.key_sets.contains(used, name) {
                 continue;
@@ -272,7 +273,7 @@ impl JsonMachine {
         used: KeySet,
         key: &Key,
         name: Option<NameId>,
-        simple: Option<&Simple>,
+        simple: Option<&(Simple, Option<Room>)>,
     ) -> bool {
         let Some(from) = self.rank_after(a, name) else { return false };
         if let Some(simple) = simple {
@@ -303,34 +304,6 @@ impl JsonMachine {
             Some(&rank) => Some(rank + 1),
             None => Some(ranks.len() as u32),
         }
-    }
-
-    /// A conjunction of shapes, required and absent keys: each key stands for itself.
-    fn simple_key(
-        &mut self,
-        a: &Alternative,
-        simple: &Simple,
-        key: &Key,
-        name: Option<NameId>,
-        from: u32,
-    ) -> bool {
-        if name.is_some_and(|n| simple.absent.contains(&n)) {
-            return false;
-        }
-        let ranks = &self.ranks[a.order as usize];
-        let skipped = a.order != FREE
-            && simple
-                .required
-                .iter()
-                .any(|n| Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from));
-        let own = name.is_some_and(|n| simple.required.contains(&n)) as usize;
-        if skipped || simple.required.len() + 1 - own > simple.most as usize {
-            return false;
-        }
-        let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
-        let sub = self.schema.and_subs(&subs);
-        self.schema.refill();
-        self.schema.sub_is_live(sub)
     }
 
     /// What a property with this key leads to.
@@ -439,11 +412,3 @@ pub(super) fn place_of(goals: &mut Vec<ValId>, v: ValId) -> u32 {
 
 /// What tells which keys an alternative would refuse for good: its order, the least rank, atoms that refuse keys.
 pub(super) type Refusals = (u32, u32, Box<[ObjId]>);
-
-/// The atoms of a formula whose keys do not depend on each other.
-pub(crate) struct Simple {
-    pub shapes: Vec<ShapeId>,
-    pub required: Vec<NameId>,
-    pub absent: Vec<NameId>,
-    pub most: u32,
-}

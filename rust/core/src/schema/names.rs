@@ -79,7 +79,7 @@ impl Schema {
         }
     }
 
-    /// The atoms of a conjunction of shapes, required and absent keys and an upper count; `None` for others.
+    /// The atoms of a conjunction of shapes, required and absent keys and a count; `None` for others.
     pub(crate) fn simple_parts(&self, o: ObjId) -> Option<crate::json::Simple> {
         let parts = match self.object(o) {
             Obj::And(list) => list.to_vec(),
@@ -89,6 +89,7 @@ impl Schema {
             shapes: Vec::new(),
             required: Vec::new(),
             absent: Vec::new(),
+            least: 0,
             most: u32::MAX,
         };
         for part in parts {
@@ -97,7 +98,7 @@ impl Schema {
                 Obj::Shape(s) => simple.shapes.push(*s),
                 Obj::Required(names) => simple.required = names.to_vec(),
                 Obj::Absent(name) => simple.absent.push(*name),
-                Obj::Count(0, hi) => simple.most = *hi,
+                Obj::Count(lo, hi) => (simple.least, simple.most) = (*lo, *hi),
                 _ => return None,
             }
         }

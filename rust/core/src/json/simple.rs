@@ -1,0 +1,104 @@
+//! Objects whose keys do not depend on each other: which of them may come is counted, not searched for.
+
+use super::{Alternative, JsonMachine};
+use crate::lexical::Terms;
+use crate::schema::object::Key;
+use crate::schema::used::KeySet;
+use crate::schema::{NameId, ShapeId, SubId};
+
+/// The atoms of such a formula: shapes, required and absent keys, bounds on the count.
+pub(crate) struct Simple {
+    pub shapes: Vec<ShapeId>,
+    /// Sorted.
+    pub required: Vec<NameId>,
+    pub absent: Vec<NameId>,
+    pub least: u32,
+    pub most: u32,
+}
+
+/// The keys that may still come, for a count that must be reached.
+pub(super) struct Room {
+    /// Ranks of the declared ones, sorted.
+    ranks: Vec<u32>,
+    /// Named keys without a rank.
+    unranked: usize,
+    /// Keys that nobody names may come too.
+    endless: bool,
+}
+
+impl Room {
+    /// Keys that may follow one after which `from` is the least rank.
+    fn after(&self, from: u32, ranked: bool) -> usize {
+        let later = self.ranks.len() - self.ranks.partition_point(|&rank| rank < from);
+        match self.endless {
+            true => usize::MAX,
+            false => later + self.unranked - !ranked as usize,
+        }
+    }
+}
+
+impl JsonMachine {
+    /// The alternative's atoms, with the room that its count needs; `None` where keys depend on each other, or the
+    /// room can't be counted.
+    pub(super) fn simple(
+        &mut self,
+        a: &Alternative,
+        names: &[NameId],
+        used: KeySet,
+        plain: bool,
+    ) -> Option<(Simple, Option<Room>)> {
+        let simple = self.schema.simple_parts(a.formula)?;
+        // the key that is read counts as one
+        if simple.least < 2 {
+            return Some((simple, None));
+        }
+        if !plain || self.schema.guard != Terms::ALL {
+            return None;
+        }
+        let endless = self.value_is_live(&simple, &Key::Cell(&[]));
+        let (mut ranks, mut unranked) = (Vec::new(), 0);
+        for &name in names {
+            let open = !self.schema.key_sets.contains(used, name) && !simple.absent.contains(&name);
+            if open && self.value_is_live(&simple, &Key::Name(name)) {
+                match self.ranks[a.order as usize].get(&name) {
+                    Some(&rank) => ranks.extend((rank >= a.from).then_some(rank)),
+                    None => unranked += 1,
+                }
+            }
+        }
+        ranks.sort_unstable();
+        Some((simple, Some(Room { ranks, unranked, endless })))
+    }
+
+    /// Whether the alternative lives on after this key, where `from` is then the least rank.
+    pub(super) fn simple_key(
+        &mut self,
+        a: &Alternative,
+        (simple, room): &(Simple, Option<Room>),
+        key: &Key,
+        name: Option<NameId>,
+        from: u32,
+    ) -> bool {
+        if name.is_some_and(|n| simple.absent.contains(&n)) {
+            return false;
+        }
+        let ranks = &self.ranks[a.order as usize];
+        let skips = |n: &NameId| Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from);
+        let own = name.is_some_and(|n| simple.required.binary_search(&n).is_ok()) as usize;
+        if simple.required.iter().any(skips) || simple.required.len() + 1 - own > simple.most as usize {
+            return false;
+        }
+        let ranked = name.is_none_or(|n| ranks.contains_key(&n));
+        self.value_is_live(simple, key)
+            && room
+                .as_ref()
+                .is_none_or(|room| room.after(from, ranked).saturating_add(1) >= simple.least as usize)
+    }
+
+    fn value_is_live(&mut self, simple: &Simple, key: &Key) -> bool {
+        let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
+        let sub = self.schema.and_subs(&subs);
+        self.schema.refill();
+        self.schema.sub_is_live(sub)
+    }
+}
