@@ -148,7 +148,8 @@ def _at(schema: Any, pointer: str) -> dict[str, Any]:
 
 def meta_schemas(*texts: str) -> dict[str, str]:
     """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI."""
-    named = {found.replace("\\/", "/") for text in texts for found in _TO_META.findall(text)}
+    referring = [text for text in texts if '"$ref"' in text]
+    named = {found.replace("\\/", "/") for text in referring for found in _TO_META.findall(text)}
     if not named:
         return {}
     main = {_folder(uri) for uri in named if uri in _official()}
@@ -173,12 +174,13 @@ def schema_text(schema: Schema) -> str:
     if isinstance(schema, str):
         check_text(schema, InvalidSchema)
         return schema
-    if not isinstance(schema, Mapping | bool):
+    # the common types first: an abstract class takes longer to say yes
+    if not isinstance(schema, (dict, bool)) and not isinstance(schema, Mapping):
         raise InvalidSchema(
             f"a schema is a mapping, true, false or JSON text, not {type(schema).__name__}.", pointer=""
         )
     try:
-        return json.dumps(schema, allow_nan=False, default=_plain)
+        return _WRITER.encode(schema)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchema(f"the schema can't be written as JSON: {error}.", pointer="") from None
 
@@ -187,3 +189,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+_WRITER = json.JSONEncoder(allow_nan=False, default=_plain)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde::Deserialize;
 
+use super::parse::Parser;
 use crate::error::{Error, Kind, Result};
 use crate::number::Decimal;
 
@@ -40,6 +40,8 @@ pub struct Document {
     parents: Vec<Option<(JId, u32)>>,
     /// Members of wide objects in the order of their keys.
     sorted: FxHashMap<JId, Box<[u32]>>,
+    /// Whether some text is a key that identifies a schema, or one below a root names its draft.
+    pub(super) identified: bool,
 }
 
 impl Document {
@@ -48,45 +50,40 @@ impl Document {
         check_depth(text)?;
         let mut reader = serde_json::Deserializer::from_str(text);
         reader.disable_recursion_limit();
-        let value = serde_json::Value::deserialize(serde_stacker::Deserializer::new(&mut reader))
-            .and_then(|v| reader.end().map(|()| v))
+        self.nodes.reserve(text.len() / 16);
+        self.parents.reserve(text.len() / 16);
+        Parser::new(self)
+            .read(serde_stacker::Deserializer::new(&mut reader))
+            .and_then(|root| reader.end().map(|()| root))
             .map_err(|e| {
                 let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
                 (error.line, error.column) = (Some(e.line()), Some(e.column()));
                 error
-            })?;
-        Ok(self.add(value, None))
+            })
     }
 
-    fn add(&mut self, value: serde_json::Value, parent: Option<(JId, u32)>) -> JId {
-        stacker::maybe_grow(32 << 10, 1 << 20, || {
-            let id = JId(self.nodes.len() as u32);
-            self.nodes.push(Json::Null);
-            self.parents.push(parent);
-            let node = match value {
-                serde_json::Value::Null => Json::Null,
-                serde_json::Value::Bool(b) => Json::Bool(b),
-                serde_json::Value::Number(n) => Json::Number(n.as_str().into()),
-                serde_json::Value::String(s) => Json::String(s.into()),
-                serde_json::Value::Array(items) => {
-                    let items = (0..).zip(items);
-                    Json::Array(items.map(|(i, v)| self.add(v, Some((id, i)))).collect())
-                }
-                serde_json::Value::Object(map) => {
-                    let members = (0..).zip(map);
-                    Json::Object(members.map(|(i, (k, v))| (k.into(), self.add(v, Some((id, i))))).collect())
-                }
-            };
-            if let Json::Object(entries) = &node {
-                if entries.len() >= WIDE {
-                    let mut order: Box<[u32]> = (0..entries.len() as u32).collect();
-                    order.sort_unstable_by(|&a, &b| entries[a as usize].0.cmp(&entries[b as usize].0));
-                    self.sorted.insert(id, order);
-                }
-            }
-            self.nodes[id.0 as usize] = node;
-            id
-        })
+    /// A new node; the place where it stands.
+    pub(super) fn add(&mut self, node: Json, parent: Option<(JId, u32)>) -> JId {
+        let id = JId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.parents.push(parent);
+        id
+    }
+
+    pub(super) fn set(&mut self, id: JId, node: Json) {
+        self.nodes[id.0 as usize] = node;
+    }
+
+    pub(super) fn move_to(&mut self, id: JId, place: (JId, u32)) {
+        self.parents[id.0 as usize] = Some(place);
+    }
+
+    pub(super) fn sort_keys(&mut self, id: JId, entries: &Entries) {
+        if entries.len() >= WIDE {
+            let mut order: Box<[u32]> = (0..entries.len() as u32).collect();
+            order.sort_unstable_by(|&a, &b| entries[a as usize].0.cmp(&entries[b as usize].0));
+            self.sorted.insert(id, order);
+        }
     }
 
     pub fn get(&self, id: JId) -> &Json {

@@ -4,7 +4,7 @@
 //! resource that they stand in (RFC 3986, by the `url` crate) and lead to a resource, an anchor in it, or a
 //! pointer below it.  Nothing is fetched: other documents come from the registry that the caller passes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 use url::Url;
@@ -62,8 +62,9 @@ impl Resolver {
             dynamic: FxHashMap::default(),
             bases: FxHashMap::default(),
         };
-        let base = Url::parse("schema:///root").expect("a URI");
-        this.scan(doc, root, base, Draft::D2020);
+        static BASE: OnceLock<Url> = OnceLock::new();
+        let base = BASE.get_or_init(|| Url::parse("schema:///root").expect("a URI"));
+        this.scan(doc, root, base.clone(), Draft::D2020);
         for (uri, text) in &options.registry {
             let other = doc.parse(text).map_err(|mut e| {
                 e.message = format!("in the registry's {uri:?}: {}", e.message);
@@ -81,7 +82,7 @@ impl Resolver {
         self.root
     }
 
-    /// Collects the identifiers of a document, by an explicit stack.
+    /// Collects the identifiers of a document, by an explicit stack; of one without any, the draft alone.
     fn scan(&mut self, doc: &Document, root: JId, base: Url, draft: Draft) {
         let base = Arc::new(base);
         self.bases.insert(root, (base.clone(), draft));
@@ -120,8 +121,9 @@ impl Resolver {
             if doc.key(node, "$recursiveAnchor").is_some_and(|a| matches!(doc.get(a), Json::Bool(true))) {
                 self.dynamic.entry(String::new()).or_default().push(node);
             }
-            for child in schema_children(doc, node) {
-                stack.push((child, base.clone(), draft));
+            if doc.identified {
+                let children = schema_children(doc, node);
+                stack.extend(children.into_iter().map(|child| (child, base.clone(), draft)));
             }
         }
     }
@@ -178,11 +180,15 @@ fn without_fragment(uri: &Url) -> String {
 impl Schema {
     /// The schema that a reference keyword leads to; `None` for a meta-schema that is taken as "any".
     pub(crate) fn reference(&mut self, node: JId, keyword: &str, value: JId) -> Result<Option<JId>> {
-        let text = self.doc.str(value).unwrap_or_default().to_string();
-        let place = self.doc.pointer(value);
-        let fail = |message: String, kind: Kind| Err(Error::new(kind, message).at(&place).keyword(keyword));
-        let (_, base, draft) = self.resolver.base(&self.doc, node);
-        let Ok(uri) = base.join(&text) else {
+        let text = self.doc.str(value).unwrap_or_default();
+        let fail = |message: String, kind: Kind| {
+            Err(Error::new(kind, message).at(&self.doc.pointer(value)).keyword(keyword))
+        };
+        let (own, base, _) = self.resolver.base(&self.doc, node);
+        if let Some(target) = self.local_target(own, text) {
+            return Ok(Some(target));
+        }
+        let Ok(uri) = base.join(text) else {
             return fail(format!("{text:?} is not a URI reference"), Kind::InvalidSchema);
         };
         let fragment = percent_decode(uri.fragment().unwrap_or(""));
@@ -205,12 +211,19 @@ impl Schema {
         if keyword == "$dynamicRef" || keyword == "$recursiveRef" {
             target = self.dynamic_target(keyword, &fragment, target);
         }
-        let _ = draft;
         match target {
             Some(t) if matches!(self.doc.get(t), Json::Object(_) | Json::Bool(_)) => Ok(Some(t)),
             Some(_) => fail(format!("{text:?} leads to something that is not a schema"), Kind::InvalidSchema),
             None => fail(format!("{text:?} leads nowhere in the schema"), Kind::InvalidSchema),
         }
+    }
+
+    /// The schema that `#/...` leads to, in a document without identifiers: nothing can move its base.
+    fn local_target(&self, root: JId, text: &str) -> Option<JId> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"/_-.$~".contains(&b);
+        let pointer = text.strip_prefix('#').filter(|p| p.starts_with('/') && p.bytes().all(plain))?;
+        let target = self.doc.at_pointer(root, pointer).filter(|_| !self.doc.identified)?;
+        matches!(self.doc.get(target), Json::Object(_) | Json::Bool(_)).then_some(target)
     }
 
     /// A dynamic reference leads to the outermost resource on the path that has its anchor.

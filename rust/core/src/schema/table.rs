@@ -4,7 +4,8 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use smallvec::{smallvec, SmallVec};
 
 use super::document::{JId, Json};
 use super::resolve::Draft;
@@ -110,25 +111,25 @@ fn row(keyword: &str) -> Option<&'static Row> {
 }
 
 /// The subschemas that stand directly behind a keyword.
-pub fn subschemas(schema: &Schema, keyword: &str, what: Holds, value: JId) -> Vec<JId> {
+pub fn subschemas(schema: &Schema, what: Holds, value: JId) -> SmallVec<[JId; 16]> {
     let doc = &schema.doc;
-    let _ = keyword;
     match (what, doc.get(value)) {
-        (Schema, _) => vec![value],
-        (Schemas, Json::Array(items)) => items.to_vec(),
+        (Schema, _) => smallvec![value],
+        (Schemas, Json::Array(items)) => SmallVec::from_slice(items),
         (SchemaMap | PatternMap, Json::Object(entries)) => entries.iter().map(|e| e.1).collect(),
-        (SchemaOrList, Json::Array(items)) => items.to_vec(),
-        (SchemaOrList, _) => vec![value],
+        (SchemaOrList, Json::Array(items)) => SmallVec::from_slice(items),
+        (SchemaOrList, _) => smallvec![value],
         (Dependencies, Json::Object(entries)) => {
             entries.iter().map(|e| e.1).filter(|&v| !matches!(doc.get(v), Json::Array(_))).collect()
         }
-        _ => Vec::new(),
+        _ => SmallVec::new(),
     }
 }
 
 /// Checks every schema that can be reached from the root: types of keywords, patterns, references, formats.
 pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
-    let mut seen = FxHashSet::from_iter([root]);
+    let mut seen = vec![false; schema.doc.len()];
+    seen[root.0 as usize] = true;
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {
         let found = match schema.doc.get(node) {
@@ -148,14 +149,14 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
             let Some(what) = holds(keyword, draft) else { continue };
             check_keyword(schema, draft, keyword, what, value)
                 .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;
-            let mut next = subschemas(schema, keyword, what, value);
+            let mut next = subschemas(schema, what, value);
             if what == Reference {
                 if let Some(target) = schema.reference(node, keyword, value)? {
                     next.push(target);
                 }
                 next.extend(schema.dynamic_targets(keyword, value));
             }
-            next.retain(|n| seen.insert(*n));
+            next.retain(|n| !std::mem::replace(&mut seen[n.0 as usize], true));
             stack.extend(next);
         }
     }

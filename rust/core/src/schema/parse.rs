@@ -1,0 +1,241 @@
+//! A text into the arena of nodes, in one pass: `serde_json` reads, nothing is built in between.
+//!
+//! Short texts are shared: the same few keywords make up most of a schema.
+//! Complexity: one allocation for each array, object and new text; by way of `serde_json::Value` it was four
+//! times as many, and half of the time to a schema's first mask.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+
+use super::document::{Document, Entries, JId, Json};
+
+/// The key under which `serde_json` hands over the text of a number (its feature `arbitrary_precision`).
+const NUMBER: &str = "$serde_json::private::Number";
+/// Keys that give a part of a schema a name of its own.
+const IDENTIFIERS: [&str; 5] = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
+/// Bytes up to which equal texts are one.
+const SHORT: usize = 32;
+
+pub(super) struct Parser<'d> {
+    doc: &'d mut Document,
+    shared: FxHashSet<Arc<str>>,
+    /// Members and items of what is open.
+    members: Vec<(Arc<str>, JId)>,
+    items: Vec<JId>,
+}
+
+impl<'d> Parser<'d> {
+    pub fn new(doc: &'d mut Document) -> Self {
+        let shared = FxHashSet::with_capacity_and_hasher(48, Default::default());
+        Parser { doc, shared, members: Vec::with_capacity(32), items: Vec::with_capacity(16) }
+    }
+
+    /// Reads the value that a deserializer is at.
+    pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JId, D::Error> {
+        let root = Place { parser: &mut self, parent: None }.deserialize(from)?;
+        self.doc.identified |= IDENTIFIERS.iter().any(|key| self.shared.contains(*key));
+        Ok(root)
+    }
+
+    fn text(&mut self, text: &str) -> Arc<str> {
+        if text.len() > SHORT {
+            return text.into();
+        }
+        match self.shared.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                let new: Arc<str> = text.into();
+                self.shared.insert(new.clone());
+                new
+            }
+        }
+    }
+
+    /// The members from `start` on as an object: of equal keys, the place of the first and the value of the last.
+    fn close(&mut self, id: JId, start: usize) -> Json {
+        if has_duplicates(&self.members[start..]) {
+            let kept: IndexMap<Arc<str>, JId> = self.members.drain(start..).collect();
+            for (i, (key, value)) in (0..).zip(kept) {
+                self.doc.move_to(value, (id, i));
+                self.members.push((key, value));
+            }
+        }
+        let entries: Entries = self.members.drain(start..).collect();
+        self.doc.sort_keys(id, &entries);
+        Json::Object(entries)
+    }
+}
+
+fn has_duplicates(members: &[(Arc<str>, JId)]) -> bool {
+    if members.len() > 16 {
+        let mut seen = FxHashSet::default();
+        return !members.iter().all(|(key, _)| seen.insert(key));
+    }
+    (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0))
+}
+
+/// Where a value is read.
+struct Place<'p, 'd> {
+    parser: &'p mut Parser<'d>,
+    parent: Option<(JId, u32)>,
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_, '_> {
+    type Value = JId;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<JId, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place<'_, '_> {
+    type Value = JId;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<JId, E> {
+        Ok(self.parser.doc.add(Json::Null, self.parent))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<JId, E> {
+        Ok(self.parser.doc.add(Json::Bool(value), self.parent))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<JId, E> {
+        let text = self.parser.text(text);
+        Ok(self.parser.doc.add(Json::String(text), self.parent))
+    }
+
+    // integers that are spelled as Rust would
+    fn visit_u64<E>(self, value: u64) -> Result<JId, E> {
+        let text = self.parser.text(&value.to_string());
+        Ok(self.parser.doc.add(Json::Number(text), self.parent))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<JId, E> {
+        let text = self.parser.text(&value.to_string());
+        Ok(self.parser.doc.add(Json::Number(text), self.parent))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JId, A::Error> {
+        let Place { parser, parent } = self;
+        let id = parser.doc.add(Json::Null, parent);
+        let start = parser.items.len();
+        let mut i = 0;
+        while let Some(item) = items.next_element_seed(Place { parser, parent: Some((id, i)) })? {
+            parser.items.push(item);
+            i += 1;
+        }
+        let list = parser.items.drain(start..).collect();
+        parser.doc.set(id, Json::Array(list));
+        Ok(id)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JId, A::Error> {
+        let Place { parser, parent } = self;
+        let id = parser.doc.add(Json::Null, parent);
+        let start = parser.members.len();
+        let mut i = 0;
+        while let Some(key) = map.next_key_seed(Key { parser })? {
+            if i == 0 && &*key == NUMBER {
+                let text: String = map.next_value()?;
+                parser.doc.set(id, Json::Number(text.into()));
+                return Ok(id);
+            }
+            parser.doc.identified |= parent.is_some() && &*key == "$schema";
+            let value = map.next_value_seed(Place { parser, parent: Some((id, i)) })?;
+            parser.members.push((key, value));
+            i = i.checked_add(1).ok_or_else(|| A::Error::custom("an object has too many members"))?;
+        }
+        let object = parser.close(id, start);
+        parser.doc.set(id, object);
+        Ok(id)
+    }
+}
+
+/// A key of an object.
+struct Key<'p, 'd> {
+    parser: &'p mut Parser<'d>,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = Arc<str>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_, '_> {
+    type Value = Arc<str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Arc<str>, E> {
+        Ok(self.parser.text(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut doc = Document::default();
+        let root = doc.parse(text).expect("JSON");
+        let mut out = String::new();
+        write(&doc, root, &mut out);
+        out
+    }
+
+    /// The nodes as they stand, with the pointer of each leaf.
+    fn write(doc: &Document, id: JId, out: &mut String) {
+        match doc.get(id).clone() {
+            Json::Array(items) => items.iter().for_each(|&item| write(doc, item, out)),
+            Json::Object(entries) => entries.iter().for_each(|(key, value)| {
+                assert_eq!(doc.key(id, key), Some(*value));
+                write(doc, *value, out)
+            }),
+            Json::Number(text) => out.push_str(&format!("{}={text} ", doc.pointer(id))),
+            leaf => out.push_str(&format!("{}={leaf:?} ", doc.pointer(id))),
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_text() {
+        let digits = "1".repeat(60);
+        let text = format!("[1, -0.50, 1E+400, {digits}.0, {digits}, -7, -0, 18446744073709551616]");
+        assert_eq!(
+            written(&text),
+            format!("/0=1 /1=-0.50 /2=1e+400 /3={digits}.0 /4={digits} /5=-7 /6=-0 /7=18446744073709551616 ")
+        );
+        assert_eq!(written("12"), "=12 ");
+    }
+
+    #[test]
+    fn of_equal_keys_the_last_value_stands_in_the_first_place() {
+        let text = r#"{"a": [1, {"c": 2}], "b": null, "a": {"b": true, "x": 0}}"#;
+        assert_eq!(written(text), "/a/b=Bool(true) /a/x=0 /b=Null ");
+        let many: Vec<String> = (0..40).map(|i| format!(r#""k{}": {i}"#, i % 39)).collect();
+        let found = written(&format!("{{{}}}", many.join(",")));
+        assert!(found.starts_with("/k0=39 /k1=1 ") && found.ends_with("/k38=38 "), "{found}");
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_with_its_place() {
+        for (text, line, column) in
+            [("{\"a\": }", 1, 7), ("[1,\n2 x", 2, 3), ("1 2", 1, 3), ("{\"a\" 1}", 1, 6)]
+        {
+            let error = Document::default().parse(text).expect_err(text);
+            assert_eq!((error.line, error.column), (Some(line), Some(column)), "{text}");
+        }
+    }
+}
