@@ -129,7 +129,8 @@ impl Resolver {
     }
 
     fn base(&self, doc: &Document, node: JId) -> (JId, &Url, Draft) {
-        let mut at = node;
+        // one document, nothing in it has a name: the way up to its root is saved
+        let mut at = if self.bases.len() == 1 { self.root } else { node };
         loop {
             if let Some((url, draft)) = self.bases.get(&at) {
                 return (at, url, *draft);
