@@ -5,8 +5,7 @@
 //! Rejected: the sorted table of [`super::words`], made anew for each key: its cost and its memory are quadratic
 //! in the keys (3,000 of them took 330 MB), and no two tables share a state.
 
-use super::delta::Run;
-use super::term::{Term, TermId, Terms, MAX_CP};
+use super::term::{Term, TermId, Terms};
 
 /// A node of at least two words. Where one is left, the term is its literal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,22 +21,6 @@ pub struct Branch {
 impl Branch {
     fn after(&self, cp: u32) -> Option<TermId> {
         self.next.binary_search_by_key(&cp, |n| n.0).ok().map(|i| self.next[i].1)
-    }
-
-    pub(super) fn runs(&self) -> Vec<Run> {
-        let mut runs = Vec::with_capacity(self.next.len() * 2 + 1);
-        let mut next = 0;
-        for &(cp, to) in self.next.iter() {
-            if cp > next {
-                runs.push(Run { end: cp - 1, to: Terms::EMPTY });
-            }
-            runs.push(Run { end: cp, to });
-            next = cp + 1;
-        }
-        if next <= MAX_CP {
-            runs.push(Run { end: MAX_CP, to: Terms::EMPTY });
-        }
-        runs
     }
 }
 

@@ -136,7 +136,7 @@ impl Terms {
                 runs.into()
             }
             Term::Words(w) => self.words_runs(w).into(),
-            Term::Branch(node) => node.runs().into(),
+            Term::Branch(node) => runs_of_points(&node.next).into(),
             Term::Concat(x, y) => {
                 let head = self.delta_raw(x);
                 let head = self.map(&head, |s, a| s.concat(a, y));
@@ -225,6 +225,23 @@ impl Terms {
             }
         }
     }
+}
+
+/// Single code points, in ascending order, with what each leads to; all others lead nowhere.
+pub(super) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
+    let mut runs = Vec::with_capacity(points.len() * 2 + 1);
+    let mut next = 0;
+    for &(cp, to) in points {
+        if cp > next {
+            runs.push(Run { end: cp - 1, to: Terms::EMPTY });
+        }
+        runs.push(Run { end: cp, to });
+        next = cp + 1;
+    }
+    if next <= MAX_CP {
+        runs.push(Run { end: MAX_CP, to: Terms::EMPTY });
+    }
+    runs
 }
 
 fn one(to: TermId) -> Runs {

@@ -8,8 +8,8 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::delta::Run;
-use super::term::{Term, TermId, Terms, MAX_CP};
+use super::delta::{runs_of_points, Run};
+use super::term::{Term, TermId, Terms};
 
 /// The number of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -142,20 +142,11 @@ impl Terms {
                 i = end;
             }
         }
-        let mut runs = Vec::with_capacity(children.len() * 2 + 1);
-        let mut next = 0;
+        let mut next = Vec::with_capacity(children.len());
         for (cp, lo, hi, depth) in children {
-            let to = self.word_node(Words { lo, hi, depth, ..w });
-            if cp > next {
-                runs.push(Run { end: cp - 1, to: Self::EMPTY });
-            }
-            runs.push(Run { end: cp, to });
-            next = cp + 1;
+            next.push((cp, self.word_node(Words { lo, hi, depth, ..w })));
         }
-        if next <= MAX_CP {
-            runs.push(Run { end: MAX_CP, to: Self::EMPTY });
-        }
-        runs
+        runs_of_points(&next)
     }
 
     /// Union of the finite sets among the operands of an `Or`, where they are whole sets.
