@@ -238,7 +238,7 @@ impl JsonMachine {
         let special = self.special_names(frame);
         let mut text = String::from("\u{FFFF}");
         let mut name = self.schema.name(&text);
-        while special.binary_search(&Box::from(&*text)).is_ok()
+        while special.binary_search_by(|known| (**known).cmp(&*text)).is_ok()
             || self.schema.key_sets.contains(object.used, name)
         {
             text.push('\u{FFFF}');
