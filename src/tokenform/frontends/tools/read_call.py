@@ -20,10 +20,13 @@ from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.grammar import stops_after
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -32,6 +35,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.members import alone, members, types_of
+from tokenform.frontends.tools.read_nested import NestedReader, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
@@ -98,6 +102,12 @@ class CallReader:
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 yield from self.literal(part)
+            elif isinstance(part, Either):
+                for text in part.texts[1:]:
+                    if (yield from self.try_literal(text)):
+                        break
+                else:
+                    yield from self.literal(part.texts[0])
             elif isinstance(part, Name):
                 yield from self._name(parts[index + 1 :], wire)
             elif isinstance(part, Id):
@@ -120,6 +130,14 @@ class CallReader:
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
+            elif isinstance(part, MarkedArguments):
+                self._begin()
+                yield from marked_object(self.source, part, self.report.fragment, self._parameters())
+            elif isinstance(part, Elements):
+                self._begin()
+                yield from NestedReader(self.source, part, self.form).arguments(
+                    self.report.fragment, self._parameters()
+                )
             else:
                 self._begin()
                 yield from self._tagged(part)
@@ -337,6 +355,9 @@ class CallReader:
         if word in _WORDS and kinds & {"boolean", "null"} and _satisfies(_WORDS[word], schema):
             return _WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
+
+    def _parameters(self) -> Any:
+        return True if self._tool is None else self._tool.parameters
 
     def _schema(self, key: str) -> Any:
         """What the tool says of this argument."""

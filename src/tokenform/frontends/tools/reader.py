@@ -158,6 +158,8 @@ class Reader:
 
     def fragment(self, text: str) -> None:
         if text:
+            if self._hold == "argument" and text.strip() not in ("", "{", "}"):
+                self._commit()
             self._fragments.append(text)
             self.happened("arguments", text)
 
@@ -222,12 +224,12 @@ class Reader:
         """Read calls of this layout; go back, with the fault, if they are none.
 
         Where only this layout can be meant, the fault is raised; the template's own layout is meant as soon
-        as a name is read in it.
+        as an argument is read in it.
         """
         at_start = self._waiting is not None and (not self.result.content)
         own = wire is self.form.wire and not wire.guess
         sure = own and only
-        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
+        self._hold = "none" if sure else "argument" if own else "name" if at_start and wire.guess else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self.result), self._begun
         waiting, skip = self._waiting, self._skip
