@@ -7,6 +7,8 @@ message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TokenformError(Exception):
     """Base of every error of the library.
@@ -94,7 +96,17 @@ class ModelError(TokenformError):
 
 
 class ToolError(TokenformError):
-    """A tool definition, a tool format or the text of a tool call is wrong."""
+    """A tool definition, a tool format or the text of a tool call is wrong.
+
+    Attributes:
+        cut: the text ended in the middle of a call.
+        passed: the call was read to its end before it was refused.
+        calls: where an output was read, its other calls (`ToolCalls`, with content and reasoning); else None.
+    """
+
+    cut: bool = False
+    passed: bool = False
+    calls: Any = None
 
 
 class PredicateError(TokenformError):

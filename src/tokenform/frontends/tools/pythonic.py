@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError, UnsupportedSchema
+from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import (
     alone,
     conjuncts,
@@ -87,7 +88,7 @@ class Pythonic:
         for key in ("enum", "const"):
             if key in schema:
                 values = schema[key] if key == "enum" else [schema[key]]
-                return choice([Text(literal(v)) for v in values if _valid(v, alone(schema, root, owner))])
+                return choice([Text(literal(v)) for v in values if satisfies(v, alone(schema, root, owner))])
         branches = schema.get("anyOf", schema.get("oneOf"))
         if branches is not None:
             rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
@@ -228,9 +229,3 @@ def _narrowed(schema: Any, kinds: Any) -> Any:
 
 def _overlap(kinds: list[frozenset[str]]) -> bool:
     return sum(map(len, kinds)) > len(frozenset().union(*kinds))
-
-
-def _valid(value: Any, schema: Any) -> bool:
-    import jsonschema
-
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
