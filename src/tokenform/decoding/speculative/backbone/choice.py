@@ -70,7 +70,10 @@ def _best(model: Any, mode: str | None) -> tuple[str, str]:
         try:
             with _lock:
                 problem = "" if model in _tried else _trial(model)
-        except (torch.OutOfMemoryError, MemoryError):  # says nothing about the model: it is tried again next time
+        except (
+            torch.OutOfMemoryError,
+            MemoryError,
+        ):  # says nothing about the model: it is tried again next time
             return _chains(model, "no memory was left to try draft trees on it")
         if model in _tried:  # by another thread meanwhile
             return _tried[model]

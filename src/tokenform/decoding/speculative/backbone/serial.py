@@ -93,7 +93,9 @@ class SerialBackbone(Backbone):
             if self.mode == "chain":
                 options["position_ids"] = positions
             with torch.inference_mode():
-                result = without_layers(self.model, skip)(torch.tensor([chunk], device=self.device), **options)
+                result = without_layers(self.model, skip)(
+                    torch.tensor([chunk], device=self.device), **options
+                )
             self.counters.forwards += not skip
             track.place = getattr(result, str(self._name), None)
             rows.append(result.logits[0])
