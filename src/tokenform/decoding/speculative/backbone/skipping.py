@@ -1,11 +1,11 @@
 """A model without some of its layers, beside the model itself.
 
 Purpose: a model drafts for itself with some of its layers (Zhang et al. 2024, Draft & Verify).
-Invariant: the model is never touched, so other threads may run it meanwhile.  What is given back is a view: modules
-of its own along the path to the list of layers, the parameters and all other modules the model's.
+Invariant: the model is never touched, so other threads may run it meanwhile.  What is given back is a view:
+modules of its own along the path to the list of layers; the parameters and all other modules are the model's.
 Memory: some dictionaries of modules; no parameters.
-Rejected: swapping the layers in the model for the length of a pass (another thread's pass then runs without them); a
-shortened list of layers (models that choose the mask by a layer's number would choose another layer's).
+Rejected: swapping the layers in the model for the length of a pass (another thread's pass then runs without
+them); a shortened list of layers (models that choose the mask by a layer's number would choose another's).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def decoder_layers(model: Any) -> torch.nn.ModuleList:
 
 
 def without_layers(model: Any, skip: frozenset[int]) -> Any:
-    """A view of the model in which the layers of these numbers give back what they get; the model for none."""
+    """A view of the model in which these layers give back what they get; the model itself for none."""
     if not skip:
         return model
     with _lock:
