@@ -57,6 +57,14 @@ class Report(Protocol):
     def finish(self) -> None: ...
 
 
+class Nobody:
+    """Is told nothing: the text is only passed over."""
+
+    def begin(self, tool: Tool, id: str) -> None: ...
+    def fragment(self, text: str) -> None: ...
+    def finish(self) -> None: ...
+
+
 class CallReader:
     """Reads calls of one format.
 

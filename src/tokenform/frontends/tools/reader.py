@@ -23,7 +23,7 @@ from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import PythonArguments, Wire
-from tokenform.frontends.tools.read_call import CallReader
+from tokenform.frontends.tools.read_call import CallReader, Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
@@ -89,6 +89,7 @@ class Reader:
         self._skip = ""
         self._feeds = ""
         self._openers = self._table()
+        self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
         self._reading = harmony.read(self) if self.form.channels else self._read()
         self._done = False
         self._reread = 0
@@ -231,7 +232,7 @@ class Reader:
         mark, calls, begun = self.source.mark(), len(self.result), self._begun
         waiting, skip = self._waiting, self._skip
         try:
-            yield from self._section(wire)
+            yield from self._section(wire, self.calls)
         except ToolError as error:
             if self._held is None:
                 raise
@@ -253,20 +254,20 @@ class Reader:
         held, self._held, self._hold = self._held, None, "none"
         self._events += held or []
 
-    def _section(self, wire: Wire) -> Reading[None]:
+    def _section(self, wire: Wire, calls: CallReader) -> Reading[None]:
         if wire.section is None:
             yield from self.source.blank()
-            yield from self.calls.call(wire)
+            yield from calls.call(wire)
             return
         pythonic = any(isinstance(part, PythonArguments) for part in wire.call)
-        yield from self.calls.literal(wire.section[0])
+        yield from calls.literal(wire.section[0])
         while True:
             yield from self.source.blank()
-            yield from self.calls.call(wire)
-            if (yield from self.calls.try_literal(wire.section[1])):
+            yield from calls.call(wire)
+            if (yield from calls.try_literal(wire.section[1])):
                 return
-            yield from self.calls.literal(wire.between)
-            if pythonic and (yield from self.calls.try_literal(wire.section[1])):  # Python's last comma
+            yield from calls.literal(wire.between)
+            if pythonic and (yield from calls.try_literal(wire.section[1])):  # Python's last comma
                 return
 
     def _read_reasoning(self) -> Reading[None]:
@@ -283,19 +284,64 @@ class Reader:
             if not explicit and not (yield from self._closes(closed)):
                 return
         self.result.reasoning = ""
-        ends = [closed]
-        if self.form.trigger_ends_reasoning:
-            ends.append(self.form.opener(self.form.wire))
-        if (yield from self.source.until(ends, self.thought)) == closed:
-            self.source.take(len(closed))
+        if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):
+            yield from self._thought_to(closed)
+        yield from self.source.accept(closed)
+
+    def _thought_to(self, closed: str) -> Reading[None]:
+        """The rest of a block that a call stands in: to its closing marker, outside of calls, and if there is
+        none to the first call.  (What the model only thinks of in a closed block is no call.)
+        """
+        mark = self.source.mark()
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        end = mark if self.form.trigger_ends_reasoning else None
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed:
+                break
+            place = self.source.position
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
+            elif end is None:
+                end = place
+        if stop == closed or end is None:
+            end = self.source.position
+        self.source.back(mark)
+        self.source.release(mark)
+        self.thought(self.source.take(end - mark))
+
+    def _passes(self, opener: str, silent: CallReader) -> Reading[bool]:
+        """Whether calls stand here, which are then passed over without a word."""
+        for wire in self._openers[opener]:
+            if self._reread > REREAD:
+                break
+            mark = self.source.mark()
+            try:
+                yield from self._section(wire, silent)
+            except ToolError:
+                self._reread += self.source.position - mark
+                self.source.back(mark)
+            else:
+                return True
+            finally:
+                self.source.release(mark)
+        return False
 
     def _closes(self, closed: str) -> Reading[bool]:
-        """Whether a block that the prompt opened is closed before the first call; nothing is taken."""
+        """Whether a block that the prompt opened is closed before the first call; nothing is taken.
+
+        Where the prompt always opens one, calls in it are passed over.
+        """
         if self.form.at_start:
             return False
         mark = self.source.mark()
-        openers = [self.form.opener(self.form.wire)]
-        stop = yield from self.source.until([closed, *openers], lambda text: None)
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed or not self.form.prompt_opens:
+                break
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
         self.source.back(mark)
         self.source.release(mark)
         return stop == closed
