@@ -304,17 +304,18 @@ class Builder:
         Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
         """
         made: list[Node] = []
-        joined = True
+        joined, inside = True, False
         for piece, special in self.form.pieces(text):
             inner = piece in self.form.embedded
             if not (joined or inner):
                 made.append(BLANK)
-            joined = inner
             if special:
                 made.append(Special(piece))
-                continue
-            for word in re.split(r"(^\s+|\s+$|\s*\n\s*)", piece):
-                made.append(BLANK if word.isspace() else Text(word))
+            else:
+                gaps = r"(\s+$|\s*\n\s*)" if inside else r"(^\s+|\s+$|\s*\n\s*)"
+                words = re.split(gaps, piece)
+                made += [BLANK if word.isspace() else Text(word) for word in words]
+            joined = inside = inner
         return sequence(*made)
 
     def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:

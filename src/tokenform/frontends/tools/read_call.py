@@ -79,6 +79,7 @@ class CallReader:
         self._id = ""
         self._wrong: ToolError | None = None
         self._guess = False
+        self._begun = False
         self._arguments: dict[str, dict[str, Argument]] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
@@ -88,13 +89,17 @@ class CallReader:
         A call of an unknown tool is read to its end before it is refused (the error's `passed` is true),
         unless it is a guess that a call is meant at all.
         """
-        self._tool, self._id, self._wrong, self._guess = None, "", None, wire.guess
+        self._tool, self._id, self._begun = None, "", False
+        self._wrong, self._guess = None, wire.guess
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
             if self._wrong is None:
                 raise
             self._wrong.passed, self._wrong.cut = False, error.cut
+        if not self._begun:  # a layout of calls without arguments
+            self._begin()
+            self._fragment("{}")
         self._finish()
 
     def addressed(self, name: str) -> Reading[None]:
@@ -106,6 +111,7 @@ class CallReader:
         self._finish()
 
     def _begin(self) -> None:
+        self._begun = True
         if self._tool is not None:
             self.report.begin(self._tool, self._id)
         elif self._wrong is None:

@@ -256,19 +256,27 @@ class Reader:
         before = self.source.before
         if self.form.whole_word and (before.isalnum() or before == "_"):
             return False
-        for wire in self._openers[opener]:
+        wires = self._openers[opener]
+        for wire in wires:
             tentative = wire.guess or wire is not self.form.wire
             if tentative and self._reread > REREAD:
                 continue
-            if (yield from self._attempt(wire)):
+            if (yield from self._attempt(wire, sure=len(wires) == 1)):
                 return True
+        if wires[0] is self.form.wire and not self.form.wire.guess and len(wires) > 1:
+            return (yield from self._attempt(wires[0], sure=True))
         return False
 
-    def _attempt(self, wire: Wire) -> Reading[bool]:
-        """Read calls of this layout; where it is not sure that calls are meant, go back if they are none."""
+    def _attempt(self, wire: Wire, sure: bool) -> Reading[bool]:
+        """Read calls of this layout; where it is not sure that calls are meant, go back if they are none.
+
+        sure: no other layout begins like this.  The template's own layout is meant as soon as a name is read
+        in it.
+        """
         at_start = self._waiting is not None and not self._said
-        sure = wire is self.form.wire and not wire.guess
-        self._hold = "none" if sure else "name" if at_start and wire.guess else "all"
+        own = wire is self.form.wire and not wire.guess
+        sure = own and sure
+        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self._result), self._begun
         waiting, skip = self._waiting and list(self._waiting), self._skip
