@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import UnsupportedSchema
+from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import alone, conjuncts, members, resolve, types_of
 from tokenform.frontends.tools.shape import Node, Rule, Seq, Text, choice
 
@@ -106,7 +107,7 @@ class Notation:
             if key in schema:
                 values = schema[key] if key == "enum" else [schema[key]]
                 whole = alone(schema, root, owner)
-                return choice([self.constant(v, place) for v in values if _valid(v, whole)])
+                return choice([self.constant(v, place) for v in values if satisfies(v, whole)])
         branches = schema.get("anyOf", schema.get("oneOf"))
         if branches is not None:
             rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
@@ -213,12 +214,6 @@ def _narrowed(schema: Any, kinds: Any) -> Any:
 
 def _overlap(kinds: list[frozenset[str]]) -> bool:
     return sum(map(len, kinds)) > len(frozenset().union(*kinds))
-
-
-def _valid(value: Any, schema: Any) -> bool:
-    import jsonschema
-
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
 
 
 def texts(spelled: list[str]) -> Node:

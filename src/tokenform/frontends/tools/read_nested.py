@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from tokenform.errors import TokenformError
 from tokenform.frontends.tools.elements import JSON, LIST, OBJECT, TEXT
+from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.layout import Elements, Format, MarkedArguments
 from tokenform.frontends.tools.members import alone, conjuncts, types_of
 from tokenform.frontends.tools.read_values import DEPTH, Emit, fail, inside_string
@@ -36,7 +38,7 @@ _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def marked_object(
-    source: Source, layout: MarkedArguments, emit: Emit, schema: Any = True, depth: int = 0
+    source: Source, layout: MarkedArguments, emit: Emit, place: Place, depth: int = 0
 ) -> Reading[None]:
     """`{key:value,…}`, handed on as JSON."""
     yield from source.blank()
@@ -52,7 +54,7 @@ def marked_object(
         emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
         seen.add(key)
         yield from source.blank()
-        yield from _marked_value(source, layout, emit, inner(schema, key), depth + 1)
+        yield from _marked_value(source, layout, emit, place.member(key), depth + 1)
         yield from _comma(source, "}")
     emit("}")
 
@@ -79,15 +81,15 @@ def _comma(source: Source, closer: str) -> Reading[None]:
 
 
 def _marked_value(
-    source: Source, layout: MarkedArguments, emit: Emit, schema: Any, depth: int
+    source: Source, layout: MarkedArguments, emit: Emit, place: Place, depth: int
 ) -> Reading[None]:
     if depth > DEPTH:
         raise fail(source, f"values are nested deeper than {DEPTH}")
     first = yield from source.peek()
     if (yield from source.accept(layout.opened)):
-        yield from _marked_string(source, layout, emit, schema)
+        yield from _marked_string(source, layout, emit, place)
     elif first == "{":
-        yield from marked_object(source, layout, emit, schema, depth)
+        yield from marked_object(source, layout, emit, place, depth)
     elif first == "[":
         source.take(1)
         yield from source.blank()
@@ -95,7 +97,7 @@ def _marked_value(
         while not (yield from source.accept("]")):
             emit(between)
             between = ", "
-            yield from _marked_value(source, layout, emit, items(schema), depth + 1)
+            yield from _marked_value(source, layout, emit, place.items(), depth + 1)
             yield from _comma(source, "]")
         emit("[]" if between == "[" else "]")
     else:
@@ -104,12 +106,12 @@ def _marked_value(
         text = "".join(taken).strip()
         if not text:
             raise fail(source, "a value is needed here")
-        emit(leaf(source, text, schema))
+        emit(leaf(source, text, place))
 
 
-def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, schema: Any) -> Reading[None]:
+def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: Place) -> Reading[None]:
     """The text up to the mark; JSON where the place takes no strings."""
-    strings = "string" in _types(schema)
+    strings = "string" in place.kinds
     taken: list[str] = []
     if strings:
         emit('"')
@@ -119,7 +121,7 @@ def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, schema: 
     if stop is None:
         raise fail(source, f"a string needs {layout.closed!r}")
     yield from source.accept(layout.closed)
-    emit('"' if strings else leaf(source, "".join(taken), schema))
+    emit('"' if strings else leaf(source, "".join(taken), place))
 
 
 class NestedReader:
@@ -128,11 +130,11 @@ class NestedReader:
     def __init__(self, source: Source, layout: Elements, form: Format) -> None:
         self.source, self.layout, self.form = source, layout, form
 
-    def arguments(self, emit: Emit, schema: Any) -> Reading[None]:
+    def arguments(self, emit: Emit, place: Place) -> Reading[None]:
         """All elements that stand here, as the members of one object."""
-        yield from self._members(emit, schema, 0)
+        yield from self._members(emit, place, 0)
 
-    def _members(self, emit: Emit, schema: Any, depth: int) -> Reading[None]:
+    def _members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         seen: set[str] = set()
         emit("{")
         while (head := (yield from self._opened(self.layout.member))) is not None:
@@ -141,15 +143,15 @@ class NestedReader:
                 raise fail(self.source, f"the member {key!r} is given twice" if key else "a name is needed")
             emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
             seen.add(key)
-            yield from self._value(emit, inner(schema, key), kind, self._closer(key), depth + 1)
+            yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
         emit("}")
 
-    def _items(self, emit: Emit, schema: Any, depth: int) -> Reading[None]:
+    def _items(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         between = "["
         while (head := (yield from self._opened(self.layout.item))) is not None:
             emit(between)
             between = ", "
-            yield from self._value(emit, items(schema), head[1], self.layout.close_item, depth + 1)
+            yield from self._value(emit, place.items(), head[1], self.layout.close_item, depth + 1)
         emit("[]" if between == "[" else "]")
 
     def _closer(self, key: str) -> str:
@@ -176,7 +178,7 @@ class NestedReader:
         self.source.release(mark)
         return (found["name"].strip(), found["kind"]) if there else None
 
-    def _value(self, emit: Emit, schema: Any, kind: str, closer: str, depth: int) -> Reading[None]:
+    def _value(self, emit: Emit, place: Place, kind: str, closer: str, depth: int) -> Reading[None]:
         """What stands in an element, and its end."""
         if depth > DEPTH:
             raise fail(self.source, f"elements are nested deeper than {DEPTH}")
@@ -184,23 +186,23 @@ class NestedReader:
         if self.layout.kinds and meant is None:
             raise fail(self.source, f"{kind!r} is no kind of element")
         if meant is None:
-            meant = yield from self._told(schema)
+            meant = yield from self._told(place)
         if meant == OBJECT:
-            yield from self._members(emit, schema, depth)
+            yield from self._members(emit, place, depth)
             yield from self.source.blank()
         elif meant == LIST:
-            yield from self._items(emit, schema, depth)
+            yield from self._items(emit, place, depth)
             yield from self.source.blank()
         else:
-            yield from self._text(emit, schema, meant, kind == "")
+            yield from self._text(emit, place, meant, kind == "")
         if not (yield from self.source.accept(closer)):
             raise fail(self.source, f"{closer!r} is needed here")
 
-    def _told(self, schema: Any) -> Reading[int]:
+    def _told(self, place: Place) -> Reading[int]:
         """Whether elements follow, and of which kind."""
         mark = self.source.mark()
         yield from self.source.blank()
-        kinds = _types(schema)
+        kinds = place.kinds
         opens = self.layout.marker + "<"
         child = (yield from self.source.matches(opens)) and not (yield from self.source.matches(opens + "/"))
         first_item = child and (yield from self.source.matches(self.layout.item))
@@ -213,9 +215,9 @@ class NestedReader:
             return LIST if "array" in kinds else OBJECT
         return TEXT
 
-    def _text(self, emit: Emit, schema: Any, meant: int, open_kind: bool) -> Reading[None]:
+    def _text(self, emit: Emit, place: Place, meant: int, open_kind: bool) -> Reading[None]:
         """Raw text or JSON up to the next marker."""
-        kinds = _types(schema)
+        kinds = place.kinds
         if meant == TEXT and ("string" in kinds if not open_kind else kinds == {"string"}):
             emit('"')
             yield from self.source.until([self.layout.marker], lambda text: emit(inside_string(text)))
@@ -224,15 +226,66 @@ class NestedReader:
         taken: list[str] = []
         yield from self.source.until([self.layout.marker], taken.append)
         text = "".join(taken)
-        if open_kind and _silent(schema) and text.strip() not in _WORDS:
+        if open_kind and place.silent and text.strip() not in _WORDS:
             emit(json.dumps(text, ensure_ascii=False))  # where no schema speaks, a text is a text
         else:
-            emit(leaf(self.source, text, schema, json_only=meant == JSON))
+            emit(leaf(self.source, text, place, json_only=meant == JSON))
 
 
-def leaf(source: Source, text: str, schema: Any, json_only: bool = False) -> str:
+class Place:
+    """What a schema says of the values in one place, and in the places inside it; each is found once."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self._inside: dict[str | None, Place] = {}
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The types that a value may have."""
+        return types_of(self.schema, "")
+
+    @cached_property
+    def silent(self) -> bool:
+        """Whether everything is allowed, because nothing is said."""
+        return not isinstance(self.schema, Mapping) or set(self.schema) <= ANNOTATIONS
+
+    def member(self, key: str) -> Place:
+        """The place of a member's value."""
+        if key not in self._inside:
+            told = [p["properties"][key] for p in self._parts if key in p.get("properties", {})]
+            told += [p["additionalProperties"] for p in self._parts if "additionalProperties" in p]
+            self._inside[key] = self._place(told)
+        return self._inside[key]
+
+    def items(self) -> Place:
+        """The place of an item."""
+        if None not in self._inside:
+            self._inside[None] = self._place([p["items"] for p in self._parts if "items" in p])
+        return self._inside[None]
+
+    def _place(self, told: list[Any]) -> Place:
+        """By the first that is said; what is said besides is judged with the whole call."""
+        found = isinstance(self.schema, Mapping) and bool(told) and isinstance(told[0], Mapping)
+        return Place(alone(told[0], self.schema, "") if found else True)
+
+    @cached_property
+    def _parts(self) -> list[Mapping[str, Any]]:
+        """The schemas that hold for a value, those of its branches too."""
+        if not isinstance(self.schema, Mapping):
+            return []
+        try:
+            parts = [part for part, _ in conjuncts(self.schema, self.schema, "")]
+            for part in list(parts):
+                for branch in [*part.get("anyOf", []), *part.get("oneOf", [])]:
+                    parts += [inside for inside, _ in conjuncts(branch, self.schema, "")]
+        except TokenformError:
+            return [self.schema]
+        return parts
+
+
+def leaf(source: Source, text: str, place: Place, json_only: bool = False) -> str:
     """A bare value as JSON: what it is as JSON, if the schema takes that, else a word, else the text."""
-    kinds = _types(schema)
+    kinds = place.kinds
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -240,55 +293,7 @@ def leaf(source: Source, text: str, schema: Any, json_only: bool = False) -> str
         if isinstance(value, str) and (json_only or "string" not in kinds):
             raise fail(source, f"{text[:40]!r} is no value of this place") from None
         return json.dumps(value, ensure_ascii=False)
-    if "string" in kinds and (isinstance(value, str) or not _satisfies(value, schema)) and not json_only:
+    taken = json_only or "string" not in kinds
+    if not taken and (isinstance(value, str) or not satisfies(value, place.schema)):
         return json.dumps(text, ensure_ascii=False)
     return text.strip()
-
-
-def inner(schema: Any, key: str) -> Any:
-    """What a schema says of a member; true where it says nothing."""
-    for part in _parts(schema):
-        properties = part.get("properties", {})
-        if key in properties:
-            return _alone(properties[key], schema)
-    extras = [part["additionalProperties"] for part in _parts(schema) if "additionalProperties" in part]
-    return _alone(extras[0], schema) if extras and isinstance(extras[0], Mapping) else True
-
-
-def items(schema: Any) -> Any:
-    """What a schema says of the items of a list."""
-    found = [part["items"] for part in _parts(schema) if "items" in part]
-    return _alone(found[0], schema) if found else True
-
-
-def _parts(schema: Any) -> list[Mapping[str, Any]]:
-    """The objects that hold for a value of the schema, those of its branches too."""
-    if not isinstance(schema, Mapping):
-        return []
-    try:
-        parts = [part for part, _ in conjuncts(schema, schema, "")]
-        for part in list(parts):
-            for branch in [*part.get("anyOf", []), *part.get("oneOf", [])]:
-                parts += [inside for inside, _ in conjuncts(branch, schema, "")]
-    except TokenformError:
-        return [schema]
-    return parts
-
-
-def _alone(sub: Any, root: Any) -> Any:
-    return alone(sub, root, "") if isinstance(sub, Mapping) else True
-
-
-def _types(schema: Any) -> frozenset[str]:
-    return types_of(schema, "")
-
-
-def _silent(schema: Any) -> bool:
-    """Whether a schema allows everything, by saying nothing."""
-    return not isinstance(schema, Mapping) or set(schema) <= ANNOTATIONS
-
-
-def _satisfies(value: Any, schema: Any) -> bool:
-    import jsonschema
-
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
