@@ -7,6 +7,9 @@ message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class TokenformError(Exception):
     """Base of every error of the library.
@@ -115,3 +118,42 @@ class DataError(TokenformError):
 
 class OptionError(TokenformError, ValueError):
     """An argument has a value that it can't have."""
+
+
+class MissingExtra(TokenformError, ImportError):
+    """A package that this call needs is not installed; the message names the extra that brings it."""
+
+
+EXTRAS = {
+    "torch": "models",
+    "transformers": "models",
+    "tokenizers": "models",
+    "safetensors": "models",
+    "jinja2": "models",
+    "matplotlib": "plots",
+    "datasets": "data",
+    "ray": "ray",
+    "llguidance": "peers",
+    "xgrammar": "peers",
+    "outlines_core": "peers",
+    "lmformatenforcer": "peers",
+}
+"""Packages that the base package does not bring, and the extra that does: `tokenform[models]`."""
+
+
+@contextmanager
+def extras() -> Iterator[None]:
+    """An import inside that lacks one of the packages of `EXTRAS` says what to install.
+
+    Raises:
+        MissingExtra: the package is not there.  Any other import error is passed on as it is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtra(
+            f'this needs {package}, which is not installed: pip install "tokenform[{EXTRAS[package]}]"'
+        ) from None

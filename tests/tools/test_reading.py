@@ -221,3 +221,24 @@ def test_a_closed_reader_takes_no_more() -> None:
     stream.close()
     with pytest.raises(ToolError, match="closed"):
         stream.feed("x")
+
+
+@pytest.mark.parametrize("name", ["hermes", "kimi_k2"])
+def test_a_call_in_a_thought_counts_only_where_the_thought_never_closes(name: str) -> None:
+    kimi = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        '{"city": "</think>"}<|tool_call_end|><|tool_calls_section_end|>'
+    )
+    call = {"hermes": CALL, "kimi_k2": kimi}[name]
+    for mode, opened in (("open", ""), ("auto", "<think>")):
+        got = parse_tool_calls(f"{opened}So: {call}", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning, got.content) == (1, "So: ", None)
+        got = parse_tool_calls(f"{opened}So: {call} no</think>Hi", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning, got.content) == (0, f"So: {call} no", "Hi")
+        got = parse_tool_calls(f"{opened}a {call} b</think>{call}", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning) == (1, f"a {call} b")
+
+
+def test_a_thought_that_only_names_the_marker_stays_a_thought() -> None:
+    got = parse_tool_calls("I might write <tool_call> here", TOOLS, format="hermes", reasoning="open")
+    assert (len(got), got.reasoning) == (0, "I might write <tool_call> here")

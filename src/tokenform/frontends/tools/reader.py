@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import harmony
@@ -23,7 +23,7 @@ from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import PythonArguments, Wire
-from tokenform.frontends.tools.read_call import CallReader
+from tokenform.frontends.tools.read_call import CallReader, Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
@@ -89,6 +89,7 @@ class Reader:
         self._skip = ""
         self._feeds = ""
         self._openers = self._table()
+        self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
         self._reading = harmony.read(self) if self.form.channels else self._read()
         self._done = False
         self._reread = 0
@@ -203,25 +204,36 @@ class Reader:
         before = self.source.before
         if self.form.whole_word and (before.isalnum() or before == "_"):
             return False
-        for wire in self._openers[opener]:
+        wires = self._openers[opener]
+        fault: ToolError | None = None
+        for wire in wires:
             tentative = wire.guess or wire is not self.form.wire
             if tentative and self._reread > REREAD:
                 continue
-            if (yield from self._attempt(wire)):
+            read = yield from self._attempt(wire, only=len(wires) == 1)
+            if read is True:
                 return True
+            fault = fault or (None if tentative else read)
+        if fault:
+            raise fault
         return False
 
-    def _attempt(self, wire: Wire) -> Reading[bool]:
-        """Read calls of this layout; where it is not sure that calls are meant, go back if they are none."""
+    def _attempt(self, wire: Wire, only: bool) -> Reading[ToolError | Literal[True]]:
+        """Read calls of this layout; go back, with the fault, if they are none.
+
+        Where only this layout can be meant, the fault is raised; the template's own layout is meant as soon
+        as a name is read in it.
+        """
         at_start = self._waiting is not None and (not self.result.content)
-        sure = wire is self.form.wire and not wire.guess
-        self._hold = "none" if sure else "name" if at_start and wire.guess else "all"
+        own = wire is self.form.wire and not wire.guess
+        sure = own and only
+        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self.result), self._begun
         waiting, skip = self._waiting, self._skip
         try:
-            yield from self._section(wire)
-        except ToolError:
+            yield from self._section(wire, self.calls)
+        except ToolError as error:
             if self._held is None:
                 raise
             self._held = None
@@ -229,7 +241,7 @@ class Reader:
             del self.result[calls:]
             self._begun, self._waiting, self._skip = begun, waiting, skip
             self.source.back(mark)
-            return False
+            return error
         finally:
             self.source.release(mark)
         self._commit()
@@ -242,20 +254,20 @@ class Reader:
         held, self._held, self._hold = self._held, None, "none"
         self._events += held or []
 
-    def _section(self, wire: Wire) -> Reading[None]:
+    def _section(self, wire: Wire, calls: CallReader) -> Reading[None]:
         if wire.section is None:
             yield from self.source.blank()
-            yield from self.calls.call(wire)
+            yield from calls.call(wire)
             return
         pythonic = any(isinstance(part, PythonArguments) for part in wire.call)
-        yield from self.calls.literal(wire.section[0])
+        yield from calls.literal(wire.section[0])
         while True:
             yield from self.source.blank()
-            yield from self.calls.call(wire)
-            if (yield from self.calls.try_literal(wire.section[1])):
+            yield from calls.call(wire)
+            if (yield from calls.try_literal(wire.section[1])):
                 return
-            yield from self.calls.literal(wire.between)
-            if pythonic and (yield from self.calls.try_literal(wire.section[1])):  # Python's last comma
+            yield from calls.literal(wire.between)
+            if pythonic and (yield from calls.try_literal(wire.section[1])):  # Python's last comma
                 return
 
     def _read_reasoning(self) -> Reading[None]:
@@ -272,19 +284,64 @@ class Reader:
             if not explicit and not (yield from self._closes(closed)):
                 return
         self.result.reasoning = ""
-        ends = [closed]
-        if self.form.trigger_ends_reasoning:
-            ends.append(self.form.opener(self.form.wire))
-        if (yield from self.source.until(ends, self.thought)) == closed:
-            self.source.take(len(closed))
+        if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):
+            yield from self._thought_to(closed)
+        yield from self.source.accept(closed)
+
+    def _thought_to(self, closed: str) -> Reading[None]:
+        """The rest of a block that a call stands in: to its closing marker, outside of calls, and if there is
+        none to the first call.  (What the model only thinks of in a closed block is no call.)
+        """
+        mark = self.source.mark()
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        end = mark if self.form.trigger_ends_reasoning else None
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed:
+                break
+            place = self.source.position
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
+            elif end is None:
+                end = place
+        if stop == closed or end is None:
+            end = self.source.position
+        self.source.back(mark)
+        self.source.release(mark)
+        self.thought(self.source.take(end - mark))
+
+    def _passes(self, opener: str, silent: CallReader) -> Reading[bool]:
+        """Whether calls stand here, which are then passed over without a word."""
+        for wire in self._openers[opener]:
+            if self._reread > REREAD:
+                break
+            mark = self.source.mark()
+            try:
+                yield from self._section(wire, silent)
+            except ToolError:
+                self._reread += self.source.position - mark
+                self.source.back(mark)
+            else:
+                return True
+            finally:
+                self.source.release(mark)
+        return False
 
     def _closes(self, closed: str) -> Reading[bool]:
-        """Whether a block that the prompt opened is closed before the first call; nothing is taken."""
+        """Whether a block that the prompt opened is closed before the first call; nothing is taken.
+
+        Where the prompt always opens one, calls in it are passed over.
+        """
         if self.form.at_start:
             return False
         mark = self.source.mark()
-        openers = [self.form.opener(self.form.wire)]
-        stop = yield from self.source.until([closed, *openers], lambda text: None)
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed or not self.form.prompt_opens:
+                break
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
         self.source.back(mark)
         self.source.release(mark)
         return stop == closed
