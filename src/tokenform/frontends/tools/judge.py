@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import TokenformError, ToolError, UnsatisfiableSchema
+from tokenform.errors import TokenformError, ToolError, UnsatisfiableGrammar, UnsatisfiableSchema
+from tokenform.frontends import forms
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^"{}\[\],:\s]+')
 
@@ -65,6 +66,22 @@ def fault(value: Any, schema: str) -> tuple[str, str] | None:
         path.pop()  # the value before is right: the object lacks something
     pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
     return pointer, f"expected {wanted or 'nothing'}, not {found!r}"
+
+
+@lru_cache(maxsize=1024)
+def possible(schema: str, strings: bool) -> bool:
+    """Whether some string (strings) or some other value satisfies the schema; where it is unclear, yes."""
+    try:
+        if strings:
+            forms.compiled({"language": {"string": schema}}, "strings")
+        else:
+            kinds = ["integer", "number", "boolean", "null", "array", "object"]
+            _core.json_schema(json.dumps({"type": kinds, "allOf": [json.loads(schema)]}))
+    except (UnsatisfiableSchema, UnsatisfiableGrammar):
+        return False
+    except TokenformError:
+        return True
+    return True
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,9 @@ pattern over escaped text (a string with `pattern`, `format` or a length is writ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError, UnsupportedSchema
@@ -24,6 +26,7 @@ from tokenform.frontends.tools.members import (
     resolve,
     types_of,
 )
+from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     BLANK,
     Choice,
@@ -36,7 +39,6 @@ from tokenform.frontends.tools.shape import (
     Seq,
     Text,
     choice,
-    joined,
     sequence,
 )
 
@@ -52,26 +54,31 @@ _SPELLED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\
 class Pythonic:
     """Builds the trees of one grammar; the rules of its recursive schemas gather in `rules`."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: str) -> None:
+        self.order = order
         self.rules: dict[str, Node] = {}
         self._named: dict[tuple[int, str], str] = {}
         self._roots: list[Any] = []
 
-    def arguments(self, schema: Any, owner: str) -> Node:
-        """`key=value` pairs, comma-separated, in the order of the schema."""
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        """`key=value` pairs, comma-separated, as the order says."""
         written: list[tuple[Node, bool]] = []
-        for member in members(schema, owner):
-            # Words like `from` are let through: models write them as they are, and the reader takes them.
-            if not member.key.isidentifier():
+        declared, others = members(schema, owner, strict)
+        for member in declared:
+            if not member.key.isidentifier() or iskeyword(member.key):
                 raise ToolError(
                     f"{owner}: {member.key!r} is no name for a Python keyword argument; rename it"
                 )
             place = f"{owner}, argument {member.key!r}"
-            value = self.value(
-                member.schema, place, member.schema if isinstance(member.schema, Mapping) else {}
-            )
+            value = self.value(member.schema, place, _root(member.schema))
             written.append((sequence(Text(member.key + "="), value), member.required))
-        return joined(written, COMMA)
+        more: Node | None = None
+        if others is not False:
+            taken = "|".join([*(member.key for member in declared), *kwlist])
+            key = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
+            value = self.value(others, f"{owner}, arguments that are not declared", _root(others))
+            more = sequence(key, Text("="), value)
+        return in_order(self.order, written, more, COMMA, self.rules, owner)
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
         """The literals of a schema's instances."""
@@ -169,26 +176,24 @@ class Pythonic:
     def _object(
         self, schema: Any, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any]
     ) -> Node:
-        declared = any(part.get("properties") or part.get("required") for part in parts)
-        if declared:
-            pairs: list[tuple[Node, bool]] = []
-            for member in members({**{k: v for k, v in root.items() if k.startswith("$d")}, **schema}, owner):
-                place = f"{owner}, member {member.key!r}"
-                own_root = member.schema if isinstance(member.schema, Mapping) else {}
-                value = self.value(member.schema, place, root if root else own_root)
-                pairs.append((sequence(Text(literal(member.key)), COLON, value), member.required))
-            return sequence(Text("{"), joined(pairs, COMMA), Text("}"))
         for part in parts:
             for key in ("patternProperties", "propertyNames", "minProperties", "maxProperties"):
                 if part.get(key):
                     self._refuse(key, owner)
-        extras = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-        if False in extras:
-            return Text("{}")
-        value = self.value(extras[0] if extras else True, owner, root)
-        # A key that is written twice is read as Python reads it: the last value holds.
-        pair = sequence(Choice((Regex(SINGLE), Regex(DOUBLE))), COLON, value)
-        return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
+        whole = {**{k: v for k, v in root.items() if k.startswith("$d")}, **schema}
+        declared, others = members(whole, owner, strict=False)
+        pairs: list[tuple[Node, bool]] = []
+        for member in declared:
+            value = self.value(member.schema, f"{owner}, member {member.key!r}", root or _root(member.schema))
+            pairs.append((sequence(Text(literal(member.key)), COLON, value), member.required))
+        more: Node | None = None
+        if others is not False:
+            # A key that is written twice is read as Python reads it: the last value holds.
+            keys = Choice(tuple(Regex(_key(quote, [m.key for m in declared])) for quote in "'\""))
+            value = self.value(others, f"{owner}, members that are not declared", root or _root(others))
+            more = sequence(keys, COLON, value)
+        inside = in_order(self.order, pairs, more, COMMA, self.rules, owner)
+        return sequence(Text("{"), inside, Text("}"))
 
     def _only(self, schema: Mapping[str, Any], keys: tuple[str, ...], owner: str, beside: str) -> None:
         for key in schema:
@@ -202,6 +207,25 @@ class Pythonic:
             f"{owner}: {key!r} can't be kept in Python literals; choose a format that writes JSON",
             keyword=key,
         )
+
+
+def _root(schema: Any) -> Mapping[str, Any]:
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _key(quote: str, declared: list[str]) -> str:
+    """The pattern of a key in these quotes that is none of the declared, however those are spelled."""
+    body = (SINGLE if quote == "'" else DOUBLE)[1:]
+    if not declared:
+        return quote + body
+    short = {"\n": "n", "\r": "r", "\t": "t", "'": "'", '"': '"', "\\": "\\"}
+    spelled = "|".join(
+        "".join(
+            f"(?:{re.escape(c)}|{re.escape(chr(92) + short[c])})" if c in short else re.escape(c) for c in key
+        )
+        for key in declared
+    )
+    return rf"{quote}(?!(?:{spelled}){quote}\Z){body}"
 
 
 def literal(value: Any) -> str:
