@@ -89,11 +89,11 @@ def _automaton(schema: str) -> _core.TokenAutomaton:
     grammar = _core.json_schema(
         schema, order="any", whitespace="any", numbers="any", strings="any", formats="annotate"
     )
-    return grammar.compile(_bytes())
+    return grammar.compile(byte_vocabulary())
 
 
 @lru_cache(maxsize=1)
-def _bytes() -> _core.Vocabulary:
+def byte_vocabulary() -> _core.Vocabulary:
     """Every byte as a token, and an end."""
     return _core.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos=[256], special=[256])
 
