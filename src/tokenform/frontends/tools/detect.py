@@ -1,11 +1,12 @@
 """Which tool format a model writes, told from its chat template.
 
-Purpose: the template is given a conversation with calls, and what it writes of them is held against the formats.
-Invariant: a format is named only if its grammar takes what the template wrote, whole, and it reads back as the
-calls that were given; nothing is guessed.
+Purpose: the template is given a conversation with calls, and what it writes of them is held against the
+formats.
+Invariant: a format is named only if its grammar takes what the template wrote, whole, and it reads back as
+the calls that were given; nothing is guessed.
 Complexity: a few renderings, and a grammar for each format whose opener occurs in them; kept for a template.
-Rejected: marks that stand in the template's text (DeepSeek V4 bears those of V3.2, and writes another layout);
-the model's name (fine-tunes keep names and change templates).
+Rejected: marks that stand in the template's text (DeepSeek V4 bears those of V3.2, and writes another
+layout); the model's name (fine-tunes keep names and change templates).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _detected(text: str, tokens: tuple[tuple[str, str], ...]) -> Format:
     from tokenform.frontends.tools.formats import FORMATS
 
     template = Template(text, dict(tokens))
-    fault = "it leaves calls out"
+    fault = "it leaves calls out" + _nearest([form for form in FORMATS.values() if _marked(form, text)])
     for calls, beginnings in _renderings(template):
         for written in beginnings:
             found = [form for form in FORMATS.values() if _writes(form, written, calls)]
@@ -63,20 +64,30 @@ def _detected(text: str, tokens: tuple[tuple[str, str], ...]) -> Format:
             key=lambda form: -_likeness(form, written),
         )
         shown = written if len(written) <= 160 else written[:157] + "..."
-        fault = f"it writes calls as {shown!r}"
-        if near:
-            fault += f"; the nearest are {', '.join(form.name for form in near[:3])}"
+        fault = f"it writes calls as {shown!r}" + _nearest(near)
     raise ToolError(f"the chat template shows no known tool format: {fault}; name one with format=")
 
 
+def _nearest(forms: list[Format]) -> str:
+    return f"; the nearest are {', '.join(form.name for form in forms[:3])}" if forms else ""
+
+
+def _marked(form: Format, text: str) -> bool:
+    """Whether a template's text bears the format's marks (a line feed is spelled as itself or as \\n)."""
+    text = text.replace("\n", "\\n")
+    bears = bool(form.template) and all(mark in text for mark in form.template)
+    return bears and not any(mark in text for mark in form.template_without)
+
+
 def _renderings(template: Template) -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
-    """What the template writes of two calls, and of one, as an assistant's turn, by where the turn may begin."""
+    """What the template writes of two calls, and of one, as an assistant's turn; see `_beginnings`."""
     user = {"role": "user", "content": "Hi"}
     shown = [_TOOL.to_openai()]
     try:
         plain = template.render([user, {"role": "assistant", "content": _CONTENT}], shown)
     except ToolError:
         plain = ""
+    seen: set[str] = set()
     for count in (2, 1):
         arguments = list(_ARGUMENTS[:count])
         for message in _messages(arguments):
@@ -87,8 +98,9 @@ def _renderings(template: Template) -> Iterator[tuple[list[dict[str, Any]], list
             if text.count(_TOOL.name) > plain.count(_TOOL.name) and all(
                 str(a["city"]) in text for a in arguments
             ):
-                yield arguments, _beginnings(text, plain)
-                break
+                if text not in seen:
+                    yield arguments, _beginnings(text, plain)
+                seen.add(text)
 
 
 def _messages(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -108,7 +120,7 @@ def _messages(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _beginnings(text: str, plain: str) -> list[str]:
-    """What differs from a turn without calls, and the same from the beginning of the marker that it begins in."""
+    """What differs from a turn without calls, and the same from where the marker begins that it begins in."""
     size = min(len(text), len(plain))
     common = next((i for i in range(size) if text[i] != plain[i]), size)
     marker = max(text.rfind(end, 0, common) for end in ">\n]") + 1

@@ -191,13 +191,13 @@ def optional(node: Node) -> Node:
     return Repeat(node, 0, 1)
 
 
-def joined(members: Sequence[tuple[Node, bool]], separator: Node) -> Node:
+def joined(members: Sequence[tuple[Node, bool]], separator: Node | None) -> Node:
     """Members in this order, the optional ones possibly left out, with the separator between those written.
 
     members: (node, required) pairs.  With a separator the first member written has none before it, so each
     member that may come first starts an option of its own; the tails share their nodes.
     """
-    if isinstance(separator, Seq) and not separator.parts:
+    if separator is None or (isinstance(separator, Seq) and not separator.parts):
         return sequence(*(node if required else optional(node) for node, required in members))
     later = [sequence(separator, node) for node, _ in members]
     tail: list[Node] = [Seq(())]

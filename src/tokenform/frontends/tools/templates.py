@@ -20,10 +20,15 @@ _TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
 class Template:
-    """A chat template and the texts of the tokens that it may name."""
+    """A chat template and the texts of the tokens that it may name.
+
+    Raises:
+        ToolError: the text is no template.
+    """
 
     def __init__(self, text: str, tokens: dict[str, str] | None = None) -> None:
         self.text = text
+        self._compiled = _compiled(text)
         self.tokens = {**dict.fromkeys(_TOKENS, ""), **(tokens or {})}
 
     @classmethod
@@ -47,12 +52,11 @@ class Template:
         """The conversation as text.
 
         Raises:
-            ToolError: the template refuses it, or is none.
+            ToolError: the template refuses it.
         """
-        compiled = _compiled(self.text)
         try:
             values = {"add_generation_prompt": False, "documents": None, **self.tokens, **more}
-            return str(compiled.render(messages=list(messages), tools=list(tools) or None, **values))
+            return str(self._compiled.render(messages=list(messages), tools=list(tools) or None, **values))
         except Exception as error:  # a template is a program and may raise anything
             raise ToolError(f"the chat template can't write this conversation: {error}") from None
 
@@ -70,7 +74,7 @@ def _compiled(text: str) -> Any:
     class Generation(Extension):
         """`{% generation %}` marks what the assistant wrote; the text is what stands inside."""
 
-        tags = {"generation"}
+        tags = {"generation"}  # noqa: RUF012 (as Jinja declares it)
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno
