@@ -3,6 +3,8 @@
 mod automaton;
 mod errors;
 mod grammar;
+mod host;
+mod state;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -17,6 +19,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<vocabulary::Vocabulary>()?;
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
+    m.add_class::<state::State>()?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
@@ -26,6 +29,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::endless_rule, m)?)?;
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
+    host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())
 }

@@ -14,6 +14,7 @@ mod array;
 mod describe;
 mod finish;
 mod generic;
+mod memory;
 mod object;
 mod simple;
 mod step;
@@ -138,6 +139,7 @@ pub struct JsonMachine {
     /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
     tails: FxHashMap<Pos, Tail>,
     pub(crate) error: Option<Error>,
+    counted: memory::Counted,
 }
 
 /// Bytes on a way to the end, and the position after them.
@@ -195,6 +197,7 @@ impl JsonMachine {
             texts_closed: 0,
             tails: FxHashMap::default(),
             error: None,
+            counted: Default::default(),
         };
         this.orders.insert(Box::new([]));
         this.ranks.push(FxHashMap::default());

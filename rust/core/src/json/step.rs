@@ -184,8 +184,8 @@ impl Structure for JsonMachine {
         &mut self.schema.lexicon
     }
 
-    fn begin(&mut self) {
-        self.schema.begin();
+    fn bytes(&mut self) -> usize {
+        self.bytes_held()
     }
 
     fn start(&mut self) -> Option<Pos> {

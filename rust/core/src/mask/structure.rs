@@ -33,8 +33,8 @@ pub enum Piece {
 pub trait Structure: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
-    /// A call of the engine begins: the time that it may take is counted from here.
-    fn begin(&mut self) {}
+    /// Bytes that the structure holds, its lexicon included.
+    fn bytes(&mut self) -> usize;
 
     /// The position before the first byte; `None` when nothing is accepted.
     fn start(&mut self) -> Option<Pos>;

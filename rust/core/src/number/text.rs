@@ -29,12 +29,19 @@ pub struct NumberTerms {
     /// Every spelling that JSON knows, or the canonical one.
     pub any_spelling: bool,
     syntax: FxHashMap<bool, TermId>,
+    boxed: crate::held::Boxed,
 }
 
 /// Pieces up to which a set is worth a key of the shared masks.
 const KEYED_PIECES: usize = 8;
 
 impl NumberTerms {
+    /// Bytes that the texts and sets hold.
+    pub(crate) fn bytes(&mut self) -> usize {
+        let texts = self.boxed.count(&self.texts, |text| crate::held::slice(text.as_bytes()));
+        crate::held::set(&self.texts) + texts + self.sets.bytes()
+    }
+
     /// The set and the text so far as bytes, whole: a key.
     pub(crate) fn encode(&self, set: NumSetId, text: u32, out: &mut Vec<u8>) -> bool {
         use std::io::Write;
