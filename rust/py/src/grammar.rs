@@ -20,6 +20,7 @@ use tokenform_core::{gbnf, vocab, work, Error, Kind, Limits, Result};
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
 use crate::host::unlocked;
+use crate::limits::Limits as PyLimits;
 use crate::vocabulary::Vocabulary;
 
 /// What a grammar was made of, so that it can be built once more for another vocabulary.
@@ -118,27 +119,34 @@ impl Source {
     }
 }
 
-fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>) -> Box<dyn Engine> {
+fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>, limits: &Limits) -> Box<dyn Engine> {
     match built {
-        Built::Json(machine) => engine(*machine, vocab),
-        Built::Pattern(pattern) => engine(*pattern, vocab),
-        Built::Joint(joint) => engine(*joint, vocab),
-        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab),
-        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab),
+        Built::Json(machine) => engine(*machine, vocab, limits),
+        Built::Pattern(pattern) => engine(*pattern, vocab, limits),
+        Built::Joint(joint) => engine(*joint, vocab, limits),
+        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
+        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
     }
 }
 
 #[pymethods]
 impl Grammar {
     /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    fn compile(&self, py: Python<'_>, vocab: &Bound<'_, Vocabulary>) -> PyResult<TokenAutomaton> {
+    #[pyo3(signature = (vocab, limits = None))]
+    fn compile(
+        &self,
+        py: Python<'_>,
+        vocab: &Bound<'_, Vocabulary>,
+        limits: Option<&Bound<'_, PyLimits>>,
+    ) -> PyResult<TokenAutomaton> {
+        let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let inner = vocab.get().inner.clone();
         let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (source, own) = (self.source.clone(), inner.clone());
-        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own)));
+        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
         let core = unlocked(py, || {
-            let first = first.map(|built| engine_of(built, &inner));
-            Core::new(first, recipe, inner, Limits::default())
+            let first = first.map(|built| engine_of(built, &inner, &limits));
+            Core::new(first, recipe, inner, limits)
         });
         Ok(TokenAutomaton::new(core.map_err(raise)?, vocab.clone().unbind()))
     }

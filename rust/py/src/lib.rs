@@ -4,6 +4,7 @@ mod automaton;
 mod errors;
 mod grammar;
 mod host;
+mod limits;
 mod state;
 mod vocabulary;
 
@@ -20,6 +21,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
     m.add_class::<state::State>()?;
+    m.add_class::<limits::Limits>()?;
+    m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::memory_held, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::clear_shared, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;

@@ -107,6 +107,12 @@ impl Structure for Joint {
         &mut self.lexicon
     }
 
+    fn set_deepest(&mut self, levels: u32) {
+        for machine in &mut self.machines {
+            machine.set_deepest(levels);
+        }
+    }
+
     fn bytes(&mut self) -> usize {
         let machines: usize = (0..self.machines.len() as u32).map(|m| self.machine_bytes(m)).sum();
         let hosts: usize = (0..self.hosts.len() as u32).map(|h| self.host_bytes(h)).sum();

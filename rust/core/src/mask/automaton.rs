@@ -35,7 +35,12 @@ const LONGEST_FORCED: usize = 4096;
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
 /// A structure as an engine over the tokens of a vocabulary.
-pub fn engine<S: Structure + 'static>(structure: S, vocab: &Arc<Vocabulary>) -> Box<dyn Engine> {
+pub fn engine<S: Structure + 'static>(
+    mut structure: S,
+    vocab: &Arc<Vocabulary>,
+    limits: &Limits,
+) -> Box<dyn Engine> {
+    structure.set_deepest(limits.depth);
     Box::new(Core::new(structure, vocab.clone()))
 }
 
@@ -112,8 +117,9 @@ impl TokenAutomaton {
         vocab: Arc<Vocabulary>,
     ) -> Result<Arc<Self>> {
         let own = vocab.clone();
-        let recipe = Box::new(move || Ok(engine(make()?, &own)));
-        Self::new(None, recipe, vocab, Limits::default())
+        let limits = Limits::default();
+        let recipe = Box::new(move || Ok(engine(make()?, &own, &limits)));
+        Self::new(None, recipe, vocab, limits)
     }
 
     fn finished_state(number: u64) -> State {

@@ -33,6 +33,9 @@ pub enum Piece {
 pub trait Structure: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
+    /// Documents may be nested so deep, where there is such a thing; said before anything else is asked.
+    fn set_deepest(&mut self, _levels: u32) {}
+
     /// Bytes that the structure holds, its lexicon included.
     fn bytes(&mut self) -> usize;
 
