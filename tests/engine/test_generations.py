@@ -1,4 +1,4 @@
-"""Memory that is let go and made again, and errors that cost one call: states and masks stay what they were."""
+"""Memory that is let go and made again, and errors that cost one call: states stay what they were."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ GRAMMARS = {
         {"type": "object", "properties": {"name": {"type": "number", "multipleOf": 0.01}}}
     ),
     "unique": tf.json_schema({"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
-    "nested": tf.json_schema({"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"}),
+    "nested": tf.json_schema(
+        {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"}
+    ),
     "sum": tf.gbnf('root ::= t ("+" t)*\nt ::= [0-9]+ | "(" root ")"'),
     "words": tf.regex(r"([a-z]{2,9}( |-))*[0-9]{1,40}"),
 }
@@ -137,7 +139,10 @@ POISON = {
         b'{"k": 13, "x',
     ),
     "search": ({"type": "string", "pattern": "^(?=(.*a.{9}b))(?=(.*c.{11}d))(?=(.*e.{10}f)).*$"}, b'"abc'),
-    "counts": ({"type": "array", "uniqueItems": True, "items": {"type": "string", "maxLength": 9}}, b'["abc", "'),
+    "counts": (
+        {"type": "array", "uniqueItems": True, "items": {"type": "string", "maxLength": 9}},
+        b'["abc", "',
+    ),
 }
 
 

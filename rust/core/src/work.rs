@@ -121,11 +121,13 @@ fn refill_to(limit: u64) {
 fn cut_of(payload: Box<dyn Any + Send>) -> Cut {
     match payload.downcast::<Cut>() {
         Ok(cut) => *cut,
-        Err(payload) => Cut::Panic(match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-            (Some(text), _) => text.to_string(),
-            (_, Some(text)) => text.clone(),
-            _ => "no message".into(),
-        }),
+        Err(payload) => {
+            Cut::Panic(match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+                (Some(text), _) => text.to_string(),
+                (_, Some(text)) => text.clone(),
+                _ => "no message".into(),
+            })
+        }
     }
 }
 

@@ -175,7 +175,11 @@ impl TokenAutomaton {
     }
 
     /// Sorted ids of the allowed tokens, as int32.
-    fn allowed_tokens<'py>(&self, py: Python<'py>, s: &Bound<'_, State>) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    fn allowed_tokens<'py>(
+        &self,
+        py: Python<'py>,
+        s: &Bound<'_, State>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
         let s = &s.get().inner;
         let ids = unlocked(py, || self.core.mask(s).map(|m| m.ids(self.words))).map_err(raise)?;
         Ok(PyArray1::from_vec(py, ids.into_iter().map(|i| i as i32).collect()))
@@ -221,7 +225,12 @@ impl TokenAutomaton {
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
     /// end-of-text token not counted.
-    fn mask_within<'py>(&self, py: Python<'py>, s: &Bound<'_, State>, budget: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn mask_within<'py>(
+        &self,
+        py: Python<'py>,
+        s: &Bound<'_, State>,
+        budget: u32,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let s = &s.get().inner;
         let row = unlocked(py, || self.core.mask_within(s, budget)).map_err(raise)?;
         Ok(PyArray1::from_vec(py, row))

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
@@ -13,7 +14,7 @@ use tokenform_core::mask::core::Engine;
 use tokenform_core::mask::pattern::Pattern;
 use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
-use tokenform_core::schema::options::{Options, Order, Whitespace};
+use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::schema::Schema;
 use tokenform_core::{gbnf, vocab, work, Error, Kind, Limits, Result};
 
@@ -168,48 +169,27 @@ fn option<T: Copy>(name: &str, value: &str, known: &[(&str, T)]) -> PyResult<T> 
     })
 }
 
-/// A constraint from the text of a JSON Schema.
+/// A constraint from the text of a JSON Schema; `options` by the names that [`json_options`] lists.
 #[pyfunction]
-#[pyo3(signature = (text, *, order = "declared", whitespace = "spaced", numbers = "canonical",
-    strings = "canonical", formats = "assert", additional = "schema", unsupported = "refuse",
-    registry = Vec::new()))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (text, *, registry = Vec::new(), **options))]
 pub fn json_schema(
     py: Python<'_>,
     text: String,
-    order: &str,
-    whitespace: &str,
-    numbers: &str,
-    strings: &str,
-    formats: &str,
-    additional: &str,
-    unsupported: &str,
     registry: Vec<(String, String)>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    let spelling = [("canonical", false), ("any", true)];
-    let report = option("unsupported", unsupported, &[("refuse", false), ("report", true)])?;
-    let options = Options {
-        order: option("order", order, &[("declared", Order::Declared), ("any", Order::Any)])?,
-        whitespace: option(
-            "whitespace",
-            whitespace,
-            &[
-                ("compact", Whitespace::Compact),
-                ("spaced", Whitespace::Spaced),
-                ("indent", Whitespace::Indent),
-                ("any", Whitespace::Any),
-            ],
-        )?,
-        numbers_any: option("numbers", numbers, &spelling)?,
-        strings_any: option("strings", strings, &spelling)?,
-        formats: option("formats", formats, &[("assert", true), ("annotate", false)])?,
-        refuse_unknown_formats: false,
-        forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
-        report_unsupported: report,
-        registry,
-        without: Vec::new(),
-    };
-    Source::Schema { text, options }.grammar(py)
+    let mut chosen = Options { registry, ..Options::default() };
+    for (name, value) in options.into_iter().flatten() {
+        // what is no text is no known value either
+        chosen.set(&name.to_string(), &value.to_string()).map_err(raise)?;
+    }
+    Source::Schema { text, options: chosen }.grammar(py)
+}
+
+/// The options of JSON by name, each with the names of its values, the default first.
+#[pyfunction]
+pub fn json_options() -> Vec<(&'static str, Vec<&'static str>)> {
+    CHOICES.iter().map(|(name, values)| (*name, values.to_vec())).collect()
 }
 
 /// A constraint from a regular expression; `dialect` is "python" (the whole text matches) or "ecma" (a match is
@@ -248,9 +228,7 @@ pub fn gbnf_grammar(py: Python<'_>, text: String, start: String) -> PyResult<Gra
 /// The neutral form of a grammar in GBNF, as JSON text.
 #[pyfunction]
 pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> {
-    unlocked(py, || gbnf::read(&text, start))
-        .map(|structure| structure.to_value().to_string())
-        .map_err(raise)
+    unlocked(py, || gbnf::read(&text, start)).map(|structure| structure.to_value().to_string()).map_err(raise)
 }
 
 /// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.

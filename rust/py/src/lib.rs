@@ -26,6 +26,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(limits::memory_held, m)?)?;
     m.add_function(wrap_pyfunction!(limits::clear_shared, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::json_options, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;

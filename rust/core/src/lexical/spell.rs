@@ -194,7 +194,9 @@ impl Lexicon {
         let outcomes = held::set(&self.outcomes) + self.boxed.count(&self.outcomes, |o| held::slice(o));
         held::set(&self.states)
             + self.blocks.count(&self.states, |state| match state {
-                Lex::Block { runs, .. } | Lex::LowBackslash { runs } | Lex::LowU { runs } => held::slice(runs),
+                Lex::Block { runs, .. } | Lex::LowBackslash { runs } | Lex::LowU { runs } => {
+                    held::slice(runs)
+                }
                 _ => 0,
             })
             + held::list(&self.rows)

@@ -9,8 +9,8 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 
 use super::delta::{runs_of_points, Run};
-use crate::held;
 use super::term::{Term, TermId, Terms};
+use crate::held;
 
 /// The number of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

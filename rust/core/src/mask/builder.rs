@@ -36,7 +36,16 @@ impl Builder {
         debug_assert_eq!(first, start.0.id);
         let records = FxHashMap::from_iter([(first, start.clone())]);
         let (owner, generation) = (start.0.owner, start.0.generation);
-        Ok(Builder { engine, vocab, owner, generation, records, ways: Ways::default(), published: 0, moved: 0 })
+        Ok(Builder {
+            engine,
+            vocab,
+            owner,
+            generation,
+            records,
+            ways: Ways::default(),
+            published: 0,
+            moved: 0,
+        })
     }
 
     /// Bytes that the builder and the records of its states hold.

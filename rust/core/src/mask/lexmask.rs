@@ -12,8 +12,8 @@ use super::store::Key;
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
 use crate::lexical::base::Base;
-use crate::process::Process;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::process::Process;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -287,7 +287,11 @@ impl LexMask {
     /// What the mask holds; of what it shares with others, its part.
     pub fn bytes(&self) -> usize {
         let odd = self.odd.iter().map(Exit::bytes).sum::<usize>();
-        self.within.bytes() + self.missing.len() * 4 + odd + self.exits.bytes() / Arc::strong_count(&self.exits) + 192
+        self.within.bytes()
+            + self.missing.len() * 4
+            + odd
+            + self.exits.bytes() / Arc::strong_count(&self.exits)
+            + 192
     }
 }
 

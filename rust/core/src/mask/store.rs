@@ -110,8 +110,7 @@ impl Store {
 
     pub fn put(&self, key: Key, mask: Arc<LexMask>) {
         let size = mask.bytes() + ENTRY;
-        if self.bytes.fetch_add(size, Ordering::Relaxed) + size >
-            limit() {
+        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > limit() {
             self.evict();
         }
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));

@@ -32,9 +32,8 @@ impl Schema {
                 Arr::And(xs) | Arr::Or(xs) => held::slice(xs),
                 _ => 0,
             })
-            + c.shapes.count(&self.shapes, |shape| {
-                2 * held::slice(&shape.props) + held::slice(&shape.patterns)
-            })
+            + c.shapes
+                .count(&self.shapes, |shape| 2 * held::slice(&shape.props) + held::slice(&shape.patterns))
             + c.lists.count(&self.lists, |list| held::slice(list));
         let arenas = held::set(&self.names)
             + held::set(&self.subs)
