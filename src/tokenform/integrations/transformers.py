@@ -127,9 +127,8 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     def _state(self, which: int, automaton: TokenAutomaton, path: _Path) -> State | None:
         """Where the automaton stands after a path; None where it refuses it."""
-        known = self._states.get((which, path), -1)
-        if known != -1:
-            return known
+        if (which, path) in self._states:
+            return self._states[which, path]
         state: State | None = automaton.start
         if path:
             above = self._states[which, path[:-1]]
