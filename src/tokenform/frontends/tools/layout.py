@@ -51,10 +51,12 @@ class MarkedArguments:
     """The arguments as `{key:value,…}`: keys bare, strings raw between the two marks, words as JSON has them.
 
     The templates sort the keys: the grammar takes that order and the declared one.
+    marked_json: numbers, true and false are written between marks, too.
     """
 
     opened: str
     closed: str
+    marked_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,12 +152,14 @@ class Wire:
     between: the text between two calls.
     guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
         reads as one.
+    written: of `Format.also`: the grammar allows it, too; it begins as the template's own layout does.
     """
 
     call: tuple[Part, ...]
     section: tuple[str, str] | None = None
     between: str = ""
     guess: bool = False
+    written: bool = False
 
     @property
     def opener(self) -> str:
@@ -172,7 +176,7 @@ class Format:
         name: what callers choose it by.
         models: the model families that write it.
         wire: the layout that the model's template writes, and the grammar allows.
-        also: other layouts, which the reader takes too.
+        also: other layouts, which the reader takes too; the grammar those that are `written`.
         bare: one call may be written without the section around it.
         special: the texts that are special tokens; whitespace may stand before and after them.
         embedded: special tokens that are parts of a longer marker.
