@@ -78,7 +78,7 @@ def test_tokens_of_any_length(length: int) -> None:
     tokens = TOKENS + long
     vocabulary = tf.Vocabulary(tokens, eos=[258], special=[258])
     automaton = tf.json_schema(
-        {"type": "array", "items": {"type": "string", "maxLength": length}}
+        {"type": "array", "items": {"type": "string", "maxLength": length}}, whitespace="spaced"
     ).compile(vocabulary)
     state = automaton.advance(automaton.start, ord("["))
     assert list(automaton.oracle(state)) == list(automaton.allowed_tokens(state))
