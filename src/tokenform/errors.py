@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class TokenformError(Exception):
@@ -97,7 +98,17 @@ class ModelError(TokenformError):
 
 
 class ToolError(TokenformError):
-    """A tool definition, a tool format or the text of a tool call is wrong."""
+    """A tool definition, a tool format or the text of a tool call is wrong.
+
+    Attributes:
+        cut: the text ended in the middle of a call.
+        passed: the call was read to its end before it was refused.
+        calls: where an output was read, its other calls (`ToolCalls`, with content and reasoning); else None.
+    """
+
+    cut: bool = False
+    passed: bool = False
+    calls: Any = None
 
 
 class PredicateError(TokenformError):
