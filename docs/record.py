@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 python docs/record.py          # writes docs/_static/demo.svg
 
 Nothing is made up: the pieces of text are those that `Generator.stream` gave, at the moments at which it gave
-them, counted in the process's own processor time, so that other work on the machine does not slow the picture;
-the picture plays them eight times slower, and says so.  Text that one forward pass brought appears at once.
-Without animation the picture shows the end.
+them. Moments are counted in the processor time of the process, so that other work on the machine does not
+matter; the picture plays them eight times slower, and says so. Text that one forward pass brought appears at
+once. Without animation the picture shows the end.
 """
 
 from __future__ import annotations

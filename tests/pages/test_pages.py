@@ -1,7 +1,8 @@
 """Every Python block of the README and of the documentation runs, and prints what stands under it.
 
 The blocks of a page run one after the other in one module, with the packaged model.  A block of kind `text`
-right under a Python block is what that block prints, to the letter.
+right under a Python block is what that block prints, to the letter.  A block of kind `py` is another library's; it
+runs by itself where that library is installed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+
+
+PEER_BLOCK = re.compile(r"^```py\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
 def blocks(page: Path) -> list[tuple[int, str, str | None]]:
@@ -43,6 +47,24 @@ def test_the_blocks_of_a_page(page: Path, capsys: pytest.CaptureFixture[str], mo
         out = capsys.readouterr().out
         if printed is not None:
             assert out.rstrip("\n") == printed.rstrip("\n"), f"{page.name}, line {line}"
+
+
+def peers(page: Path) -> list[str]:
+    return PEER_BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+COMING_FROM = ROOT / "docs" / "coming-from.md"
+
+
+@pytest.mark.parametrize("number", range(len(peers(COMING_FROM))))
+def test_the_blocks_of_other_libraries(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = peers(COMING_FROM)[number]
+    for name in ("outlines", "llguidance", "xgrammar"):
+        if f"import {name}\n" in code:
+            pytest.importorskip(name, reason=f"{name} is not installed")
+    module = types.ModuleType("peer_block")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code, str(COMING_FROM), "exec", dont_inherit=True), module.__dict__)
 
 
 def test_the_readme_is_short_and_shows_what_it_prints() -> None:
