@@ -22,10 +22,13 @@ from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.grammar import stops_after
 from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -34,6 +37,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.members import TYPES, alone, members, types_of
+from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
@@ -81,6 +85,7 @@ class CallReader:
         self._guess = False
         self._begun = False
         self._arguments: dict[str, dict[str, Argument]] = {}
+        self._places: dict[str, Place] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
@@ -136,6 +141,12 @@ class CallReader:
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 yield from self.literal(part)
+            elif isinstance(part, Either):
+                for text in part.texts[1:]:
+                    if (yield from self.try_literal(text)):
+                        break
+                else:
+                    yield from self.literal(part.texts[0])
             elif isinstance(part, Name):
                 yield from self._name(parts[index + 1 :], wire)
             elif isinstance(part, Id):
@@ -158,6 +169,14 @@ class CallReader:
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
+            elif isinstance(part, MarkedArguments):
+                self._begin()
+                yield from marked_object(self.source, part, self.report.fragment, self._place())
+            elif isinstance(part, Elements):
+                self._begin()
+                yield from NestedReader(self.source, part, self.form).arguments(
+                    self.report.fragment, self._place()
+                )
             else:
                 self._begin()
                 yield from self._tagged(part)
@@ -390,6 +409,14 @@ class CallReader:
         ):
             return _WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
+
+    def _place(self) -> Place:
+        """What the tool says of its arguments."""
+        tool = self._tool
+        name = tool.name if tool else ""
+        if name not in self._places:
+            self._places[name] = Place(tool.parameters if tool else True)
+        return self._places[name]
 
     def _argument(self, key: str) -> Argument:
         """What the tool says of this argument."""
