@@ -1,9 +1,9 @@
 """Sphinx: the pages in docs/, and the reference from the docstrings.
 
-Why these: Sphinx reads docstrings without a copy of them in the pages and checks every reference; furo is its best
-kept theme (search, dark mode, phones, no tracking); myst-parser lets the pages stay Markdown, which repositories
-show too.  MkDocs with mkdocstrings was the other candidate: its theme entered maintenance, and it checks fewer
-references.
+Why these: Sphinx reads docstrings without a copy of them in the pages and checks every reference; furo is its
+best kept theme (search, dark mode, phones, no tracking); myst-parser lets the pages stay Markdown, which
+repositories show too. MkDocs with mkdocstrings was the other candidate: its theme entered maintenance, and it
+checks fewer references.
 """
 
 from __future__ import annotations
