@@ -43,6 +43,7 @@ FRAGMENTS = {
     "mimo": "You are MiMo, {{- '<tool_call>\\n<function=' + name + '>\\n' }}{{- '<parameter=' + key + '>' + value }}",
     "step3": "{{ '<｜tool_calls_begin｜>' }}<steptml:invoke name=",
     "ling": "<role>ASSISTANT</role>{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key>",
+    "kimi_k3": "{{- '<|open|>' + tag -}}{{- '<|sep|>' -}}{{- open_tag('call', [('tool', fn.name)]) -}}",
     "gemma4": "{{- '<|tool_call>call:' + function['name'] + '{' -}}{{- '}<tool_call|>' -}}",
     "functiongemma": "{{- '<start_function_call>call:' + function['name'] -}}",
     "minimax_m3": "{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<invoke name=' }}",

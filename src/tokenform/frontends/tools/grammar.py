@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
-from tokenform.frontends.tools import harmony
+from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import find_format
@@ -136,6 +136,8 @@ class Builder:
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
+        if self.form.fenced:
+            return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
             return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
         if self.form.at_start:
@@ -151,7 +153,7 @@ class Builder:
         if not self.form.trigger_ends_reasoning or reasoning == "none":
             return after_thought
         # Calls end the thought only where no closing marker follows them, see `reader.py`.
-        closed = (Trigger(self.form.reasoning[1], special=True),)
+        closed = (Trigger(self.form.reasoning[1], special=self.form.reasoning[1] in self.form.special),)
         return choice(
             [after_thought, sequence(self.opening(reasoning), self.free_and_calls(most, 1, closed))]
         )
@@ -263,8 +265,8 @@ class Builder:
             for part in (left, right)
         ):
             return BLANK
-        ends = isinstance(left, str) and self.form.pieces(left)[-1][1]
-        begins = isinstance(right, str) and self.form.pieces(right)[0][1]
+        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
+        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
         return BLANK if ends or begins else Seq(())
 
     def _head(self, part: JsonCall) -> Node:
