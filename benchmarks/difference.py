@@ -1,10 +1,10 @@
 """One schema, four everyday keywords, every engine: who refuses it, who loosens it, who enforces it.
 
-    python benchmarks/difference.py            # pip install "tokenform[peers]"; --markdown for a table of the docs
+    python benchmarks/difference.py    # pip install "tokenform[peers]"; --markdown for a table of the docs
 
 Each text breaks one keyword of the schema (or none), as the package `jsonschema` says.  An engine accepts a text
 if its masks allow each byte in turn and then the end.  The vocabulary is the 256 bytes and an end, so that no
-tokenisation can be at fault; whitespace, key order and spelling of numbers are those of `json.dumps`.
+tokenisation can be at fault; whitespace, order of keys and spelling of numbers are those of `json.dumps`.
 """
 
 from __future__ import annotations
