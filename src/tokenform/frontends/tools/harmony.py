@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
+from tokenform.errors import ToolError
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.shape import (
@@ -87,7 +88,7 @@ def _call(tool: Tool, arguments: Node) -> Node:
 
 
 def read(reader: Reader) -> Generator[None, None, None]:
-    """The messages of one turn, reported to the reader."""
+    """The messages of one turn, reported to the reader; one that is broken costs itself alone."""
     source = reader.source
     first = True
     channels: set[str] = set()
@@ -102,10 +103,14 @@ def read(reader: Reader) -> Generator[None, None, None]:
             first = False
             continue
         header: list[str] = []
-        if (yield from source.until(("<|message|>",), header.append)) is None:
-            raise fail(source, f"the message header {''.join(header)!r} does not end")
-        yield from source.accept("<|message|>")
-        yield from _message(reader, "".join(header), channels)
+        try:
+            if (yield from source.until(("<|message|>",), header.append)) is None:
+                raise fail(source, f"the message header {''.join(header)!r} does not end")
+            yield from source.accept("<|message|>")
+            yield from _message(reader, "".join(header), channels)
+        except ToolError as error:
+            reader.errors.append(error)
+            yield from source.until(_ENDS, lambda text: None)
         for end in _ENDS[:3]:
             yield from source.accept(end)
         first = False
@@ -118,14 +123,15 @@ def _message(reader: Reader, header: str, channels: set[str]) -> Generator[None,
         yield from reader.calls.addressed(recipient.group(1).removeprefix("functions."))
         yield from reader.source.blank()
     elif kind == "analysis":
-        if "analysis" in channels and reader.result.reasoning:
+        if "analysis" in channels and reader.has_thoughts:
             reader.thought("\n")
-        reader.result.reasoning = reader.result.reasoning or ""
+        reader.think()
         yield from reader.source.until(_ENDS, reader.thought)
     elif kind in ("final", "commentary"):
-        if channels & {"final", "commentary"} and reader.result.content:
+        if channels & {"final", "commentary"} and reader.has_content:
             reader.content("\n")
         yield from reader.source.until(_ENDS, reader.content)
     else:
-        raise fail(reader.source, f"{kind!r} is no channel; there are analysis, commentary and final")
+        known = "there are analysis, commentary and final"
+        raise fail(reader.source, f"{kind!r} is no channel; {known}", asked=False)
     channels.add(kind)
