@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.decode import Transform
+from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator, read_vocabulary
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Vocabulary

@@ -12,7 +12,7 @@ from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
-    from .backbone import Backbone
+    from .backbone import Runner
 
 
 @dataclass
@@ -35,13 +35,13 @@ class Request:
     prompt: Sequence[int]
     sampler: Sampler
     automaton: Any = None
-    state: int | None = None
+    state: Any = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
     seed: int = 0
     number: int = 0
     drafter: Any = None
-    companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
+    companions: Sequence[tuple[Runner, Sequence[int]]] = ()
     hints: Sequence[bytes] = ()
     encode: Callable[[bytes], list[int]] | None = None
 
@@ -62,7 +62,7 @@ class Output:
     """
 
     tokens: list[int] = field(default_factory=list)
-    state: int | None = None
+    state: Any = None
     logprob: float = 0.0
     done: bool = False
     reason: str = ""
