@@ -1,7 +1,7 @@
 """Independent readers of well-formed outputs, each written from its format's documentation.
 
-They share nothing with the library's reader: `json`, `ast` and regular expressions over the whole text, exact
-layouts only.
+They share nothing with the library's reader: `json`, `ast` and regular expressions over the whole text, the
+layouts of the templates only, with any whitespace at their joints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
     return _OTHERS[name](text)
 
 
-_THINK = {"command_r": ("<|START_THINKING|>", "<|END_THINKING|>"), "mistral_v11": ("[THINK]", "[/THINK]")}
+_THINK = {
+    "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "mistral_v11": ("[THINK]", "[/THINK]"),
+    "seed_oss": ("<seed:think>", "</seed:think>"),
+}
 
 
 def _without_reasoning(name: str, text: str) -> str:
@@ -42,6 +47,8 @@ def _without_reasoning(name: str, text: str) -> str:
 
 
 _LISTS = {
+    "nemotron": ("<TOOLCALL>", "name", "arguments"),
+    "hunyuan": ("<tool_calls>", "name", "arguments"),
     "mistral_v3": ("[TOOL_CALLS]", "name", "arguments"),
     "granite": ("<|tool_call|>", "name", "arguments"),
     "phi4": ("functools", "name", "arguments"),
@@ -52,17 +59,17 @@ _LISTS = {
 def _json_list(text: str, marker: str, name: str, arguments: str) -> Calls:
     if marker not in text:
         return []
-    value, _ = _DECODER.raw_decode(text.split(marker, 1)[1])
+    value, _ = _DECODER.raw_decode(text.split(marker, 1)[1].lstrip())
     return [(call[name], call[arguments]) for call in value]
 
 
 # A pattern that ends right before the object of arguments; its group is the name.
 _HEADED = {
-    "mistral_v11": r"\[TOOL_CALLS\](\w+)(?:\[CALL_ID\]\w{9})?\[ARGS\]",
-    "deepseek_v3": r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(\w+)\n```json\n",
-    "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>",
-    "kimi_k2": r"<\|tool_call_begin\|>functions\.(\w+):\d+<\|tool_call_argument_begin\|>",
-    "gpt_oss": r"<\|channel\|>commentary to=functions\.(\w+) <\|constrain\|>json<\|message\|>",
+    "mistral_v11": r"\[TOOL_CALLS\]\s*(\w+)\s*(?:\[CALL_ID\]\s*\w{9}\s*)?(?:\[ARGS\]\s*)?",
+    "deepseek_v3": r"<｜tool▁call▁begin｜>\s*function\s*<｜tool▁sep｜>(\w+)\s*```json\s*",
+    "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>\s*",
+    "kimi_k2": r"<\|tool_call_begin\|>\s*functions\.(\w+):\d+\s*<\|tool_call_argument_begin\|>\s*",
+    "gpt_oss": r"to=functions\.(\w+)(?: ?<\|channel\|>\w+)?(?: ?(?:<\|constrain\|>)?json)?<\|message\|>\s*",
 }
 
 
@@ -74,76 +81,114 @@ def _headed(text: str, pattern: str) -> Calls:
     return calls
 
 
-def _objects(text: str, marker: str) -> Calls:
+def _objects(text: str, marker: str, arguments: str = "arguments") -> Calls:
     calls, at = [], 0
     while (at := text.find(marker, at)) >= 0:
-        value, at = _DECODER.raw_decode(text, at + len(marker))
+        value, at = _DECODER.raw_decode(text, re.compile(r"\s*").match(text, at + len(marker)).end())
+        calls.append((value["name"], value[arguments]))
+    return calls
+
+
+def _row(text: str, closed: str) -> Calls:
+    """Objects side by side."""
+    calls: Calls = []
+    while (text := text.lstrip()) and not text.startswith(closed):
+        value, end = _DECODER.raw_decode(text)
         calls.append((value["name"], value["arguments"]))
+        text = text[end:]
     return calls
 
 
 def _llama_json(text: str) -> Calls:
-    text, calls = text.lstrip("\n").removeprefix("<|python_tag|>"), []
-    while text.startswith('{"name": "'):
+    text, calls = text.lstrip().removeprefix("<|python_tag|>").lstrip(), []
+    while re.match(r'\{\s*"name"\s*:\s*"', text):
         value, end = _DECODER.raw_decode(text)
         calls.append((value["name"], value["parameters"]))
-        text = text[end:].removeprefix("; ")
+        text = text[end:].lstrip().removeprefix(";").lstrip()
     return calls
 
 
 def _plain_json(text: str) -> Calls:
-    if not re.match(r'\n*\[?\{"name": "', text):
+    if not re.match(r'\s*(\[\s*)?\{\s*"name"\s*:\s*"', text):
         return []
     value = json.loads(text)
     return [(c["name"], c["arguments"]) for c in (value if isinstance(value, list) else [value])]
 
 
 def _pythonic(text: str) -> Calls:
-    text = text.lstrip("\n").removeprefix("<|python_tag|>")
-    if not re.match(r"\[\w+\(", text):
+    text = text.strip().removeprefix("<|python_tag|>").lstrip()
+    if not re.match(r"\[\s*\w+\(", text):
         return []
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.List)
-    calls = []
-    for call in tree.elts:
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        calls.append((call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}))
-    return calls
+    return [_python_call(call) for call in tree.elts]
+
+
+class _Words(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant({"true": True, "false": False, "null": None}[node.id])
+
+
+def _python_call(call: ast.expr) -> tuple[str, dict[str, Any]]:
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    values = {str(k.arg): ast.fix_missing_locations(_Words().visit(k.value)) for k in call.keywords}
+    return call.func.id, {key: ast.literal_eval(value) for key, value in values.items()}
+
+
+def _lfm2(text: str) -> Calls:
+    _, marker, after = text.partition("<|tool_call_start|>")
+    return _pythonic(after.split("<|tool_call_end|>")[0]) if marker else []
 
 
 _OTHERS = {
-    "hermes": lambda text: _objects(text, "<tool_call>\n"),
-    "granite_20b_fc": lambda text: _objects(text, "<function_call> "),
+    "hermes": lambda text: _objects(text, "<tool_call>"),
+    "granite_20b_fc": lambda text: _objects(text, "<function_call>"),
     "llama3_json": _llama_json,
     "llama3_pythonic": _pythonic,
     "llama4_pythonic": _pythonic,
     "json": _plain_json,
+    "apertus": lambda text: [
+        next(iter(call.items()))
+        for call in _DECODER.raw_decode(text.partition("<|tools_prefix|>")[2].lstrip() or "[]")[0]
+    ],
+    "exaone": lambda text: _objects(text, "<tool_call>"),
+    "internlm": lambda text: _objects(text, "<|plugin|>", "parameters"),
+    "minimax_m1": lambda text: _row(text.partition("<tool_calls>")[2], "</tool_calls>"),
 }
 
 # One call with its name and body; one argument with its key, whether it is said to be a string, and its
 # value.
+_QWEN = (
+    r"<(?P<tag>{0}tool_call)>\s*<function=(?P<name>[^>]+)>\s*(?P<body>.*?)</function>\s*</(?P=tag)>",
+    r"<parameter=(?P<key>[^>]+)>{1}(?P<value>.*?){1}</parameter>\s*",
+)
+_DSML = (
+    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</｜DSML｜{0}invoke>\s*',
+    r'<｜DSML｜{0}parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
+    r"(?P<value>.*?)</｜DSML｜{0}parameter>\s*",
+)
 _TAGS = {
-    "qwen3_coder": (
-        r"<tool_call>\n<function=(?P<name>[^>]+)>\n(?P<body>.*?)</function>\n</tool_call>",
-        r"<parameter=(?P<key>[^>]+)>\n(?P<value>.*?)\n</parameter>\n",
-    ),
-    "glm45": (
-        r"<tool_call>(?P<name>\w+)\n(?P<body>.*?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key>\n<arg_value>(?P<value>.*?)</arg_value>\n",
-    ),
-    "glm47": (
-        r"<tool_call>(?P<name>\w+)(?P<body>.*?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key><arg_value>(?P<value>.*?)</arg_value>",
+    "qwen3_coder": tuple(p.format("", r"\n?") for p in _QWEN),
+    "mimo": tuple(p.format("", "") for p in _QWEN),
+    "seed_oss": tuple(p.format("seed:", "") for p in _QWEN),
+    **dict.fromkeys(
+        ("glm45", "glm47", "ling"),
+        (
+            r"<tool_call>(?P<name>\w+)\s*(?P<body>.*?)</tool_call>",
+            r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
+        ),
     ),
     "minimax": (
-        r'<invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</invoke>\n',
-        r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\n',
+        r'<invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</invoke>\s*',
+        r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\s*',
     ),
-    "deepseek_v32": (
-        r'<｜DSML｜invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</｜DSML｜invoke>\n',
-        r'<｜DSML｜parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
-        r"(?P<value>.*?)</｜DSML｜parameter>\n",
+    "step3": (
+        r'<steptml:invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</steptml:invoke>',
+        r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\s*',
     ),
+    "deepseek_v32": tuple(p.format("") for p in _DSML),
+    "deepseek_v4": tuple(p.format("") for p in _DSML),
+    "deepseek_v41": tuple(p.format(" ") for p in _DSML),
 }
 
 
@@ -153,7 +198,7 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
     for call in outer.finditer(text):
         arguments = {}
         properties = schemas[call["name"]]["properties"]
-        assert inner.sub("", call["body"]) == ""
+        assert inner.sub("", call["body"]).strip() == ""
         for argument in inner.finditer(call["body"]):
             said = argument.groupdict().get("string")
             arguments[argument["key"]] = _typed(argument["value"], properties[argument["key"]], said)
@@ -170,8 +215,8 @@ def _typed(text: str, schema: Any, said: str | None) -> Any:
     stringy = jsonschema.Draft202012Validator(schema).is_valid(text)
     try:
         value = (
-            {"True": True, "False": False, "None": None}[text]
-            if text in ("True", "False", "None") and not stringy
+            {"True": True, "False": False, "None": None}[text.strip()]
+            if text.strip() in ("True", "False", "None") and not stringy
             else json.loads(text)
         )
     except ValueError:

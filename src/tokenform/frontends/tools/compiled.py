@@ -84,7 +84,7 @@ def tools(
     return Grammar(
         core,
         form=made,
-        read=lambda text: parse_tool_calls(text, known, format=form),
+        read=lambda text: parse_tool_calls(text, known, format=form, reasoning=reasoning),
         source=source,
         tools=[tool.to_openai() for tool in known],
     )
@@ -311,7 +311,8 @@ class _Compiler:
         marks = sorted(self.specials - set(node.allow) - texts)
         refused += [forms.containing(literal(text)) for text in marks]
         if begins:
-            refused += [{"concat": [literal(text), ANY]} for text in node.not_prefix]
+            starts = [{"regex": pattern, "dialect": "python"} for pattern in node.not_prefix]
+            refused += [{"concat": [start, ANY]} for start in starts]
         parts: list[Language] = [{"not": language} for language in refused]
         if ends:
             parts.append(_NO_WORD_BEFORE)
@@ -338,8 +339,14 @@ def _occurring(trigger: Trigger) -> Language:
 
 
 def _raw(node: RawString) -> Language:
-    strings: Language = {"string": json.dumps({**node.schema, "type": "string"})}
-    return {"and": [strings, *({"not": forms.containing(literal(text))} for text in node.without)]}
+    """The strings with a line feed beside them; without it those that do not begin (end) with one."""
+    language: Language = {"string": json.dumps(node.schema)}
+    feed = literal("\n")
+    for fed, order in zip(node.feeds, (1, -1), strict=True):  # before it, after it
+        if fed:
+            bare: Language = {"and": [language, {"not": {"concat": [feed, ANY][::order]}}]}
+            language = {"or": [{"concat": [feed, language][::order]}, bare]}
+    return {"and": [language, *({"not": forms.containing(literal(text))} for text in node.without)]}
 
 
 def _after(items: Items, alternatives: list[Items]) -> list[Items]:

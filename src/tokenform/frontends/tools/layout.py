@@ -134,6 +134,8 @@ class Format:
         reasoning: what opens and closes the reasoning block.
         trigger_ends_reasoning: an opener inside an unclosed reasoning block ends it.
         content: what opens and closes the answer's text, where the model marks it.
+        prompt_opens: the template's prompt always opens the reasoning block, so that an output may begin
+            inside it.
         dropped: markers that are no part of the text (end of turn and the like).
         short_ids: the model's template takes ids of nine letters and digits only.
         channels: the format is Harmony's sequence of messages; `wire.call` lays out the call's message.
@@ -155,12 +157,18 @@ class Format:
     text_after: bool = True
     reasoning: tuple[str, str] = ("<think>", "</think>")
     trigger_ends_reasoning: bool = False
-    content: tuple[str, str] | None = None
+    content: tuple[str, ...] = ()
+    prompt_opens: bool = False
     dropped: tuple[str, ...] = ()
     short_ids: bool = False
     channels: bool = False
     template: tuple[str, ...] = ()
     template_without: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """What fences the reasoning and the answer is special wherever the vocabulary has it as one token."""
+        marks = (*self.special, *self.reasoning, *self.content)
+        object.__setattr__(self, "special", tuple(dict.fromkeys(marks)))
 
     def pieces(self, literal: str) -> tuple[tuple[str, bool], ...]:
         """A literal cut at special tokens: (text, is special) in order."""

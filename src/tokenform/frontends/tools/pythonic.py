@@ -16,15 +16,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError, UnsupportedSchema
+from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.members import (
     alone,
     conjuncts,
     members,
     resolve,
-    string_schemas,
     types_of,
 )
 from tokenform.frontends.tools.shape import (
+    BLANK,
     Choice,
     Json,
     Node,
@@ -42,6 +43,7 @@ from tokenform.frontends.tools.shape import (
 # A character as itself, or an escape that Python and JSON both give one character for.
 SINGLE = r"'([^'\\\x00-\x1f\x7f]|\\['\"\\nrt])*'"
 DOUBLE = r'"([^"\\\x00-\x1f\x7f]|\\[' + "'" + r'"\\nrt])*"'
+COMMA, COLON = sequence(Text(","), BLANK), sequence(Text(":"), BLANK)
 _ANY = "python_value"
 _ARRAY = ("contains", "uniqueItems", "prefixItems", "minContains", "maxContains", "unevaluatedItems")
 _SPELLED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -69,7 +71,7 @@ class Pythonic:
                 member.schema, place, member.schema if isinstance(member.schema, Mapping) else {}
             )
             written.append((sequence(Text(member.key + "="), value), member.required))
-        return joined(written, Text(", "))
+        return joined(written, COMMA)
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
         """The literals of a schema's instances."""
@@ -86,7 +88,7 @@ class Pythonic:
         for key in ("enum", "const"):
             if key in schema:
                 values = schema[key] if key == "enum" else [schema[key]]
-                return choice([Text(literal(v)) for v in values if _valid(v, alone(schema, root, owner))])
+                return choice([Text(literal(v)) for v in values if satisfies(v, alone(schema, root, owner))])
         branches = schema.get("anyOf", schema.get("oneOf"))
         if branches is not None:
             rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
@@ -94,14 +96,14 @@ class Pythonic:
             if "oneOf" in schema and _overlap([types_of(b, owner, root) for b in branches]):
                 self._refuse("oneOf", owner)
             return choice([self.value(_narrowed(b, rest.get("type")), owner, root) for b in branches])
-        parts = conjuncts(schema, root, owner)
+        parts = [part for part, _ in conjuncts(schema, root, owner)]
         for part in parts:
             for key in ("not", "if", "anyOf", "oneOf") if part is not schema else ("not", "if"):
                 if key in part:
                     self._refuse(key, owner)
         kinds = types_of(schema, owner, root)
         if "string" in kinds:
-            options.append(self._string(schema, owner, root))
+            options.append(self._string(schema, parts, owner, root))
         options += [
             Text(w) for k, w in (("boolean", "True"), ("boolean", "False"), ("null", "None")) if k in kinds
         ]
@@ -126,32 +128,27 @@ class Pythonic:
         if _ANY not in self.rules:
             self.rules[_ANY] = Seq(())
             string, value = Choice((Regex(SINGLE), Regex(DOUBLE))), Rule(_ANY)
-            pair = sequence(string, Text(": "), value)
+            pair = sequence(string, COLON, value)
             words = [Text(w) for w in ("True", "False", "None")]
             self.rules[_ANY] = Choice(
                 (
                     string,
                     *words,
                     Json({"type": "number"}),
-                    sequence(Text("["), Repeat(value, 0, None, Text(", ")), Text("]")),
-                    sequence(Text("{"), Repeat(pair, 0, None, Text(", ")), Text("}")),
+                    sequence(Text("["), Repeat(value, 0, None, COMMA), Text("]")),
+                    sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
         return Rule(_ANY)
 
-    def _string(self, schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
-        options: list[Node] = []
-        for strings in string_schemas(schema, owner, root):
-            if isinstance(strings, list):
-                options += [Text(literal(s)) for s in strings]
-            elif not strings:
-                options += [Regex(SINGLE), Regex(DOUBLE)]
-            else:
-                controls = tuple(map(chr, (*range(32), 127)))
-                for quote in "'\"":
-                    raw = RawString(strings, (quote, "\\", *controls))
-                    options.append(sequence(Text(quote), raw, Text(quote)))
-        return choice(options)
+    def _string(
+        self, schema: Any, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any]
+    ) -> Node:
+        if not any(k in part for part in parts for k in ("minLength", "maxLength", "pattern", "format")):
+            return Choice((Regex(SINGLE), Regex(DOUBLE)))
+        controls = tuple(map(chr, (*range(32), 127)))
+        raws = [(quote, RawString(alone(schema, root, owner), (quote, "\\", *controls))) for quote in "'\""]
+        return Choice(tuple(sequence(Text(quote), raw, Text(quote)) for quote, raw in raws))
 
     def _array(self, parts: list[Mapping[str, Any]], owner: str, root: Mapping[str, Any]) -> Node:
         for part in parts:
@@ -166,7 +163,7 @@ class Pythonic:
         if items and items[0] is False:
             return Text("[]")
         item = self.value(items[0], owner, root) if items else self._any()
-        inside = Repeat(item, least, min(bounds) if bounds else None, Text(", "))
+        inside = Repeat(item, least, min(bounds) if bounds else None, COMMA)
         return sequence(Text("["), inside, Text("]"))
 
     def _object(
@@ -179,8 +176,8 @@ class Pythonic:
                 place = f"{owner}, member {member.key!r}"
                 own_root = member.schema if isinstance(member.schema, Mapping) else {}
                 value = self.value(member.schema, place, root if root else own_root)
-                pairs.append((sequence(Text(literal(member.key) + ": "), value), member.required))
-            return sequence(Text("{"), joined(pairs, Text(", ")), Text("}"))
+                pairs.append((sequence(Text(literal(member.key)), COLON, value), member.required))
+            return sequence(Text("{"), joined(pairs, COMMA), Text("}"))
         for part in parts:
             for key in ("patternProperties", "propertyNames", "minProperties", "maxProperties"):
                 if part.get(key):
@@ -190,8 +187,8 @@ class Pythonic:
             return Text("{}")
         value = self.value(extras[0] if extras else True, owner, root)
         # A key that is written twice is read as Python reads it: the last value holds.
-        pair = sequence(Choice((Regex(SINGLE), Regex(DOUBLE))), Text(": "), value)
-        return sequence(Text("{"), Repeat(pair, 0, None, Text(", ")), Text("}"))
+        pair = sequence(Choice((Regex(SINGLE), Regex(DOUBLE))), COLON, value)
+        return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
 
     def _only(self, schema: Mapping[str, Any], keys: tuple[str, ...], owner: str, beside: str) -> None:
         for key in schema:
@@ -232,9 +229,3 @@ def _narrowed(schema: Any, kinds: Any) -> Any:
 
 def _overlap(kinds: list[frozenset[str]]) -> bool:
     return sum(map(len, kinds)) > len(frozenset().union(*kinds))
-
-
-def _valid(value: Any, schema: Any) -> bool:
-    import jsonschema
-
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
