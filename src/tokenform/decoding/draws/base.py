@@ -32,10 +32,6 @@ mask.
 Rows = Sequence[torch.Tensor]
 """[V'] of each node."""
 
-_NEAR = (
-    1  # tokens to spare from which on the budget's mask is taken at once: nearly every draw needs it there
-)
-
 
 class Drawn(NamedTuple):
     """The draw at a node.
@@ -113,10 +109,10 @@ class MaskedSampler:
             scores = transform(node.text, scores)
         return scores
 
-    def near_end(self, node: Node) -> bool:
-        """Whether the budget's mask is taken at once."""
+    def at_edge(self, node: Node) -> bool:
+        """Whether nothing but a shortest end fits, so that nearly every draw needs the budget's mask."""
         distance = node.automaton.distance(node.state)
-        return distance is None or node.remaining <= distance + _NEAR
+        return distance is None or node.remaining <= distance
 
     def fits(self, node: Node, token: int) -> bool:
         """Whether an accepted end is left within the budget after the token."""

@@ -46,12 +46,12 @@ class DenseDrawer:
         free, places = self._free(sampler, [own, *logits[1:]], nodes, found)
         if not places:
             return found
-        near = [nodes[i].automaton is not None and sampler.near_end(nodes[i]) for i in places]
-        self._settle(sampler, own, free, nodes, places, near, found)
+        edge = [nodes[i].automaton is not None and sampler.at_edge(nodes[i]) for i in places]
+        self._settle(sampler, own, free, nodes, places, edge, found)
         late = [
             (at, i)
             for at, i in enumerate(places)
-            if not near[at] and found[i].error is None and not sampler.fits(nodes[i], found[i].token)
+            if not edge[at] and found[i].error is None and not sampler.fits(nodes[i], found[i].token)
         ]
         if late:
             rows = torch.tensor([at for at, _ in late], device=free.device)
@@ -86,18 +86,18 @@ class DenseDrawer:
         free: torch.Tensor,
         nodes: Sequence[Node],
         places: Sequence[int],
-        near: Sequence[bool],
+        edge: Sequence[bool],
         found: list[Drawn],
     ) -> None:
-        """Draws at the nodes of these places into `found`; `near`: under the budget's mask."""
+        """Draws at the nodes of these places into `found`; `edge`: under the budget's mask."""
         try:
-            masked, least = self._masked(sampler, own, free, nodes, places, near)
+            masked, least = self._masked(sampler, own, free, nodes, places, edge)
         except TokenformError as error:
             if len(places) == 1:
                 found[places[0]] = Drawn(-1, 0.0, error)
                 return
             for at, i in enumerate(places):  # which of the masks can't be had: one by one
-                self._settle(sampler, own, free[at : at + 1], nodes, [i], [near[at]], found)
+                self._settle(sampler, own, free[at : at + 1], nodes, [i], [edge[at]], found)
             return
         top, best = masked.max(-1)
         if sampler.local.temperature > 0:
@@ -117,7 +117,7 @@ class DenseDrawer:
         free: torch.Tensor,
         nodes: Sequence[Node],
         places: Sequence[int],
-        near: Sequence[bool],
+        edge: Sequence[bool],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, truncated = sampler.local, not sampler.local.truncation.off
@@ -125,9 +125,9 @@ class DenseDrawer:
         ample = [None if n.automaton is None else (n.automaton, n.state) for n in here]
         tight: list[Wanted | None] = [
             (n.automaton, n.state, n.remaining) if close else one
-            for n, one, close in zip(here, ample, near, strict=True)
+            for n, one, close in zip(here, ample, edge, strict=True)
         ]
-        if local.temperature == 0 or not truncated or not any(near):
+        if local.temperature == 0 or not truncated or not any(edge):
             masked = self._applied(free, tight)
             return masked, _least(masked, local)
         wide = self._applied(free, ample)

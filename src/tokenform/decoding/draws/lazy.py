@@ -59,10 +59,9 @@ class LazyDrawer:
         if auto is None:
             return draw_row(free, None, local, key)
         allowed = self._allowed(auto, node.state, sampler.size)
-        if not sampler.near_end(node):
-            token = draw_row(free, allowed, local, key)
-            if sampler.fits(node, token):
-                return token
+        token = draw_row(free, allowed, local, key)
+        if sampler.fits(node, token):
+            return token
         within = _listed(np.asarray(auto.mask_within(node.state, node.remaining)), sampler.size)
         if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
             return draw_row(own, within, local, key)
