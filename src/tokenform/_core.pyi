@@ -59,15 +59,10 @@ class TokenAutomaton:
 def json_schema(
     text: str,
     *,
-    order: str = "declared",
-    whitespace: str = "spaced",
-    numbers: str = "canonical",
-    strings: str = "canonical",
-    formats: str = "assert",
-    additional: str = "schema",
-    unsupported: str = "refuse",
     registry: Sequence[tuple[str, str]] = ...,
+    **options: str,
 ) -> Grammar: ...
+def json_options() -> list[tuple[str, list[str]]]: ...
 def regex(pattern: str, *, dialect: str = "python") -> Grammar: ...
 def context_free(structure: str) -> Grammar: ...
 def composite(form: str, name: str) -> Grammar: ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import jsonschema
@@ -27,6 +28,8 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
         return _headed(text, _HEADED[name])
     if name in _TAGS:
         return _tagged(name, text, schemas)
+    if name in _NESTED:
+        return _NESTED[name](text, schemas)
     return _OTHERS[name](text)
 
 
@@ -34,6 +37,10 @@ _THINK = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "mistral_v11": ("[THINK]", "[/THINK]"),
+    "command_a": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "gemma4": ("<|channel>", "<channel|>"),
+    "kimi_k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    "minimax_m3": ("<mm:think>", "</mm:think>"),
     "seed_oss": ("<seed:think>", "</seed:think>"),
 }
 
@@ -135,9 +142,20 @@ def _python_call(call: ast.expr) -> tuple[str, dict[str, Any]]:
     return call.func.id, {key: ast.literal_eval(value) for key, value in values.items()}
 
 
-def _lfm2(text: str) -> Calls:
-    _, marker, after = text.partition("<|tool_call_start|>")
-    return _pythonic(after.split("<|tool_call_end|>")[0]) if marker else []
+def _python_row(text: str) -> Calls:
+    """Calls side by side: each ends at the first bracket up to which it is an expression."""
+    calls = []
+    while text:
+        for end in (m.end() for m in re.finditer(r"\)", text)):
+            with suppress(SyntaxError):
+                calls.append(_python_call(ast.parse(text[:end], mode="eval").body))
+                text = text[end:].lstrip()
+                break
+    return calls
+
+
+def _between(text: str, opened: str, closed: str) -> str:
+    return text.partition(opened)[2].partition(closed)[0]
 
 
 _OTHERS = {
@@ -153,6 +171,8 @@ _OTHERS = {
     ],
     "exaone": lambda text: _objects(text, "<tool_call>"),
     "internlm": lambda text: _objects(text, "<|plugin|>", "parameters"),
+    "lfm2": lambda text: _pythonic(_between(text, "<|tool_call_start|>", "<|tool_call_end|>")),
+    "olmo3": lambda text: _python_row(_between(text, "<function_calls>", "</function_calls>").strip()),
     "minimax_m1": lambda text: _row(text.partition("<tool_calls>")[2], "</tool_calls>"),
 }
 
@@ -186,6 +206,11 @@ _TAGS = {
         r'<steptml:invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</steptml:invoke>',
         r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\s*',
     ),
+    "kimi_k3": (
+        r'<\|open\|>call tool="(?P<name>[^"]+)" index="\d+"<\|sep\|>\s*(?P<body>.*?)<\|close\|>call<\|sep\|>',
+        r'<\|open\|>argument key="(?P<key>[^"]+)" type="(?P<string>\w+)"<\|sep\|>'
+        r"(?P<value>.*?)<\|close\|>argument<\|sep\|>\s*",
+    ),
     "deepseek_v32": tuple(p.format("") for p in _DSML),
     "deepseek_v4": tuple(p.format("") for p in _DSML),
     "deepseek_v41": tuple(p.format(" ") for p in _DSML),
@@ -209,7 +234,7 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
 def _typed(text: str, schema: Any, said: str | None) -> Any:
     """JSON where it is said to be, or fits and is no string; else the text."""
     if said is not None:
-        return text if said == "true" else json.loads(text)
+        return text if said in ("true", "string") else json.loads(text)
     if schema.get("type") == "string":
         return text
     stringy = jsonschema.Draft202012Validator(schema).is_valid(text)
@@ -223,3 +248,103 @@ def _typed(text: str, schema: Any, said: str | None) -> Any:
         return text
     fits = jsonschema.Draft202012Validator(schema).is_valid(value)
     return value if fits and not isinstance(value, str) else text
+
+
+def _gemma(opened: str, mark: str, closed: str) -> Any:
+    """Gemma's calls: strings between marks, keys without quotes."""
+    quote = re.escape(mark)
+    token = re.compile(rf"\s*(?:{quote}(?P<text>.*?){quote}\s*|[{{}}\[\]:,]\s*|[^{{}}\[\]:,]+)", re.S)
+
+    def read_calls(text: str, _: Any) -> Calls:
+        calls: Calls = []
+        while begun := re.search(rf"{re.escape(opened)}\s*call:", text):
+            name, _, text = text[begun.end() :].partition("{")
+            written, depth, at = "{", 1, 0
+            while depth:
+                found = token.match(text, at)
+                assert found
+                at, piece = found.end(), found.group().strip()
+                if found["text"] is not None:
+                    piece = json.dumps(found["text"])
+                elif text[at : at + 1] == ":" and piece not in ("", "{", "["):
+                    piece = json.dumps(piece)
+                depth += (piece == "{") - (piece == "}")
+                written += "null" if piece == "None" else piece
+            text = text[at:].lstrip()
+            assert text.startswith(closed)
+            calls.append((name.strip(), json.loads(written)))
+        return calls
+
+    return read_calls
+
+
+def _children(text: str, tag: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
+    """The elements right below: what opens each, and what stands in it."""
+    found, depth, opened = [], 0, None
+    for mark in tag.finditer(text):
+        if mark["end"]:
+            depth -= 1
+            if depth == 0 and opened is not None:
+                found.append((opened, text[opened.end() : mark.start()]))
+        else:
+            opened = mark if depth == 0 else opened
+            depth += 1
+    return found
+
+
+_M3 = re.compile(r"\]<\]minimax\[>\[<(?P<end>/?)(?P<name>[^<>]+)>")
+_COFL = re.compile(r'<(?P<end>/?)cofl:value(?: name="(?P<name>[^"]*)")?(?: type="(?P<type>\w+)")?>')
+
+
+def _m3(text: str, schemas: Any) -> Calls:
+    pattern = r'\]<\]minimax\[>\[<invoke name="([^"]+)">(.*?)\]<\]minimax\[>\[</invoke>'
+    return [
+        (
+            name,
+            {
+                c["name"]: _m3_value(b, schemas[name]["properties"][c["name"]])
+                for c, b in _children(body, _M3)
+            },
+        )
+        for name, body in re.findall(pattern, text, re.S)
+    ]
+
+
+def _m3_value(body: str, schema: Any) -> Any:
+    below = _children(body, _M3)
+    kinds = schema.get("type", []) if isinstance(schema, dict) else []
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if below and "array" in kinds and below[0][0]["name"] == "item":
+        return [_m3_value(b, schema.get("items", True)) for _, b in below]
+    if below:
+        properties = schema.get("properties", {})
+        return {c["name"]: _m3_value(b, properties.get(c["name"], True)) for c, b in below}
+    if not isinstance(schema, dict) or not schema:
+        return {"true": True, "false": False, "null": None}.get(body.strip(), body)
+    if not body.strip() and kinds in (["array"], ["object"]):
+        return [] if kinds == ["array"] else {}
+    return _typed(body, schema, None)
+
+
+def _cofl(text: str, _: Any) -> Calls:
+    pattern = r'<cofl:tool_call id="[^"]*" name="([^"]+)">(.*?)</cofl:tool_call>'
+    return [
+        (name, {c["name"]: _cofl_value(c, b) for c, b in _children(body, _COFL)})
+        for name, body in re.findall(pattern, text, re.S)
+    ]
+
+
+def _cofl_value(opened: re.Match[str], body: str) -> Any:
+    kind = opened["type"]
+    if kind in ("dict", "list"):
+        below = [(c["name"], _cofl_value(c, b)) for c, b in _children(body, _COFL)]
+        return dict(below) if kind == "dict" else [value for _, value in below]
+    return body if kind == "raw" else json.loads(body)
+
+
+_NESTED = {
+    "gemma4": _gemma("<|tool_call>", '<|"|>', "<tool_call|>"),
+    "functiongemma": _gemma("<start_function_call>", "<escape>", "<end_function_call>"),
+    "minimax_m3": _m3,
+    "command_a": _cofl,
+}

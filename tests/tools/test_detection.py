@@ -43,6 +43,13 @@ FRAGMENTS = {
     "mimo": "You are MiMo, {{- '<tool_call>\\n<function=' + name + '>\\n' }}{{- '<parameter=' + key + '>' + value }}",
     "step3": "{{ '<｜tool_calls_begin｜>' }}<steptml:invoke name=",
     "ling": "<role>ASSISTANT</role>{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key>",
+    "kimi_k3": "{{- '<|open|>' + tag -}}{{- '<|sep|>' -}}{{- open_tag('call', [('tool', fn.name)]) -}}",
+    "gemma4": "{{- '<|tool_call>call:' + function['name'] + '{' -}}{{- '}<tool_call|>' -}}",
+    "functiongemma": "{{- '<start_function_call>call:' + function['name'] -}}",
+    "minimax_m3": "{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<invoke name=' }}",
+    "command_a": '<cofl:tool_call id="{{ tc.id }}" name="{{ name }}">',
+    "lfm2": '{{- "<|tool_call_start|>[" + calls + "]<|tool_call_end|>" -}}',
+    "olmo3": '{{- "<|im_start|>assistant\\n<function_calls>\\n" }}',
     "minimax": "{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name=",
 }
 

@@ -22,6 +22,7 @@ from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.schemas import SPELLINGS
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import Reasoning, tool_shape
@@ -107,7 +108,7 @@ def _blamed(
 
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
     """The form of a tree."""
-    unknown = set(json_options or ()) - {"order", "whitespace", "numbers", "strings"}
+    unknown = set(json_options or ()) - set(SPELLINGS)
     if unknown:
         raise OptionError(f"json_options: {', '.join(sorted(unknown))} can't be chosen for tools.")
     return _Compiler(shape, dict(json_options or {})).form()

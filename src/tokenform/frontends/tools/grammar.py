@@ -18,14 +18,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
-from tokenform.frontends.tools import harmony
+from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
+from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -33,6 +37,7 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
+from tokenform.frontends.tools.marked import Marked
 from tokenform.frontends.tools.members import close, dump
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
@@ -126,11 +131,13 @@ class Builder:
         self.form = form
         self.known = known
         self.strict = strict
-        self._python = Pythonic()
-        self.rules = self._python.rules
+        self.rules: dict[str, Node] = {}
+        self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
+        if self.form.fenced:
+            return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
             return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
         if self.form.at_start:
@@ -146,7 +153,7 @@ class Builder:
         if not self.form.trigger_ends_reasoning or reasoning == "none":
             return after_thought
         # Calls end the thought only where no closing marker follows them, see `reader.py`.
-        closed = (Trigger(self.form.reasoning[1], special=True),)
+        closed = (Trigger(self.form.reasoning[1], special=self.form.reasoning[1] in self.form.special),)
         return choice(
             [after_thought, sequence(self.opening(reasoning), self.free_and_calls(most, 1, closed))]
         )
@@ -167,7 +174,7 @@ class Builder:
         if reasoning == "none":
             return Seq(())
         closed = self.form.reasoning[1]
-        ends = [Trigger(closed, special=True)]
+        ends = [Trigger(closed, special=closed in self.form.special)]
         last = sequence(self.literal(closed), BLANK)
         inside = tuple(m for m in self.form.special if m != closed)
         if calls_end and self.form.trigger_ends_reasoning:
@@ -190,7 +197,7 @@ class Builder:
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
-        return self.form.reasoning + self.form.content
+        return tuple(m for m in self.form.reasoning + self.form.content if m in self.form.special)
 
     def beginnings(self) -> tuple[str, ...]:
         """Patterns of what only a call may begin with, in a format whose calls have no marker."""
@@ -242,17 +249,24 @@ class Builder:
         if len(pair) < 2:
             return Seq(())
         left, right = (
-            part.parts[side] if isinstance(part, Maybe) else part
+            part.parts[side]
+            if isinstance(part, Maybe)
+            else part.texts[0]
+            if isinstance(part, Either)
+            else part
             for part, side in zip(pair, (-1, 0), strict=True)
         )
-        if isinstance(right, Tagged):
+        if isinstance(right, (Tagged, Elements)):
             return BLANK
-        if isinstance(left, (Name, Tagged)) or isinstance(right, Name):
+        if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
             return Seq(())
-        if any(isinstance(part, (JsonArguments, JsonCall, PythonArguments)) for part in (left, right)):
+        if any(
+            isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
+            for part in (left, right)
+        ):
             return BLANK
-        ends = isinstance(left, str) and self.form.pieces(left)[-1][1]
-        begins = isinstance(right, str) and self.form.pieces(right)[0][1]
+        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
+        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
         return BLANK if ends or begins else Seq(())
 
     def _head(self, part: JsonCall) -> Node:
@@ -271,6 +285,8 @@ class Builder:
         owner = f"tool {tool.name!r}"
         if isinstance(part, str):
             return self.literal(part)
+        if isinstance(part, Either):
+            return self.literal(part.texts[0])
         if isinstance(part, Name):
             return Text(tool.name)
         if isinstance(part, Id):
@@ -284,8 +300,8 @@ class Builder:
                 last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
             arguments = sequence(self._key(part.arguments), self.json(tool))
             return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
-        if isinstance(part, PythonArguments):
-            return self._python.arguments(tool.parameters, owner)
+        if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
+            return self._notation(part).arguments(tool.parameters, owner)
         if isinstance(part, Tagged):
             return tagged_arguments(part, tool.parameters, owner, self.literal)
         made: list[Node] = []
@@ -293,6 +309,19 @@ class Builder:
             made += [self._part(inner, tool), self._gap(part.parts[index : index + 2])]
         inside = sequence(*made)
         return inside if part.written else optional(inside)
+
+    def _notation(self, part: PythonArguments | MarkedArguments | Elements) -> Pythonic | Marked | Nested:
+        """What writes the arguments, one for all tools."""
+        if part not in self._notations:
+            made: Pythonic | Marked | Nested
+            if isinstance(part, PythonArguments):
+                made = Pythonic(self.rules, part.json_words)
+            elif isinstance(part, MarkedArguments):
+                made = Marked(self.rules, part, self.literal)
+            else:
+                made = Nested(self.rules, part, self.literal)
+            self._notations[part] = made
+        return self._notations[part]
 
     def json(self, tool: Tool) -> Node:
         """The arguments as one JSON object."""
@@ -340,10 +369,14 @@ def stops_after(parts: Sequence[Part]) -> list[str]:
                 return [*stops, part]
         elif isinstance(part, Maybe):
             stops += [p for p in part.parts[:1] if isinstance(p, str)]
+        elif isinstance(part, Either):
+            return [*stops, *part.texts]
         elif isinstance(part, Tagged):
             stops.append(part.before)
+        elif isinstance(part, Elements):
+            stops.append(part.marker)
         elif isinstance(part, PythonArguments):
             return stops
-        elif isinstance(part, JsonArguments):
+        elif isinstance(part, (JsonArguments, MarkedArguments)):
             return [*stops, "{"]
     return stops

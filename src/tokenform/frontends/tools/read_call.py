@@ -22,10 +22,13 @@ from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.grammar import stops_after
 from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -34,6 +37,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.members import TYPES, alone, members, types_of
+from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
@@ -81,6 +85,7 @@ class CallReader:
         self._guess = False
         self._begun = False
         self._arguments: dict[str, dict[str, Argument]] = {}
+        self._places: dict[str, Place] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
@@ -136,6 +141,12 @@ class CallReader:
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 yield from self.literal(part)
+            elif isinstance(part, Either):
+                for text in part.texts[1:]:
+                    if (yield from self.try_literal(text)):
+                        break
+                else:
+                    yield from self.literal(part.texts[0])
             elif isinstance(part, Name):
                 yield from self._name(parts[index + 1 :], wire)
             elif isinstance(part, Id):
@@ -154,10 +165,18 @@ class CallReader:
                 self._begin()
                 yield from self._object(self._fragment)
             elif isinstance(part, JsonCall):
-                yield from self._json_call()
+                yield from self._json_call(part)
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
+            elif isinstance(part, MarkedArguments):
+                self._begin()
+                yield from marked_object(self.source, part, self.report.fragment, self._place())
+            elif isinstance(part, Elements):
+                self._begin()
+                yield from NestedReader(self.source, part, self.form).arguments(
+                    self.report.fragment, self._place()
+                )
             else:
                 self._begin()
                 yield from self._tagged(part)
@@ -224,7 +243,7 @@ class CallReader:
             raise fail(self.source, "the arguments must be a JSON object")
         yield from json_value(self.source, emit)
 
-    def _json_call(self) -> Reading[None]:
+    def _json_call(self, layout: JsonCall) -> Reading[None]:
         """The call as one object, its members in any order, members of other names passed over."""
         seen: set[str] = set()
         early: list[str] = []
@@ -234,7 +253,8 @@ class CallReader:
             key = yield from whole_json_string(self.source)
             yield from self.literal(":")
             yield from self.source.blank()
-            kind = "name" if key in _NAMES else "arguments" if key in _ARGUMENTS else key
+            kind = "name" if key in (layout.name, *_NAMES) else key
+            kind = "arguments" if key in (layout.arguments, *_ARGUMENTS) and key != layout.name else kind
             if kind in seen:
                 self._refuse(f"the call has {key!r} twice")
             if kind == "name" and (yield from self.source.peek()) == '"':
@@ -303,8 +323,9 @@ class CallReader:
         self._fragment("{")
         while (yield from self.try_literal(layout.before)):
             taken: list[str] = []
-            middles = [m for m in (layout.middle, layout.json_middle) if m]
-            yield from self.source.until([self.tokens(m)[0] for m in middles], taken.append)
+            middles = [m for m in (layout.middle, layout.json_middle, layout.open_middle) if m]
+            stops = [self.tokens(m)[0].partition("{type}")[0] for m in middles]
+            yield from self.source.until(stops, taken.append)
             key = "".join(taken).strip()
             if not key or key in seen:
                 raise fail(
@@ -324,7 +345,7 @@ class CallReader:
         elif (yield from self.try_literal(layout.middle)):
             text_only = "string" in kinds
         elif layout.open_middle is None or not (yield from self.try_literal(layout.open_middle)):
-            yield from self.literal(layout.json_middle)
+            yield from self._json_middle(layout)
             text_only, json_only = False, True
         if layout.middle.endswith("\n"):
             yield from self.source.accept("\n")
@@ -345,6 +366,14 @@ class CallReader:
         yield from self._raw(layout, taken.append)
         value = self._word_or_text("".join(taken), argument, key)
         self._fragment(json.dumps(value, ensure_ascii=False))
+
+    def _json_middle(self, layout: Tagged) -> Reading[None]:
+        """What stands before a JSON value."""
+        if "{type}" in (layout.json_middle or ""):
+            for kind in TYPES:
+                if (yield from self.try_literal((layout.json_middle or "").replace("{type}", kind))):
+                    return
+        yield from self.literal(layout.json_middle or layout.middle)
 
     def _tagged_json(self, layout: Tagged, fits: Callable[[Any], bool]) -> Reading[bool]:
         """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
@@ -390,6 +419,14 @@ class CallReader:
         ):
             return _WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
+
+    def _place(self) -> Place:
+        """What the tool says of its arguments."""
+        tool = self._tool
+        name = tool.name if tool else ""
+        if name not in self._places:
+            self._places[name] = Place(tool.parameters if tool else True)
+        return self._places[name]
 
     def _argument(self, key: str) -> Argument:
         """What the tool says of this argument."""

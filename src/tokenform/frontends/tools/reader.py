@@ -22,7 +22,7 @@ from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import Part, PythonArguments, Wire
+from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader, Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
@@ -62,7 +62,7 @@ def parse_tool_calls(
 
 def _text(part: Part) -> str:
     """The part itself where it is a literal."""
-    return part if isinstance(part, str) else ""
+    return part.texts[0] if isinstance(part, Either) else part if isinstance(part, str) else ""
 
 
 def _refuse(wire: Wire, error: ToolError) -> Reading[bool]:
@@ -204,6 +204,8 @@ class Reader:
 
     def fragment(self, text: str) -> None:
         if text:
+            if self._hold == "argument" and text.strip() not in ("", "{", "}"):
+                self._commit()
             self._fragments.append(text)
             self.happened("arguments", text)
 
@@ -270,13 +272,13 @@ class Reader:
     def _attempt(self, wire: Wire, sure: bool) -> Reading[bool]:
         """Read calls of this layout; where it is not sure that calls are meant, go back if they are none.
 
-        sure: no other layout begins like this.  The template's own layout is meant as soon as a name is read
-        in it.
+        sure: no other layout begins like this.  The template's own layout is meant as soon as an argument is
+        read in it.
         """
         at_start = self._waiting is not None and not self._said
         own = wire is self.form.wire and not wire.guess
         sure = own and sure
-        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
+        self._hold = "none" if sure else "argument" if own else "name" if at_start and wire.guess else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self._result), self._begun
         waiting, skip = self._waiting and list(self._waiting), self._skip
