@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tokenform.decoding.results import Stats
 from tokenform.decoding.speculative.report import Report
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import BudgetTooSmall, TokenformError
 
 
@@ -40,7 +39,7 @@ class Row:
     number: int = 0
     hints: Sequence[bytes] = ()
     companion: Sequence[int] = ()
-    state: Any = field(init=False)
+    state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     stats: Stats = field(default_factory=Stats)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.generator import read_vocabulary
-from tokenform.engine import TokenAutomaton, Vocabulary
+from tokenform.engine import State, TokenAutomaton, Vocabulary
 from tokenform.errors import BudgetTooSmall, ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
 from tokenform.masking import CAPACITY, MaskTable, Wanted
@@ -71,9 +71,8 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._table: MaskTable | None = None
         self._ids: torch.Tensor | None = None  # of the call before, on its device
         self._prompt = 0  # its length
-        self._states: list[
-            list[Any]
-        ] = []  # of each row: after the prompt, and after each token; None: refused
+        # of each row: after the prompt, and after each token; None where it was refused
+        self._states: list[list[State | None]] = []
 
     @torch.inference_mode()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -141,7 +140,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             found.append(torch.where(equal.any(), equal.long().argmax(), -1))
         return [int(one) for one in torch.stack(found).tolist()]
 
-    def _wanted(self, which: int, state: Any, written: int) -> Wanted:
+    def _wanted(self, which: int, state: State | None, written: int) -> Wanted:
         """The mask after so many tokens of a text of grammar `which`."""
         automaton = self._automata[which]
         if state is None or automaton.is_finished(state):
@@ -154,7 +153,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         ample = np.array_equal(automaton.mask_within(state, left), automaton.mask(state))
         return (automaton, state) if ample else (automaton, state, left)
 
-    def _after(self, automaton: TokenAutomaton, state: Any, token: int) -> Any:
+    def _after(self, automaton: TokenAutomaton, state: State | None, token: int) -> State | None:
         if state is None or automaton.is_finished(state) or token >= self.vocabulary.size:
             return None
         return automaton.advance(state, token) if automaton.allows(state, token) else None

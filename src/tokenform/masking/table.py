@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import OptionError
 from tokenform.masking.apply import apply_rows
 
 CAPACITY = 4096
 """Rows of a table."""
 
-Wanted = tuple[TokenAutomaton, Any] | tuple[TokenAutomaton, Any, int] | np.ndarray | None
+Wanted = tuple[TokenAutomaton, State] | tuple[TokenAutomaton, State, int] | np.ndarray | None
 """A state of an automaton; a state and the tokens that may still be written, for the budget's mask; a mask
 that belongs to no automaton, uint32 [W]; None for no mask."""
 
@@ -145,22 +145,22 @@ class MaskTable:
         """The missing masks, int32 [n, W] in memory that the device can read by itself."""
         staging = torch.empty(len(missing), self.words, dtype=torch.int32, pin_memory=self._side is not None)
         target = staging.numpy()
-        states: dict[TokenAutomaton, tuple[list[Any], list[int]]] = {}
+        states: dict[TokenAutomaton, tuple[list[State], list[int]]] = {}
         for place, one in enumerate(missing.values()):
             if isinstance(one, np.ndarray):
                 target[place] = one.view(np.int32)
             elif one is not None and len(one) == 3:
                 target[place] = np.asarray(one[0].mask_within(one[1], one[2])).view(np.int32)
             elif one is not None:
-                numbers, places = states.setdefault(one[0], ([], []))
-                numbers.append(one[1])
+                own, places = states.setdefault(one[0], ([], []))
+                own.append(one[1])
                 places.append(place)
-        for automaton, (numbers, places) in states.items():
+        for automaton, (own, places) in states.items():
             if places[-1] - places[0] + 1 == len(places):
-                automaton.fill_masks(numbers, target[places[0] : places[-1] + 1])
+                automaton.fill_masks(own, target[places[0] : places[-1] + 1])
             else:
-                rows: Any = np.empty((len(numbers), self.words), dtype=np.int32)
-                automaton.fill_masks(numbers, rows)
+                rows: Any = np.empty((len(own), self.words), dtype=np.int32)
+                automaton.fill_masks(own, rows)
                 target[places] = rows
         return staging
 

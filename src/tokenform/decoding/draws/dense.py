@@ -122,9 +122,11 @@ class DenseDrawer:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, truncated = sampler.local, not sampler.local.truncation.off
         here = [nodes[i] for i in places]
-        ample = [None if n.automaton is None else (n.automaton, n.state) for n in here]
+        ample: list[Wanted | None] = [
+            None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in here
+        ]
         tight: list[Wanted | None] = [
-            (n.automaton, n.state, n.remaining) if close else one
+            (n.automaton, n.state, n.remaining) if close and n.state is not None else one
             for n, one, close in zip(here, ample, edge, strict=True)
         ]
         if local.temperature == 0 or not truncated or not any(edge):

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.keyed_random import invert, uniform
+from tokenform.engine import State
 
 from .node import Node
 from .request import Request
@@ -36,7 +37,7 @@ class NodeLaws:
         tree: DraftTree,
         logits: Sequence[torch.Tensor],
         base: list[int],
-        states: dict[int, int | None],
+        states: dict[int, State | None],
         remaining: int,
     ) -> None:
         self._request, self._tree, self._logits = request, tree, logits

@@ -172,7 +172,7 @@ class _ForcedSession(Silent):
     def _expand(
         self,
         auto: Any,
-        state: int,
+        state: Any,
         text: bytes,
         shares: list[tuple[int, float]],
         chance: float,
