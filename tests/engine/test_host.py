@@ -1,6 +1,4 @@
-"""The engine inside an interpreter: its end, its children, its signals, and threads that read beside one
-that builds.
-"""
+"""The engine inside an interpreter: its end, its children, its signals, and threads that read beside one that builds."""
 
 from __future__ import annotations
 
@@ -44,8 +42,7 @@ def test_the_interpreter_ends_while_threads_are_inside() -> None:
         limits = tf.Limits(work=10**12, memory=1 << 30)
         shared = HARD.compile(VOCABULARY, limits=limits)
         for automaton in [shared] * 3 + [HARD.core.compile(VOCABULARY, limits) for _ in range(2)]:
-            threading.Thread(target=lambda a=automaton: [work(a) or a.clear() for _ in range(999)],
-            daemon=True).start()
+            threading.Thread(target=lambda a=automaton: [work(a) or a.clear() for _ in range(999)], daemon=True).start()
         time.sleep(0.5)
         print("ended")
         """
