@@ -11,7 +11,7 @@ use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
 
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::host::{in_python, unlocked};
 use crate::state::State;
 use crate::vocabulary::Vocabulary;
 
@@ -206,11 +206,12 @@ impl TokenAutomaton {
         if whole == 0 {
             return Ok(Vec::new());
         }
-        if vocab.hasattr("encode")? {
-            let text = PyBytes::new(py, &bytes[..whole]);
-            if let Some(ids) = vocab.call_method1("encode", (text,))?.extract::<Option<Vec<u32>>>()? {
-                return Ok(ids);
-            }
+        let encoded = in_python(py, || match vocab.hasattr("encode")? {
+            true => vocab.call_method1("encode", (PyBytes::new(py, &bytes[..whole]),))?.extract(),
+            false => Ok(None),
+        });
+        if let Some(ids) = encoded? {
+            return Ok(ids);
         }
         let ids = self.core.vocabulary().greedy_tokens(&bytes[..whole]).unwrap_or_default();
         Ok(ids.into_iter().map(|t| t.0).collect())
