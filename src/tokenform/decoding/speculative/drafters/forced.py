@@ -36,13 +36,15 @@ _FEW = 96  # allowed tokens above which a place is no small choice
 
 
 class Forced:
-    """Args:
-    vocabulary: bytes of every token id; None is the constraint's own.
-    encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
-        match.
-    choices: most bytes that may be possible at a place that is followed.
-    rounds: how many such places are followed on one path.
-    siblings: most learnt or shorter tokens beside the last token of a span.
+    """Drafts what the constraint forces, and the likely delimiters of open places.
+
+    Args:
+        vocabulary: bytes of every token id; None is the constraint's own.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
+            match.
+        choices: most bytes that may be possible at a place that is followed.
+        rounds: how many such places are followed on one path.
+        siblings: most learnt or shorter tokens beside the last token of a span.
     """
 
     name, drawn = "forced", False
