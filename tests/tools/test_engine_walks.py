@@ -55,7 +55,8 @@ ANY = {"order": "any", "whitespace": "any", "numbers": "any", "strings": "any"}
 
 def vocabulary(name: str, special: bool) -> tf.Vocabulary:
     """Bytes, some joined tokens, and the format's special tokens, or no special token but the end."""
-    marks = [text.encode() for text in find_format(name).special]
+    form = find_format(name)
+    marks = [text.encode() for text in dict.fromkeys(form.special + form.embedded)]
     tokens = [*(bytes([b]) for b in range(256)), *WORDS, *marks, b""]
     first = 256 + len(WORDS)
     return tf.Vocabulary(

@@ -87,7 +87,7 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
     Raises:
-        ToolError: no tool at all, a tool without a name, two of the same name, or something that is no tool.
+        ToolError: a tool without a name, two of the same name, or something that is no tool.
         InvalidSchema: the arguments' schema is none.
         InvalidType: a type or function that no schema can be made of.
     """
@@ -96,8 +96,6 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
     if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
         raise ToolError("tools must be a list of definitions, models or functions")
     result = tuple(_read_tool(tool, index) for index, tool in enumerate(tools))
-    if not result:
-        raise ToolError("the list of tools is empty; give at least one tool")
     first: dict[str, int] = {}
     for index, tool in enumerate(result):
         if tool.name in first:

@@ -239,6 +239,15 @@ def without_strings(schema: Any, owner: str) -> Any:
     return {**definitions, "type": kinds, "allOf": [inner]}
 
 
+def of_kind(schema: Any, kind: str) -> Any:
+    """The same schema for values of one type alone."""
+    if not isinstance(schema, Mapping):
+        return {"type": kind}
+    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    return {**definitions, "type": kind, "allOf": [inner]} if inner else {**definitions, "type": kind}
+
+
 def dump(value: Any) -> str:
     """A value as the formats' templates write it: one space after `,` and `:`, Unicode as it is."""
     return json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.members import members, types_of, without_strings
+from tokenform.frontends.tools.members import members, of_kind, types_of, without_strings
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import BLANK, Json, Node, RawString, Regex, Seq, Text, choice, sequence
 
@@ -91,13 +91,32 @@ def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str
         ]
         if layout.python_words and words and not strings and not _has_values(schema):
             value = choice([value, *words])
-        middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
-        options.append(sequence(middle, BLANK, value, BLANK, close))
+        if "{type}" in (layout.json_middle or ""):
+            options += _typed(layout, schema, kinds, literal, without)
+        else:
+            middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
+            options.append(sequence(middle, BLANK, value, BLANK, close))
     if not options:
         raise ToolError(
             f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
         )
     return choice(options)
+
+
+def _typed(
+    layout: Tagged,
+    schema: Any,
+    kinds: frozenset[str],
+    literal: Callable[[str], Node],
+    without: tuple[str, ...],
+) -> list[Node]:
+    """The JSON values type by type, each after the marker that names its type."""
+    found: list[Node] = []
+    for kind in sorted(kinds - {"string"} - ({"integer"} if "number" in kinds else frozenset())):
+        value = Json(of_kind(schema, kind), without)
+        middle = literal(layout.typed_middle(kind))
+        found.append(sequence(middle, BLANK, value, BLANK, literal(layout.close)))
+    return found
 
 
 def _has_values(schema: Any) -> bool:
