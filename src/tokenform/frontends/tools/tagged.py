@@ -22,7 +22,17 @@ from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Tagged
 from tokenform.frontends.tools.members import members, of_kind, types_of, without_strings
 from tokenform.frontends.tools.order import in_order
-from tokenform.frontends.tools.shape import BLANK, Json, Node, RawString, Regex, Seq, Text, choice, sequence
+from tokenform.frontends.tools.shape import (
+    BLANK,
+    Json,
+    Node,
+    RawString,
+    Regex,
+    Seq,
+    Text,
+    choice,
+    sequence,
+)
 
 # Keywords beside which the types tell whether there are strings, and other values.
 _PLAIN = {
