@@ -95,6 +95,10 @@ def tools(
     )
 
 
+# `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`
+tools.Format = Format  # type: ignore[attr-defined]
+
+
 def _blamed(
     error: TokenformError, known: Sequence[Tool], form: Format, json_options: Mapping[str, str] | None
 ) -> TokenformError:

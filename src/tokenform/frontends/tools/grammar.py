@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from keyword import iskeyword
 from typing import Any
 
-from tokenform.errors import OptionError, ToolError
+from tokenform.errors import InvalidSchema, OptionError, ToolError
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
@@ -97,7 +97,21 @@ def tool_shape(
     form = find_format(format)
     known = read_tools(tools)
     most = _most(parallel)
-    told = told_reasoning(reasoning, prompt, form)
+    try:
+        return _shape(form, known, tool_choice, most, strict, told_reasoning(reasoning, prompt, form), order)
+    except RecursionError:
+        raise InvalidSchema("the parameters of a tool are nested too deeply for this format") from None
+
+
+def _shape(
+    form: Format,
+    known: Sequence[Tool],
+    tool_choice: Any,
+    most: int | None,
+    strict: bool,
+    told: str,
+    order: str,
+) -> Shape:
     choice = read_choice(tool_choice, known)
     most = 1 if choice.single else most
     builder = Builder(form, choice.tools, strict, order)
