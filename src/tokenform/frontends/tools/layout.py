@@ -8,7 +8,7 @@ Invariant: the first piece of a `Wire` is a literal (its *opener*), and every `N
 or by arguments, so that where a name ends can be told from the text.
 Complexity: none, this is data.
 Source: the chat templates of the model families, named in each format's file.
-Rejected: a reader and a grammar of their own for each format (nineteen of each would say everything twice).
+Rejected: a reader and a grammar of their own for each format (forty of each would say everything twice).
 """
 
 from __future__ import annotations
