@@ -225,6 +225,10 @@ _TAGS = {
             r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
         ),
     ),
+    "hunyuan_v3": (
+        r"<tool_call>(?P<name>\w+)\s*(?:<tool_sep>)?\s*(?P<body>.*?)</tool_call>",
+        r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
+    ),
     "minimax": (
         r'<invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</invoke>\s*',
         r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\s*',
