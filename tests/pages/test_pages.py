@@ -1,8 +1,8 @@
 """Every Python block of the README and of the documentation runs, and prints what stands under it.
 
 The blocks of a page run one after the other in a module, with the packaged model.  A block of kind `text`
-right under a Python block is what it prints, to the letter.  A block of kind `py` is another library's; it runs
-by itself where that library is installed.
+right under a Python block is what it prints, to the letter.  A block of kind `py` is another library's;
+it runs by itself where that library is installed.
 """
 
 from __future__ import annotations

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
@@ -27,7 +29,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result
+from tokenform.decoding.results import Result, T
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone
@@ -46,6 +48,21 @@ DEFAULT_MAX_TOKENS = 512
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
 AnyDecoder = Decoder | SpeculativeDecoder
+
+
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""One prompt: text, chat messages, or token ids."""
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `Generator.sample`, for type checkers."""
+
+    n: int
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    progress: bool | None
+    companion_prompt: Any
 
 
 class Generator:
@@ -114,6 +131,26 @@ class Generator:
         self._of_thread = threading.local()
         self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
 
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[list[Result[T]]]: ...
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[Result[T]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[Result]: ...
     def sample(
         self,
         prompt: Any,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from tokenform.decoding.speculative.report import Report
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
@@ -62,9 +64,12 @@ class Estimates:
     attempts: int
 
 
+T = TypeVar("T", default=Any)
+
+
 @dataclass
-class Result:
-    """One complete text that the constraint accepts.
+class Result(Generic[T]):
+    """One complete text that the constraint accepts; `T` is the type of its value.
 
     Attributes:
         text: the text.
@@ -82,7 +87,7 @@ class Result:
 
     text: str
     tokens: list[int]
-    value: Any
+    value: T
     logprob: float
     log_weight: float = 0.0
     stats: Stats = field(default_factory=Stats)
