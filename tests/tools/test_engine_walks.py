@@ -174,7 +174,7 @@ def test_at_length(name: str) -> None:
 def test_recorded_outputs_are_accepted_as_the_tree_says() -> None:
     for case in cases():
         chosen = {"format": case["format"], "tool_choice": case.get("choice") or "auto"}
-        shape = tool_shape(case["tools"], **chosen)
+        shape = tool_shape(case["tools"], **chosen, order="any")
         grammar = tools(case["tools"], **chosen, json_options=ANY)
         auto = grammar.compile(vocabulary(case["format"], False))
         assert auto.matches(case["output"].encode()) == accepts(shape, case["output"]), case["output"]

@@ -1,14 +1,14 @@
-"""The engine as Python sees it: a vocabulary, a grammar, and the automaton of both."""
+"""The engine as Python sees it: a vocabulary, a grammar, the automaton of both, its states and its limits."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tokenform._core import TokenAutomaton
+from tokenform._core import Limits, State, TokenAutomaton, set_limits
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
-__all__ = ["Grammar", "TokenAutomaton", "Vocabulary"]
+__all__ = ["Grammar", "Limits", "State", "TokenAutomaton", "Vocabulary", "set_limits"]
 
 
 def _automaton_in_a_notebook(self: Any) -> str:

@@ -49,9 +49,9 @@ class Nested(Notation):
         super().__init__(rules)
         self.layout, self.literal = layout, literal
 
-    def arguments(self, schema: Any, owner: str) -> Node:
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The elements of all arguments, in the order of the schema."""
-        return self._members(self.member_pairs(schema, owner))
+        return self._members(self.declared_pairs(schema, owner))
 
     def member_place(self, key: str) -> Node:
         if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
@@ -113,7 +113,7 @@ class Nested(Notation):
         inside = Seq(()) if item is None else Repeat(sequence(item, BLANK), least, most)
         return self.element(LIST, sequence(BLANK, inside), place)
 
-    def mapping(self, pairs: list[Pair], place: Node | None) -> Node:
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
         return self.element(OBJECT, sequence(BLANK, self._members(pairs)), place)
 
     def _members(self, pairs: list[Pair]) -> Node:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
@@ -69,6 +70,7 @@ def tool_shape(
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
+    order: str = "declared",
 ) -> Shape:
     """The tree of a model's turn that may call tools.
 
@@ -79,9 +81,9 @@ def tool_shape(
             reasoning), "none" (no call), or the name of the one tool to call.
         parallel: several calls in one turn; a number is the most there may be.
         strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
-            Formats that write each argument by itself only ever write declared ones.
         reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
             is none.
+        order: "declared" or "any": how formats that write each argument by itself order them.
     Raises:
         ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
             write.
@@ -96,7 +98,7 @@ def tool_shape(
     if tool_choice not in ("auto", "required", "none"):
         known, most = (_named(known, tool_choice),), 1
         tool_choice = "required"
-    builder = Builder(form, known, strict)
+    builder = Builder(form, known, strict, order)
     if form.channels:
         for tool in known:
             builder.check_name(form.wire.call[1:], tool)
@@ -127,10 +129,11 @@ def _named(known: Sequence[Tool], name: str) -> Tool:
 class Builder:
     """The trees of one format for one list of tools."""
 
-    def __init__(self, form: Format, known: Sequence[Tool], strict: bool) -> None:
+    def __init__(self, form: Format, known: Sequence[Tool], strict: bool, order: str) -> None:
         self.form = form
         self.known = known
         self.strict = strict
+        self.order = order
         self.rules: dict[str, Node] = {}
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
@@ -301,9 +304,17 @@ class Builder:
             arguments = sequence(self._key(part.arguments), self.json(tool))
             return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
         if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
-            return self._notation(part).arguments(tool.parameters, owner)
+            return self._notation(part).arguments(tool.parameters, owner, self.strict)
         if isinstance(part, Tagged):
-            return tagged_arguments(part, tool.parameters, owner, self.literal)
+            return tagged_arguments(
+                part,
+                tool.parameters,
+                owner,
+                self.literal,
+                order=self.order,
+                strict=self.strict,
+                rules=self.rules,
+            )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):
             made += [self._part(inner, tool), self._gap(part.parts[index : index + 2])]
@@ -315,7 +326,7 @@ class Builder:
         if part not in self._notations:
             made: Pythonic | Marked | Nested
             if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, part.json_words)
+                made = Pythonic(self.rules, part.json_words, self.order)
             elif isinstance(part, MarkedArguments):
                 made = Marked(self.rules, part, self.literal)
             else:
@@ -348,13 +359,15 @@ class Builder:
         return sequence(*made)
 
     def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
-        """Raise unless the reader can tell where the name ends."""
+        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
         if not isinstance(parts[0], Name):
             return
         name = tool.name
         stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
         spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
-        if spaced or any(stop in name for stop in stops):
+        python = any(isinstance(part, PythonArguments) for part in parts)
+        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
+        if spaced or foreign or any(stop in name for stop in stops):
             raise ToolError(
                 f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
             )

@@ -192,8 +192,9 @@ class Format:
         dropped: markers that are no part of the text (end of turn and the like).
         short_ids: the model's template takes ids of nine letters and digits only.
         channels: the format is Harmony's sequence of messages; `wire.call` lays out the call's message.
-        template: texts by which a chat template is known, all of which must occur in it.
-        template_without: texts that must not.
+        template: texts that stand in chat templates of the format; a template that leaves calls out, and has
+            them all, is told to come near it.
+        template_without: texts that do not.
     """
 
     name: str

@@ -51,9 +51,9 @@ class Marked(Notation):
         self.opened, self.closed = literal(layout.opened), literal(layout.closed)
         self.layout = layout
 
-    def arguments(self, schema: Any, owner: str) -> Node:
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
-        return self.mapping(self.member_pairs(schema, owner), None)
+        return self.mapping(self.declared_pairs(schema, owner), None)
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
@@ -93,7 +93,7 @@ class Marked(Notation):
         inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], place: Node | None) -> Node:
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
         orders = [pairs]
         if sorted(pairs, key=_folded) != pairs:
             orders.append(sorted(pairs, key=_folded))

@@ -38,6 +38,7 @@ class Notation:
     """
 
     what = "this notation"
+    writes_others = False
 
     def __init__(self, rules: dict[str, Node]) -> None:
         self.rules = rules
@@ -66,8 +67,11 @@ class Notation:
         """Lists of the item; None: only the empty one."""
         raise NotImplementedError
 
-    def mapping(self, pairs: list[Pair], place: Node | None) -> Node:
-        """Objects of these members, in this order."""
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
+        """Objects of these members, in this order.
+
+        others: the values of members that are not declared, for notations that write them (`writes_others`).
+        """
         raise NotImplementedError
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
@@ -81,19 +85,29 @@ class Notation:
     # What is the same in all of them.
 
     def member_pairs(
-        self, schema: Any, owner: str, kind: str = "argument", root: Mapping[str, Any] | None = None
-    ) -> list[Pair]:
+        self,
+        schema: Any,
+        owner: str,
+        kind: str = "argument",
+        root: Mapping[str, Any] | None = None,
+        strict: bool = False,
+    ) -> tuple[list[Pair], Node | None]:
         """The members of an object, each with its value's tree; `kind` is what errors call them.
 
         root: the schema that references are looked up in; None: each member's own.
+        Returns: with them the tree of values that are not declared, where the notation writes them.
         """
         pairs: list[Pair] = []
-        for member in members(schema, owner):
+        declared, others = members(schema, owner, strict)
+        for member in declared:
             own = member.schema if isinstance(member.schema, Mapping) else {}
             place = self.member_place(member.key)
             value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", root or own, place)
             pairs.append((member.key, value, member.required))
-        return pairs
+        if others is False or not self.writes_others:
+            return pairs, None
+        own = others if isinstance(others, Mapping) else {}
+        return pairs, self.value(others, f"{owner}, {kind}s that are not declared", root or own, None)
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
@@ -177,7 +191,8 @@ class Notation:
     ) -> Node:
         if any(part.get("properties") or part.get("required") for part in parts):
             definitions = {k: v for k, v in root.items() if k.startswith("$d") or k == "definitions"}
-            return self.mapping(self.member_pairs({**definitions, **schema}, owner, "member", root), place)
+            pairs, others = self.member_pairs({**definitions, **schema}, owner, "member", root)
+            return self.mapping(pairs, place, others) if others else self.mapping(pairs, place)
         for part in parts:
             for key in _OBJECT:
                 if part.get(key):
@@ -193,6 +208,12 @@ class Notation:
                 raise UnsupportedSchema(
                     f"{owner}: {key!r} beside {beside!r} can't be kept in {self.what}", keyword=key
                 )
+
+    def declared_pairs(self, schema: Any, owner: str) -> list[Pair]:
+        """The members of the arguments, in a notation that writes no others."""
+        if isinstance(schema, Mapping) and schema.get("properties") and schema.get("additionalProperties"):
+            self.refuse("additionalProperties", owner)
+        return self.member_pairs(schema, owner)[0]
 
     def refuse(self, key: str, owner: str) -> None:
         raise UnsupportedSchema(

@@ -12,11 +12,14 @@ pattern over escaped text (a string with `pattern`, `format` or a length is writ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.notation import Notation, Pair, texts
+from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     BLANK,
     Choice,
@@ -28,7 +31,6 @@ from tokenform.frontends.tools.shape import (
     Rule,
     Seq,
     Text,
-    joined,
     sequence,
 )
 
@@ -48,19 +50,27 @@ class Pythonic(Notation):
 
     what = "Python literals"
 
-    def __init__(self, rules: dict[str, Node], json_words: bool) -> None:
+    writes_others = True
+
+    def __init__(self, rules: dict[str, Node], json_words: bool, order: str) -> None:
         super().__init__(rules)
         self.json_words = json_words
+        self.order = order
 
-    def arguments(self, schema: Any, owner: str) -> Node:
-        """`key=value` pairs, comma-separated, in the order of the schema."""
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        """`key=value` pairs, comma-separated, as the order says."""
         written: list[tuple[Node, bool]] = []
-        for key, value, required in self.member_pairs(schema, owner):
-            # Words like `from` are let through: models write them as they are, and the reader takes them.
-            if not key.isidentifier():
+        pairs, others = self.member_pairs(schema, owner, strict=strict)
+        for key, value, required in pairs:
+            if not key.isidentifier() or iskeyword(key):
                 raise ToolError(f"{owner}: {key!r} is no name for a Python keyword argument; rename it")
             written.append((sequence(Text(key + "="), value), required))
-        return joined(written, COMMA)
+        more: Node | None = None
+        if others is not None:
+            taken = "|".join([*(key for key, _, _ in pairs), *kwlist])
+            name = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
+            more = sequence(name, Text("="), others)
+        return in_order(self.order, written, more, COMMA, self.rules, owner)
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
@@ -96,14 +106,33 @@ class Pythonic(Notation):
         inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], place: Node | None) -> Node:
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
         written = [(sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in pairs]
-        return sequence(Text("{"), joined(written, COMMA) if written else Seq(()), Text("}"))
+        more: Node | None = None
+        if others is not None:
+            # A key that is written twice is read as Python reads it: the last value holds.
+            names = Choice(tuple(Regex(_key(quote, [key for key, _, _ in pairs])) for quote in "'\""))
+            more = sequence(names, COLON, others)
+        inside = in_order(self.order, written, more, COMMA, self.rules, self.what) if written else Seq(())
+        return sequence(Text("{"), inside, Text("}"))
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         # A key that is written twice is read as Python reads it: the last value holds.
         pair = sequence(_STRING, COLON, self.value(values, owner, root))
         return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
+
+
+def _key(quote: str, declared: list[str]) -> str:
+    """The pattern of a key in these quotes that is none of the declared, however those are spelled."""
+    body = (SINGLE if quote == "'" else DOUBLE)[1:]
+    short = {"\n": "n", "\r": "r", "\t": "t", "'": "'", '"': '"', "\\": "\\"}
+
+    def spelled(character: str) -> str:
+        raw = re.escape(character)
+        return f"(?:{raw}|{re.escape(chr(92) + short[character])})" if character in short else raw
+
+    keys = "|".join("".join(map(spelled, key)) for key in declared)
+    return rf"{quote}(?!(?:{keys}){quote}\Z){body}"
 
 
 def literal(value: Any, quote: str = "'", words: Mapping[Any, str] = _PYTHON) -> str:

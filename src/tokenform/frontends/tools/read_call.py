@@ -299,7 +299,7 @@ class CallReader:
             taken: list[str] = []
             yield from self.source.run(_KEY, taken.append)
             key = "".join(taken)
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
@@ -327,7 +327,7 @@ class CallReader:
             stops = [self.tokens(m)[0].partition("{type}")[0] for m in middles]
             yield from self.source.until(stops, taken.append)
             key = "".join(taken).strip()
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
@@ -441,10 +441,14 @@ class CallReader:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument's schema as text, and the types that it allows."""
+    """An argument's schema as text, the types that it allows, and whether the tool declares it.
+
+    One that is not declared may come twice; the last counts.
+    """
 
     text: str
     kinds: frozenset[str]
+    declared: bool = False
 
 
 _ANYTHING = Argument("true", frozenset(TYPES))
@@ -453,9 +457,11 @@ _ANYTHING = Argument("true", frozenset(TYPES))
 def _argument_of(tool: Tool, key: str) -> Argument:
     parameters = tool.parameters
     try:
-        schema = next((m.schema for m in members(parameters, tool.name) if m.key == key), True)
+        declared, others = members(parameters, tool.name, strict=False)
+        schemas = {member.key: member.schema for member in declared}
     except TokenformError:
         # the arguments are bound together: what the schema says of each by itself is only a hint
-        properties = parameters.get("properties", {})
-        schema = alone(properties[key], parameters, tool.name) if key in properties else True
-    return Argument(json.dumps(schema), types_of(schema, tool.name))
+        own, others = parameters.get("properties", {}), True
+        schemas = {key: alone(own[key], parameters, tool.name)} if key in own else {}
+    schema = schemas.get(key, others)
+    return Argument(json.dumps(schema), types_of(schema, tool.name), key in schemas)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.engine import State
 from tokenform.errors import DrafterError, SamplingError
 
 from ..backbone import Backbone
@@ -198,7 +199,7 @@ class _DraftModelSession(Asking):
         self,
         seq: int,
         context: Context,
-        states: dict[int, int | None],
+        states: dict[int, State | None],
         tree: DraftTree,
         nodes: Sequence[int],
     ) -> Drafting[list[np.ndarray]]:
@@ -275,7 +276,7 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
     return next(i for i in range(shorter) if a[i] != b[i])
 
 
-def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, int | None]) -> bool:
+def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:
     """Whether the text may go on below a node; its state is added to `states` then."""
     if node == ROOT:
         return True

@@ -70,9 +70,9 @@ FORMATS: dict[str, Format] = {
         seed_oss,
         mimo,
         qwen3_coder,
-        ling,
         glm45,
         glm47,
+        ling,
         step3,
         mistral_v11,
         mistral_v3,
@@ -91,8 +91,8 @@ FORMATS: dict[str, Format] = {
         llama4_pythonic,
         llama3_pythonic,
         llama3_json,
-        exaone,
         hermes,
+        exaone,
         json_plain,
     )
 }
