@@ -401,7 +401,18 @@ class Generator:
 
     def _result(self, row: Row, grammar: Constraint) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
+        value = grammar.parse(text)
+        return Result(
+            text,
+            row.tokens,
+            value,
+            row.logprob,
+            stats=row.stats,
+            report=row.report,
+            token_logprobs=row.token_logprobs,
+            guessed=row.guessed,
+            automaton=row.automaton,
+        )
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
