@@ -14,7 +14,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
@@ -28,7 +30,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result
+from tokenform.decoding.results import Result, T
 from tokenform.decoding.row import Row, check_room
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -49,6 +51,23 @@ DEFAULT_MAX_TOKENS = 512
 
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
+
+
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""One prompt: text, chat messages, or token ids."""
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `Generator.sample`, for type checkers."""
+
+    n: int
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    progress: bool | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_error: str
 
 
 class Generator:
@@ -129,6 +148,26 @@ class Generator:
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
 
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[list[Result[T]]]: ...
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[Result[T]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[Result]: ...
     def sample(
         self,
         prompt: Any,
@@ -385,7 +424,17 @@ class Generator:
     def _result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
+        return Result(
+            text,
+            row.tokens,
+            grammar.parse(text),
+            row.logprob,
+            stats=row.stats,
+            report=row.report,
+            token_logprobs=row.token_logprobs,
+            guessed=row.guessed,
+            automaton=row.automaton,
+        )
 
 
 def texts_of(stop: str | Sequence[str]) -> list[str]:

@@ -117,9 +117,25 @@ class Grammar:
     def __invert__(self) -> Grammar:
         return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools)
+
+    def __copy__(self) -> Grammar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Grammar:
+        return self  # it never changes
+
     def __repr__(self) -> str:
         shown = self.source if len(self.source) <= 60 else f"{self.source[:57]}..."
         return f"Grammar({shown!r})"
+
+
+def _again(
+    core: _core.Grammar, form: Form, read: Callable[[str], Any], source: str, schema: Any, tools: Any
+) -> Grammar:
+    """A grammar that was pickled."""
+    return Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
 
 
 def as_grammar(value: Grammar | str) -> Grammar:

@@ -10,10 +10,13 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from tokenform.decoding import generator
-from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, pair
+from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Prompt, pair
+from tokenform.decoding.results import Result, T
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.errors import OptionError
@@ -51,6 +54,62 @@ def _named(model: str | None) -> Generator:
     return Generator(model)
 
 
+class Options(TypedDict, total=False):
+    """The options of `generate`, for type checkers."""
+
+    model: Any
+    tokenizer: Any
+    seed: int | None
+    max_tokens: int
+    temperature: float
+    top_k: int | None
+    top_p: float
+    min_p: float
+    sampler: Any
+    drafter: Any
+    mixture: Mixture | None
+    companion: Any
+    companion_prompt: Any
+    penalties: Penalties | None
+    progress: bool | None
+
+
+class Constraints(Options, total=False):
+    """The same, with the constraints whose values have no type of their own."""
+
+    schema: Any
+    regex: str | re.Pattern[str] | None
+    choices: Iterable[str] | None
+    grammar: Any
+    type: Any
+
+
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(prompt: Prompt, *, schema: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+@overload
+def generate(prompt: Prompt, *, type: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+@overload
+def generate(
+    prompt: list[str], *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(
+    prompt: list[str], *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> Result: ...
+@overload
+def generate(prompt: list[str], *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> list[Result]: ...
+@overload
+def generate(prompt: Any, *, n: int = 1, **options: Unpack[Constraints]) -> Any: ...
 def generate(
     prompt: Any,
     *,
