@@ -66,6 +66,7 @@ def json_schema(
     formats: str = "assert",
     additional: str = "schema",
     unsupported: str = "refuse",
+    strict: bool = False,
     registry: Sequence[tuple[str, str]] = ...,
 ) -> Grammar: ...
 def regex(pattern: str, *, dialect: str = "python") -> Grammar: ...

@@ -55,6 +55,9 @@ ModelOption = Annotated[
 ]
 OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
 WhitespaceOption = Annotated[str, typer.Option(help="compact, spaced, indent or any.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse keys of a schema that look like a keyword and are none.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -75,6 +78,7 @@ def generate(
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "spaced",
+    strict: StrictOption = False,
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
@@ -83,7 +87,9 @@ def generate(
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
+        spelling = {"order": order, "whitespace": whitespace}
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
+        tell(grammar)
         from tokenform.integrations.generation import generate as write
 
         options: dict[str, Any] = {
@@ -116,37 +122,27 @@ def check(
     grammar_file: GrammarOption = None,
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
     with reported():
-        spelling = "any" if whitespace == "any" else "canonical"
-        grammar = constraint(
-            schema,
-            pattern,
-            choices,
-            grammar_file,
-            order=order,
-            whitespace=whitespace,
-            numbers=spelling,
-            strings=spelling,
-        )
+        free = "any" if whitespace == "any" else "canonical"
+        spelling: dict[str, Any] = {
+            "whitespace": whitespace,
+            "numbers": free,
+            "strings": free,
+            "strict": strict,
+        }
+        grammar = constraint(schema, pattern, choices, grammar_file, order=order, **spelling)
+        tell(grammar)
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
         verdict = grammar.compile(byte_vocabulary()).check(data)
         only_order = False
         if verdict is not None and schema is not None and order == "declared":
-            free = constraint(
-                schema,
-                None,
-                None,
-                None,
-                order="any",
-                whitespace=whitespace,
-                numbers=spelling,
-                strings=spelling,
-            )
-            only_order = free.compile(byte_vocabulary()).check(data) is None
+            unordered = constraint(schema, None, None, None, order="any", **spelling)
+            only_order = unordered.compile(byte_vocabulary()).check(data) is None
     if verdict is None:
         typer.echo('{"accepted": true}' if as_json else "accepted")
         return
@@ -259,11 +255,13 @@ def explain(
     ] = None,
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "spaced",
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
+        spelling = {"order": order, "whitespace": whitespace}
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
     stopped = len(steps) <= len(tokens)
@@ -351,7 +349,8 @@ def fidelity(
 ) -> None:
     """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order="declared", whitespace="spaced")
+        grammar = constraint(schema, pattern, choices, grammar_file)
+        tell(grammar)
         from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
         from tokenform.integrations.generation import Generator
 
@@ -382,6 +381,12 @@ def reported() -> Iterator[None]:
         place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
         typer.echo(f"tokenform: {error}{place}", err=True)
         raise typer.Exit(1 if isinstance(error, _REFUSALS) else 2) from None
+
+
+def tell(grammar: Grammar) -> None:
+    """What was ignored, loosened or misspelt, on standard error."""
+    for line in grammar.report:
+        typer.echo(f"tokenform: note: {line}", err=True)
 
 
 def constraint(

@@ -163,7 +163,7 @@ fn option<T: Copy>(name: &str, value: &str, known: &[(&str, T)]) -> PyResult<T> 
 #[pyfunction]
 #[pyo3(signature = (text, *, order = "declared", whitespace = "spaced", numbers = "canonical",
     strings = "canonical", formats = "assert", additional = "schema", unsupported = "refuse",
-    registry = Vec::new()))]
+    strict = false, registry = Vec::new()))]
 #[allow(clippy::too_many_arguments)]
 pub fn json_schema(
     py: Python<'_>,
@@ -175,6 +175,7 @@ pub fn json_schema(
     formats: &str,
     additional: &str,
     unsupported: &str,
+    strict: bool,
     registry: Vec<(String, String)>,
 ) -> PyResult<Grammar> {
     let spelling = [("canonical", false), ("any", true)];
@@ -197,6 +198,7 @@ pub fn json_schema(
         refuse_unknown_formats: false,
         forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
         report_unsupported: report,
+        strict,
         registry,
         without: Vec::new(),
     };

@@ -248,6 +248,7 @@ fn options(value: &Value) -> Result<Options> {
         refuse_unknown_formats: false,
         forbid_additional: is("additional", "forbid"),
         report_unsupported: is("unsupported", "report"),
+        strict: value["strict"] == true,
         registry: registry.filter_map(pair).collect(),
         without: value["without"]
             .as_array()

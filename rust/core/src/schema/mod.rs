@@ -10,6 +10,7 @@ mod decide;
 pub mod document;
 pub mod keywords;
 pub mod live;
+mod misspelled;
 mod names;
 pub mod object;
 pub mod options;

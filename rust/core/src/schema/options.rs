@@ -38,6 +38,8 @@ pub struct Options {
     pub forbid_additional: bool,
     /// Keywords that can't be enforced are reported instead of being refused.
     pub report_unsupported: bool,
+    /// Keys that look like a keyword and are none are refused instead of being reported.
+    pub strict: bool,
     /// Other documents, by their URI, as JSON texts.
     pub registry: Vec<(String, String)>,
     /// Texts that may not occur in the document as it is written; each holds a character that only strings do.
@@ -55,6 +57,7 @@ impl Default for Options {
             refuse_unknown_formats: false,
             forbid_additional: false,
             report_unsupported: false,
+            strict: false,
             registry: Vec::new(),
             without: Vec::new(),
         }
