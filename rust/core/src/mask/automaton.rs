@@ -126,12 +126,15 @@ impl TokenAutomaton {
         true
     }
 
+    /// The state that a number names, where that is known without waiting.
+    pub fn known_state(&self, number: u32) -> Option<StateId> {
+        let known = number < self.states.load(Ordering::Acquire) || number == FINISHED.0;
+        known.then_some(StateId(number))
+    }
+
     /// The state that a number names.
     pub fn state(&self, number: u32) -> Result<StateId> {
-        let known = number < self.states.load(Ordering::Acquire)
-            || number == FINISHED.0
-            || (number as usize) < self.core.lock().state_count();
-        if known {
+        if self.known_state(number).is_some() || (number as usize) < self.core.lock().state_count() {
             Ok(StateId(number))
         } else {
             Err(Error::new(
@@ -364,6 +367,9 @@ impl TokenAutomaton {
     /// so a budget that is far away costs a look.
     pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
         let mut row = vec![0u32; self.vocab.mask_words()];
+        if s == FINISHED {
+            return Ok(row);
+        }
         let ends = self.ends_after(s)?;
         if budget > ends.farthest {
             self.mask(s)?.write(&mut row);

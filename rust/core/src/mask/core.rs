@@ -168,6 +168,11 @@ impl<S: Structure> Core<S> {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        for &token in self.vocab.clone().long() {
+            if self.run(stand, self.vocab.clone().token(token)).0.is_none() {
+                ids.push(token.0);
+            }
+        }
         if let Some(scanner) = self.structure.scanner() {
             if let Some(alive) = scanner.alive(stand.pos.lex) {
                 let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
@@ -238,17 +243,35 @@ impl<S: Structure> Core<S> {
         }
     }
 
-    fn run(&mut self, s: StateId, bytes: &[u8]) -> (usize, Pos, Vec<u8>) {
-        let stand = self.stand(s);
+    /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
+    fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
-            let before = text.clone();
+            let held = text.len();
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
-                None => return (i, pos, before),
+                None => {
+                    // a byte that closes the lexeme in vain has cleared its text
+                    if text.len() < held {
+                        text = self.text_after(stand, &bytes[..i]);
+                    }
+                    return (Some(i), pos, text);
+                }
             }
         }
-        (bytes.len(), pos, text)
+        (None, pos, text)
+    }
+
+    /// The text of the lexeme after bytes that can be.
+    fn text_after(&mut self, stand: Stand, bytes: &[u8]) -> Vec<u8> {
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        for &byte in bytes {
+            match step(&mut self.structure, pos, &mut text, byte) {
+                Some(next) => pos = next,
+                None => break,
+            }
+        }
+        text
     }
 }
 
@@ -282,9 +305,10 @@ impl<S: Structure> Engine for Core<S> {
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
         self.begin()?;
-        let (read, pos, text) = self.run(s, bytes);
+        let stand = self.stand(s);
+        let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        if read < bytes.len() {
+        if refused.is_some() {
             return Ok(None);
         }
         self.intern(pos, &text).map(Some)
@@ -355,9 +379,10 @@ impl<S: Structure> Engine for Core<S> {
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
         self.begin()?;
-        let (read, pos, text) = self.run(s, bytes);
+        let stand = self.stand(s);
+        let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        Ok((read, self.intern(pos, &text)?))
+        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)?))
     }
 
     fn state_count(&self) -> usize {
@@ -390,6 +415,11 @@ impl<S: Structure> Engine for Core<S> {
         let mut out = Vec::new();
         let vocab = self.vocab.clone();
         self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut out);
+        for &token in vocab.long() {
+            if let (None, pos, text) = self.run(stand, vocab.token(token)) {
+                out.push((token, self.class_of(pos, &text)));
+            }
+        }
         self.check(())?;
         out.sort_unstable_by_key(|c| c.0);
         Ok(out)
@@ -424,6 +454,13 @@ pub fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
     let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; n + 1];
     best[n] = Some((0, TokenId(0), n));
     for i in (0..n).rev() {
+        for (length, id) in vocab.long_at(&text[i..]) {
+            if let Some((rest, _, _)) = best[i + length] {
+                if best[i].is_none_or(|b| rest + 1 < b.0) {
+                    best[i] = Some((rest + 1, id, i + length));
+                }
+            }
+        }
         let mut node = Trie::ROOT;
         for j in i..n {
             match vocab.trie().child(node, text[j]) {
