@@ -153,7 +153,7 @@ def check(
         typer.echo(json.dumps({"accepted": False, "valid_in_another_order": only_order} | place))
     else:
         found = "the end" if offset >= len(data) else repr(data[offset : offset + 1].decode("latin-1"))
-        where = f" (schema at {pointer or '/'})" if pointer is not None else ""
+        where = "" if pointer is None else f" ({said_at(pointer)})"
         typer.echo(
             f"refused at byte {offset}, line {line}, column {column}: "
             f"found {found}, expected {' or '.join(expected) or 'nothing more'}{where}"
@@ -381,6 +381,11 @@ def reported() -> Iterator[None]:
         place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
         typer.echo(f"tokenform: {error}{place}", err=True)
         raise typer.Exit(1 if isinstance(error, _REFUSALS) else 2) from None
+
+
+def said_at(pointer: str) -> str:
+    """Where a constraint says what was expected: a place in a schema, or what the grammar was made of."""
+    return f"schema at {pointer or 'the root'}" if pointer[:1] in ("", "/") else pointer
 
 
 def tell(grammar: Grammar) -> None:

@@ -261,10 +261,14 @@ impl TokenAutomaton {
     /// A state in words, for people who look inside.
     fn describe(&self, py: Python<'_>, s: u32) -> PyResult<String> {
         let s = self.state(py, s)?;
-        let (stand, (expected, pointer)) =
-            py.allow_threads(|| (self.core.stand_text(s), self.core.describe(s)));
-        let place = pointer.map(|p| format!(" (schema {p:?})")).unwrap_or_default();
-        Ok(format!("{stand}: expects {}{place}", expected.join(" or ")))
+        let (expected, pointer) = py.allow_threads(|| self.core.describe(s));
+        let place = match pointer.as_deref() {
+            None => String::new(),
+            Some("") => " (schema at the root)".into(),
+            Some(p) if p.starts_with('/') => format!(" (schema at {p})"),
+            Some(name) => format!(" ({name})"),
+        };
+        Ok(format!("expects {}{place}", expected.join(" or ")))
     }
 
     /// The allowed tokens by the slow way: token by token, byte by byte. For tests.

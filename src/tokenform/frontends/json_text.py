@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-from tokenform.errors import LimitExceeded, TokenformError
+from tokenform.errors import InvalidSchema, LimitExceeded, TokenformError
 
 _STEP = 4_000  # digits that `int` reads at once, whatever limit the process has set above 640 * 6
 _DIGITS = 100_000  # of an integer
@@ -70,3 +70,23 @@ def _number(text: str) -> float | int:
     if not 0 <= zeros <= _DIGITS:
         raise LimitExceeded(f"the number {text[:40]} is beyond what Python holds; give it a maximum.")
     return _integer(whole + fraction + "0" * zeros)
+
+
+def raw_json(text: str, start: int) -> int:
+    """Where the JSON text that begins at `start` ends, blanks before it skipped.
+
+    Raises:
+        InvalidSchema: no JSON begins there; with line and column in the whole text.
+        LimitExceeded: it nests deeper than Python reads.
+    """
+    while text[start : start + 1] in (" ", "\t", "\n", "\r"):
+        start += 1
+    try:
+        return _SCANNER.raw_decode(text, start)[1]
+    except RecursionError:
+        raise LimitExceeded("it is nested too deeply to be read in Python; flatten it.") from None
+    except json.JSONDecodeError as error:
+        raise InvalidSchema(f"{error.msg}.", line=error.lineno, column=error.colno) from None
+
+
+_SCANNER = json.JSONDecoder(parse_int=len, parse_float=len)  # only where it ends counts

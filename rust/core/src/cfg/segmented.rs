@@ -228,16 +228,14 @@ impl Structure for Segmented {
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
-        let mut names: Vec<u32> = self.threads(ctx).iter().map(|t| t.1).collect();
-        names.sort_unstable();
-        names.dedup();
+        let threads = self.threads(ctx);
         let terminals = &self.chart.grammar.terminals;
-        let mut out: Vec<String> =
-            names.iter().take(12).map(|&t| terminals[t as usize].name.clone()).collect();
-        if self.accepting(pos, &[]) {
-            out.push("the end of the text".into());
-        }
-        (out, None)
+        let mut left: Vec<(u32, Option<TermId>)> =
+            threads.iter().filter(|t| !terminals[t.1 as usize].ignored).map(|t| (t.1, Some(t.2))).collect();
+        left.sort_unstable();
+        left.dedup();
+        let ends = self.accepting(pos, &[]);
+        (super::describe::in_words(&self.chart.grammar, &mut self.lexicon, &left, ends), None)
     }
 
     fn take_error(&mut self) -> Option<Error> {

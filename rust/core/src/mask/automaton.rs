@@ -474,11 +474,4 @@ impl TokenAutomaton {
     pub fn oracle(&self, s: StateId) -> Result<Vec<u32>> {
         super::oracle::mask(self, s)
     }
-
-    pub fn stand_text(&self, s: StateId) -> String {
-        if s == FINISHED {
-            return "finished".into();
-        }
-        self.core.lock().stand_text(s)
-    }
 }

@@ -83,6 +83,9 @@ pub struct Schema {
     pub(crate) constants: FxHashMap<Box<str>, JId>,
     pub(crate) compiled: FxHashMap<SubId, ValId>,
     pub(crate) compiling: Vec<SubId>,
+    /// Formulas of schemas as far as they speak of names, and whether such a one is being made.
+    pub(crate) compiled_names: FxHashMap<SubId, ValId>,
+    pub(crate) names_only: bool,
     pub(crate) origin: FxHashMap<ValId, JId>,
     pub(crate) parsed: FxHashMap<Box<str>, Lang>,
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
@@ -147,6 +150,8 @@ impl Schema {
             constants: FxHashMap::default(),
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
+            compiled_names: FxHashMap::default(),
+            names_only: false,
             origin: FxHashMap::default(),
             parsed: FxHashMap::default(),
             patterns: FxHashMap::default(),
