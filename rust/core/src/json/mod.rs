@@ -304,7 +304,8 @@ impl JsonMachine {
             .collect();
         let words = self.terms().words(words);
         let set = self.schema.numbers(&value);
-        let numbers = self.terms().numbers_in(set);
+        let how = self.schema.options.numbers;
+        let numbers = self.terms().numbers_in(set, how);
         self.terms().or(&[words, numbers])
     }
 

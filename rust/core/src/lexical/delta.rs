@@ -228,7 +228,7 @@ impl Terms {
 }
 
 /// Single code points, in ascending order, with what each leads to; all others lead nowhere.
-pub(super) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
+pub(crate) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
     let mut runs = Vec::with_capacity(points.len() * 2 + 1);
     let mut next = 0;
     for &(cp, to) in points {

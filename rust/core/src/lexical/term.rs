@@ -13,8 +13,7 @@ use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
-use crate::number::set::NumSetId;
-use crate::number::NumberTerms;
+use crate::number::{NumberTerms, SpelledId};
 
 /// The greatest code point.
 pub const MAX_CP: u32 = 0x10FFFF;
@@ -47,7 +46,7 @@ pub enum Term {
     /// Several languages walked together; which of them accept is the outcome.
     Tuple(Box<[TermId]>),
     /// The rest of a number whose value must lie in a set; the text so far is part of the state.
-    Num(NumSetId, u32),
+    Num(SpelledId, u32),
     /// The rest of a span of a document.
     Spans(u32, u32),
 }
@@ -173,7 +172,7 @@ impl Terms {
         &self.sets[s.0 as usize]
     }
 
-    pub(super) fn intern(&mut self, term: Term) -> TermId {
+    pub(crate) fn intern(&mut self, term: Term) -> TermId {
         if let Some(i) = self.terms.get_index_of(&term) {
             return TermId(i as u32);
         }
@@ -219,10 +218,6 @@ impl Terms {
     /// Any one code point.
     pub fn any(&mut self) -> TermId {
         self.class(&[(0, 0xD7FF), (0xE000, MAX_CP)])
-    }
-
-    pub fn number(&mut self, set: NumSetId, text: u32) -> TermId {
-        self.intern(Term::Num(set, text))
     }
 
     pub fn concat(&mut self, x: TermId, y: TermId) -> TermId {

@@ -82,6 +82,7 @@ pub struct Core<S> {
 impl<S: Structure> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
         structure.bind(&vocab);
+        structure.lexicon().terms.numbers.reach = vocab.reach();
         let mut texts: IndexSet<Box<[u8]>, FxBuildHasher> = IndexSet::default();
         texts.insert(Box::new([]));
         Core {

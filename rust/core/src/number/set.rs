@@ -141,7 +141,7 @@ impl Piece {
     }
 
     /// `None`: the spellings clash.
-    fn intersect(&self, other: &Piece) -> Option<Piece> {
+    pub(super) fn intersect(&self, other: &Piece) -> Option<Piece> {
         let spelling = self.spelling.and(other.spelling)?;
         let unit = match (&self.unit, &other.unit) {
             (Some(a), Some(b)) => Some(a.lcm(b)),

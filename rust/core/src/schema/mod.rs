@@ -124,13 +124,12 @@ impl Schema {
     pub fn with_lexicon(
         text: &str,
         options: Options,
-        mut lexicon: Box<Lexicon>,
+        lexicon: Box<Lexicon>,
         marks: &[TermId],
     ) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
         let resolver = Resolver::new(&mut doc, root, &options)?;
-        lexicon.terms.numbers.any_spelling = options.numbers_any;
         let mut this = Schema {
             doc,
             options,

@@ -17,8 +17,8 @@ from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.members import members, string_schemas, types_of, without_strings
-from tokenform.frontends.tools.shape import Json, Node, RawString, Text, choice, joined, sequence
+from tokenform.frontends.tools.members import members, types_of, without_strings
+from tokenform.frontends.tools.shape import BLANK, Json, Node, RawString, Text, choice, joined, sequence
 
 
 def tagged_arguments(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
@@ -27,23 +27,21 @@ def tagged_arguments(layout: Tagged, schema: Any, owner: str, literal: Callable[
     for member in members(schema, owner):
         _check_key(layout, member.key, owner)
         options = tagged_value(layout, member.schema, f"{owner}, argument {member.key!r}", literal)
-        written.append((sequence(literal(layout.before), Text(member.key), options), member.required))
+        written.append((sequence(literal(layout.before), Text(member.key), options, BLANK), member.required))
     return joined(written, None)
 
 
 def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
     """`middle value after` for one argument."""
     kinds = types_of(schema, owner)
-    middle, json_middle = literal(layout.middle), literal(layout.json_middle or layout.middle)
-    after = literal(layout.after)
+    close = literal(layout.close)
     without = tuple(dict.fromkeys((layout.close, *layout.markers)))
+    feeds = (layout.middle.endswith("\n"), layout.after.startswith("\n"))
     options: list[Node] = []
-    for strings in string_schemas(schema, owner) if "string" in kinds else []:
-        if isinstance(strings, list):
-            values: list[Node] = [Text(s) for s in strings if not any(w in s for w in without)]
-            options += [sequence(middle, choice(values), after)] if values else []
-        else:
-            options.append(sequence(middle, RawString(strings, without), after))
+    if "string" in kinds:
+        options.append(
+            sequence(literal(layout.middle.rstrip("\n")), RawString(schema, without, feeds), close)
+        )
     if kinds - {"string"}:
         value: Node = Json(without_strings(schema, owner) if "string" in kinds else schema, without)
         words = [
@@ -51,7 +49,8 @@ def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str
         ]
         if layout.python_words and words and "string" not in kinds and not _has_values(schema):
             value = choice([value, *words])
-        options.append(sequence(json_middle, value, after))
+        middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
+        options.append(sequence(middle, BLANK, value, BLANK, close))
     if not options:
         raise ToolError(
             f"{owner}: no value of it can be written in this format; choose a format that writes JSON"

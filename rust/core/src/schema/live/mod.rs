@@ -16,6 +16,7 @@ pub use object::Keys;
 
 use super::document::{JId, Json};
 use super::object::{Obj, ObjId};
+use super::options::Strings;
 use super::value::{Sub, SubId, ValId, FALSE, NULL, TRUE};
 use super::{ArrId, Schema};
 use crate::lexical::{Spelling, Terms};
@@ -188,7 +189,7 @@ impl Schema {
         }
         if value.num {
             let set = self.numbers(&value);
-            let term = self.lexicon.terms.numbers_in(set);
+            let term = self.lexicon.terms.numbers_in(set, self.options.numbers);
             if let Some(text) = self.shortest(Spelling::Raw, term) {
                 return Some(text.into());
             }
@@ -212,10 +213,9 @@ impl Schema {
     }
 
     pub(crate) fn string_spelling(&self) -> Spelling {
-        if self.options.strings_any {
-            Spelling::JsonAny
-        } else {
-            Spelling::Json
+        match self.options.strings {
+            Strings::Any => Spelling::JsonAny,
+            Strings::Canonical => Spelling::Json,
         }
     }
 
