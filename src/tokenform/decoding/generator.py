@@ -21,7 +21,7 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.decode import Decoder, Row, Transform, check_room
+from tokenform.decoding.decode import Decoder, Row, Transform, check_shortest
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
@@ -233,7 +233,7 @@ class Generator:
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
         known = compiled(constraint, self.vocabulary)
-        check_room(known.distance(known.start), budget)
+        check_shortest(known.distance(known.start), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
 

@@ -12,7 +12,7 @@ import json
 import math
 from typing import Any
 
-from tokenform.errors import InvalidSchema, LimitExceeded, TokenformError
+from tokenform.errors import LimitExceeded, TokenformError
 
 _STEP = 4_000  # digits that `int` reads at once, whatever limit the process has set above 640 * 6
 _DIGITS = 100_000  # of an integer
@@ -42,6 +42,23 @@ def read_json(text: str, *, name: str, kind: type[TokenformError]) -> Any:
         raise kind(message, line=error.lineno, column=error.colno) from None
 
 
+def plain_integers(text: str) -> str:
+    """The JSON text with every whole number as an integer of digits, compact.
+
+    Raises:
+        LimitExceeded: a number or the nesting is beyond what Python reads.
+    """
+
+    def number(written: str) -> Any:
+        whole = _whole(written)
+        return _number(written) if whole is None else whole
+
+    try:
+        return json.dumps(json.loads(text, parse_float=number))
+    except (RecursionError, ValueError) as error:
+        raise LimitExceeded(f"the document can't be read in Python: {error}.") from None
+
+
 def _integer(text: str) -> int:
     if len(text) <= _STEP:
         return int(text)
@@ -62,21 +79,36 @@ def _number(text: str) -> float | int:
     value = float(text)
     if math.isfinite(value):
         return value
+    whole = _whole(text)
+    if whole is None:
+        raise LimitExceeded(f"the number {text[:40]} is beyond what Python holds; give it a maximum.")
+    return whole
+
+
+def _whole(text: str) -> int | None:
+    """The whole number that a text with a point or an exponent stands for; None where it is none, or huge."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
-    fraction = fraction.rstrip("0")
-    shift = int(exponent or 0) if len(exponent) <= 9 else _DIGITS
-    zeros = shift - len(fraction)
-    if not 0 <= zeros <= _DIGITS:
-        raise LimitExceeded(f"the number {text[:40]} is beyond what Python holds; give it a maximum.")
-    return _integer(whole + fraction + "0" * zeros)
+    digits = (whole + fraction).lstrip("-").lstrip("0")
+    if not digits:
+        return 0
+    zeros = (int(exponent) if exponent and len(exponent) <= 9 else _DIGITS if exponent else 0) - len(fraction)
+    if zeros < 0:
+        kept, dropped = digits[:zeros], digits[zeros:]
+        if dropped.strip("0") or len(digits) < -zeros:
+            return None
+        digits = kept or "0"
+    elif zeros + len(digits) > _DIGITS:
+        return None
+    value = _integer(digits + "0" * max(zeros, 0))
+    return -value if text.startswith("-") else value
 
 
-def raw_json(text: str, start: int) -> int:
+def raw_json(text: str, start: int, *, kind: type[TokenformError]) -> int:
     """Where the JSON text that begins at `start` ends, blanks before it skipped.
 
     Raises:
-        InvalidSchema: no JSON begins there; with line and column in the whole text.
+        kind: no JSON begins there; with line and column in the whole text.
         LimitExceeded: it nests deeper than Python reads.
     """
     while text[start : start + 1] in (" ", "\t", "\n", "\r"):
@@ -86,7 +118,7 @@ def raw_json(text: str, start: int) -> int:
     except RecursionError:
         raise LimitExceeded("it is nested too deeply to be read in Python; flatten it.") from None
     except json.JSONDecodeError as error:
-        raise InvalidSchema(f"{error.msg}.", line=error.lineno, column=error.colno) from None
+        raise kind(f"{error.msg}.", line=error.lineno, column=error.colno) from None
 
 
 _SCANNER = json.JSONDecoder(parse_int=len, parse_float=len)  # only where it ends counts

@@ -58,6 +58,8 @@ _TOKEN_NAMES = {
     "$END": "the end of the grammar",
 }
 
+_SHOWN = 160  # characters of a line in a message
+
 # Where Lark's messages hold the name that they are about, most telling first.
 _NAMED = (
     re.compile(r"\('\w+'\) in (\w+)"),
@@ -84,8 +86,9 @@ _HINTS = (
 def error_at(message: str, text: str, line: int, column: int) -> InvalidGrammar:
     """The error for a place; `line` and `column` are 1-based."""
     lines = text.splitlines() or [""]
-    shown = lines[min(line, len(lines)) - 1]
-    pointer = " " * max(column - 1, 0) + "^"
+    first = max(column - 1 - _SHOWN // 2, 0)  # of a long line, what stands around the place
+    shown = lines[min(line, len(lines)) - 1][first : first + _SHOWN]
+    pointer = " " * max(column - 1 - first, 0) + "^"
     return InvalidGrammar(
         f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column
     )
@@ -109,6 +112,10 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
         return syntax_error(plain, text)
     if isinstance(error, OverflowError):
         return _in_limit(text)
+    if isinstance(error, (TypeError, AttributeError, IndexError)) and _parser_error(plain):
+        return syntax_error(plain, text)  # Lark's own report failed
+    if isinstance(error, AssertionError) and (name := _holder_of_declared(plain)):
+        return holds_declared(name, text)
     message = "Lark can't read this"
     if isinstance(about, Tree) and about.data == "range":
         message = 'a range goes from one character to another, as in "a".."z"'
@@ -120,7 +127,7 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
     token = _first_token(about)
     if token is None:
         return InvalidGrammar(f"{message[:1].upper()}{message[1:]}; simplify the grammar.")
-    return error_at(message, text, int(token.line or 1), int(token.column or 1))
+    return error_at(message, text, token.line or 1, token.column or 1)
 
 
 def _in_limit(text: str) -> LimitExceeded:
@@ -148,12 +155,37 @@ def _first_error(plain: str) -> tuple[UnexpectedInput, str] | None:
         return cast("list[tuple[UnexpectedInput, str]]", find_grammar_errors(plain))[0]
     except (AttributeError, IndexError, RecursionError, TypeError, UnexpectedInput):
         pass  # the recovery fails on an end of text amid parentheses
+    error = _parser_error(plain)
+    if error is None:
+        return None
+    shown = getattr(error, "token", None)
+    return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"
+
+
+def _parser_error(plain: str) -> UnexpectedInput | None:
     try:
         _get_parser().parse(plain + "\n", "start")  # type: ignore[no-untyped-call]
     except UnexpectedInput as error:
-        shown = getattr(error, "token", None)
-        return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"
+        return error
     return None
+
+
+def holds_declared(name: str, text: str) -> InvalidGrammar:
+    """A terminal that names a declared one, or a schema."""
+    return semantic_error(
+        f"The terminal {name} holds %json or a declared terminal, which is a grammar of its own: put it into "
+        "a rule (a name in lower case)",
+        text,
+        name,
+    )
+
+
+def _holder_of_declared(plain: str) -> str | None:
+    """The first terminal whose line names a declared one."""
+    declared = re.findall(r"^[ \t]*%declare\b([^\n]*)", plain, re.MULTILINE)
+    names = "|".join(re.escape(name) for line in declared for name in line.split())
+    found = re.search(rf"^[ \t]*(_?[A-Z]\w*)[^\n:]*:[^\n]*\b(?:{names})\b", plain, re.MULTILINE)
+    return found.group(1) if found and names else None
 
 
 def syntax_error(plain: str, text: str) -> InvalidGrammar:
@@ -177,8 +209,8 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
     wanted = " or ".join(sorted({_TOKEN_NAMES.get(name, name) for name in expected}))
     shown = lines[line - 1]
     if hint := next((way for pattern, way in _HINTS if pattern.search(shown)), None):
-        return error_at(f"{message}: {hint}", text, line, int(column))
-    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, int(column))
+        return error_at(f"{message}: {hint}", text, line, column or 1)
+    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, column or 1)
 
 
 def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:

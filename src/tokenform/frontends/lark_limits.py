@@ -2,16 +2,15 @@
 
 Purpose: Lark writes a template out for each list of arguments that it meets (`t{x}: x | t{t{x}}` has no last
 one), and a terminal into each terminal that names it (sixteen levels of `A: B B` are 65,536 copies).
-Invariant: a grammar that passes is at most so many times as large for Lark as its text; the counts are the same
-on every machine.
+Invariant: a grammar that passes grows by a bounded amount; the counts are the same on every machine.
 Complexity: linear in what is counted.
-Rejected: giving such a terminal to the engine as a graph (Lark's lexer has one pattern for each terminal, and a
-rule says the same in linear size).
+Rejected: giving such a terminal to the engine as a graph (a terminal is one pattern for Lark, and a rule says
+the same in linear size).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lark.exceptions import VisitError
@@ -26,31 +25,40 @@ from lark.load_grammar import (
 )
 
 from tokenform.errors import LimitExceeded
-from tokenform.frontends.lark_errors import limit_at, semantic_error
+from tokenform.frontends.lark_errors import holds_declared, limit_at
 
 TEMPLATES = 2_000  # rules that templates are written out to
-NAME = 10_000  # characters of such a rule's name, which holds its arguments
-PARTS = 20_000  # parts of a terminal with the terminals that it names written into it
+NAME = 1_000  # characters of such a rule's name, which holds its arguments
+PARTS = 10_000  # parts of a terminal with the terminals that it names written into it
 
 
-def check_terminals(grammar: Grammar, text: str) -> None:
+class CheckedDefinitions(dict[str, Any]):
+    """A builder's definitions: when Lark lists them, to write terminals into one another, they are checked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self._checked = False
+
+    def items(self) -> Any:
+        if not self._checked:
+            self._checked = True
+            check_terminals(self, self._text)
+        return super().items()
+
+
+def check_terminals(definitions: Mapping[str, Any], text: str) -> None:
     """Refuses terminals that name a declared one, and those that are too large written out.
 
     Raises:
         InvalidGrammar, LimitExceeded: with the place of the terminal.
     """
-    trees = {str(name): tree for name, (tree, _) in grammar.term_defs}
+    trees = {name: definitions[name].tree for name in definitions if definitions[name].is_term}
     named = {name: list(_named(tree)) for name, tree in trees.items() if tree is not None}
     for name, others in named.items():
         for other in others:
             if other in trees and trees[other] is None:
-                what = "%json" if other.startswith("JSON_SCHEMA_") else f"the declared terminal {other}"
-                raise semantic_error(
-                    f"The terminal {name} holds {what}, which is a grammar of its own: put it into a rule "
-                    "(a name in lower case)",
-                    text,
-                    name,
-                )
+                raise holds_declared(name, text)
     sizes: dict[str, int] = {}
     for name in named:
         _measure(name, named, trees, sizes)
@@ -147,4 +155,3 @@ class _Named:
     def __init__(self, name: str) -> None:
         self.name = name
         self.pattern = object()
-

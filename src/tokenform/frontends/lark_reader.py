@@ -26,7 +26,7 @@ from typing import Any, Literal, cast
 from lark.exceptions import GrammarError, UnexpectedInput
 from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
-from lark.load_grammar import Grammar, load_grammar
+from lark.load_grammar import Grammar, GrammarBuilder
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
@@ -47,7 +47,7 @@ from tokenform.frontends.lark_errors import (
     syntax_error,
 )
 from tokenform.frontends.lark_groups import name_groups
-from tokenform.frontends.lark_limits import check_templates, check_terminals
+from tokenform.frontends.lark_limits import CheckedDefinitions, check_templates
 from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
@@ -77,8 +77,8 @@ def read_lark(
 
     Raises:
         InvalidGrammar: with `line`, `column` and the line itself where the text has them.
-        LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read, a template or
-            a terminal grows without end when it is written out, or a number has too many digits.
+        LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read, a template
+            or a terminal grows without end when it is written out, or a number has too many digits.
         OptionError: `lexer` is neither of the two.
     """
     check_text(text, InvalidGrammar)
@@ -104,7 +104,6 @@ def read_lark(
         known = ", ".join(sorted(names)) or "none"
         raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
     try:
-        check_terminals(grammar, text)
         check_templates(grammar, text)
         name_groups(grammar)
         terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
@@ -160,9 +159,10 @@ def _too_deep() -> LimitExceeded:
 
 def _load(plain: str, text: str, import_paths: list[str]) -> Grammar:
     try:
-        grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
-            plain, _NOWHERE, import_paths, False
-        )
+        builder = GrammarBuilder(False, list(import_paths))
+        builder._definitions = CheckedDefinitions(text)
+        builder.load_grammar(plain, _NOWHERE)
+        grammar = builder.build()
     except UnexpectedInput:
         raise syntax_error(plain, text) from None
     except (GrammarError, re.error) as error:
@@ -300,7 +300,7 @@ def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:
             position = match.end()
             continue
         try:
-            end = raw_json(text, match.end())
+            end = raw_json(text, match.end(), kind=InvalidGrammar)
         except TokenformError as error:
             line, column = error.line or _line_of(text, match.start()), error.column or 1
             shown = error_at(f"%json needs a JSON Schema: {error}".rstrip("."), text, line, column)

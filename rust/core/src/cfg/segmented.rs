@@ -151,12 +151,16 @@ impl Segmented {
     }
 
     fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
+        if self.fan(ctx).lex == Lexicon::DEAD {
+            return None;
+        }
         let class = *self.lexicon.outcome_list(outcome).first()?;
         self.after(ctx, class)
     }
 
     fn at_border(&mut self, pos: Pos) -> Option<CtxId> {
-        if self.fan(pos.ctx).lex == pos.lex {
+        let begin = self.fan(pos.ctx).lex;
+        if begin == pos.lex || begin == Lexicon::DEAD {
             return Some(pos.ctx);
         }
         let outcome = self.lexicon.outcome(pos.lex);
@@ -174,7 +178,12 @@ impl Structure for Segmented {
         let ctx = self.intern(Context { set: Some(set), begun: Box::new([]) });
         self.start = Some(ctx);
         let lex = self.fan(ctx).lex;
-        (lex != Lexicon::DEAD).then_some(Pos { ctx, lex })
+        if lex != Lexicon::DEAD {
+            return Some(Pos { ctx, lex });
+        }
+        // nothing can be read: the empty text is all there is
+        let lex = self.lexicon.at(Spelling::Raw, Terms::EPS);
+        self.chart.accepts(set).then_some(Pos { ctx, lex })
     }
 
     fn records(&self, _: CtxId) -> bool {
