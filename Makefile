@@ -28,8 +28,8 @@ slow: $(VENV)/.tools
 
 check: $(VENV)/.tools
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy
 
 # a release wheel, installed without torch in a fresh environment outside the checkout, and tested there

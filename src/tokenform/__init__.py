@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
+from tokenform.engine import Grammar, Limits, State, TokenAutomaton, Vocabulary, set_limits
 from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
@@ -88,10 +88,12 @@ __all__ = [
     "Estimates",
     "Generator",
     "Grammar",
+    "Limits",
     "Local",
     "Masked",
     "Result",
     "Score",
+    "State",
     "Stats",
     "TokenAutomaton",
     "TokenformError",
@@ -117,6 +119,7 @@ __all__ = [
     "predicate",
     "regex",
     "save_trie",
+    "set_limits",
     "special_token",
     "substring",
     "targets",

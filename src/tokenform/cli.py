@@ -272,6 +272,10 @@ def explain(
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "spaced",
     strict: StrictOption = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
@@ -280,6 +284,10 @@ def explain(
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
+        if html is not None:
+            from tokenform.engine.drawing import explained_html
+
+            write_file(html, explained_html(grammar, vocabulary, steps))
     stopped = len(steps) <= len(tokens)
     if as_json:
         typer.echo(
@@ -461,6 +469,14 @@ def read_file(path: str | None) -> bytes:
         return Path(path or "").read_bytes()
     except OSError as error:
         raise errors.OptionError(f"{path!r} can't be read: {error.strerror or error}.") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise errors.OptionError(f"{str(path)!r} can't be written: {error.strerror or error}.") from None
 
 
 def byte_vocabulary() -> Vocabulary:

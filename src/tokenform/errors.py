@@ -70,7 +70,7 @@ class InvalidType(TokenformError):
 
 
 class LimitExceeded(TokenformError):
-    """A bound on size, nesting, states or time was reached; the engine stays usable."""
+    """A limit on work, memory or size was reached, in this call alone: the engine is as usable as before."""
 
 
 class VocabularyError(TokenformError):
@@ -82,7 +82,7 @@ class TokenRejected(TokenformError):
 
 
 class InvalidState(TokenformError):
-    """The number is not a state of this automaton."""
+    """The state is another automaton's."""
 
 
 class BudgetTooSmall(TokenformError):
@@ -129,6 +129,14 @@ class DataError(TokenformError):
 
 class OptionError(TokenformError, ValueError):
     """An argument has a value that it can't have."""
+
+
+class Interrupted(TokenformError):
+    """The call was ended from outside; where a signal's handler raised, its exception is raised instead."""
+
+
+class EngineError(TokenformError):
+    """A mistake in the engine: please report it. The call is lost, the automaton and its states are not."""
 
 
 class MissingExtra(TokenformError, ImportError):

@@ -39,6 +39,7 @@ _THINK = {
     "mistral_v11": ("[THINK]", "[/THINK]"),
     "command_a": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "gemma4": ("<|channel>", "<channel|>"),
+    "kimi_k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     "minimax_m3": ("<mm:think>", "</mm:think>"),
     "seed_oss": ("<seed:think>", "</seed:think>"),
 }
@@ -205,6 +206,11 @@ _TAGS = {
         r'<steptml:invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</steptml:invoke>',
         r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\s*',
     ),
+    "kimi_k3": (
+        r'<\|open\|>call tool="(?P<name>[^"]+)" index="\d+"<\|sep\|>\s*(?P<body>.*?)<\|close\|>call<\|sep\|>',
+        r'<\|open\|>argument key="(?P<key>[^"]+)" type="(?P<string>\w+)"<\|sep\|>'
+        r"(?P<value>.*?)<\|close\|>argument<\|sep\|>\s*",
+    ),
     "deepseek_v32": tuple(p.format("") for p in _DSML),
     "deepseek_v4": tuple(p.format("") for p in _DSML),
     "deepseek_v41": tuple(p.format(" ") for p in _DSML),
@@ -228,7 +234,7 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
 def _typed(text: str, schema: Any, said: str | None) -> Any:
     """JSON where it is said to be, or fits and is no string; else the text."""
     if said is not None:
-        return text if said == "true" else json.loads(text)
+        return text if said in ("true", "string") else json.loads(text)
     if schema.get("type") == "string":
         return text
     stringy = jsonschema.Draft202012Validator(schema).is_valid(text)

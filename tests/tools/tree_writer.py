@@ -252,6 +252,10 @@ def _class(items: Any) -> str:
             parts.append("^")
         elif name == "LITERAL":
             parts.append(re.escape(chr(value)))
+        elif name == "CATEGORY":
+            parts.append(
+                {"CATEGORY_DIGIT": r"\d", "CATEGORY_WORD": r"\w", "CATEGORY_SPACE": r"\s"}[str(value)]
+            )
         elif name == "RANGE":
             parts.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
         else:

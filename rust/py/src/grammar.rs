@@ -1,8 +1,7 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokenform_core::cfg::{self, productive, Machine};
@@ -10,15 +9,19 @@ use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
 use tokenform_core::json::JsonMachine;
 use tokenform_core::lexical::Lexicon;
+use tokenform_core::mask::automaton::engine;
+use tokenform_core::mask::core::Engine;
 use tokenform_core::mask::pattern::Pattern;
 use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
 use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::schema::Schema;
-use tokenform_core::{gbnf, vocab, Error, Kind, Result};
+use tokenform_core::{gbnf, vocab, work, Error, Kind, Limits, Result};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
+use crate::host::unlocked;
+use crate::limits::Limits as PyLimits;
 use crate::vocabulary::Vocabulary;
 
 /// What a grammar was made of, so that it can be built once more for another vocabulary.
@@ -50,7 +53,7 @@ enum Built {
 
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct Grammar {
-    source: Source,
+    source: Arc<Source>,
     ready: Mutex<Option<Built>>,
     report: Vec<String>,
 }
@@ -111,36 +114,42 @@ impl Source {
     }
 
     fn grammar(self, py: Python<'_>) -> PyResult<Grammar> {
-        let (built, report) = py.allow_threads(|| self.build()).map_err(raise)?;
-        Ok(Grammar { source: self, ready: Mutex::new(Some(built)), report })
+        let built = unlocked(py, || work::run(Limits::default().work, || self.build()));
+        let (built, report) = built.map_err(Error::from).and_then(|built| built).map_err(raise)?;
+        Ok(Grammar { source: Arc::new(self), ready: Mutex::new(Some(built)), report })
     }
 }
 
-fn automaton(built: Built, vocab: Arc<vocab::Vocabulary>) -> Result<Core> {
+fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>, limits: &Limits) -> Box<dyn Engine> {
     match built {
-        Built::Json(machine) => Core::new(*machine, vocab),
-        Built::Pattern(pattern) => Core::new(*pattern, vocab),
-        Built::Joint(joint) => Core::new(*joint, vocab),
-        Built::ContextFree(Machine::Scanned(machine)) => Core::new(*machine, vocab),
-        Built::ContextFree(Machine::Segmented(machine)) => Core::new(*machine, vocab),
+        Built::Json(machine) => engine(*machine, vocab, limits),
+        Built::Pattern(pattern) => engine(*pattern, vocab, limits),
+        Built::Joint(joint) => engine(*joint, vocab, limits),
+        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
+        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
     }
 }
 
 #[pymethods]
 impl Grammar {
     /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    fn compile(&self, py: Python<'_>, vocab: &Bound<'_, Vocabulary>) -> PyResult<TokenAutomaton> {
+    #[pyo3(signature = (vocab, limits = None))]
+    fn compile(
+        &self,
+        py: Python<'_>,
+        vocab: &Bound<'_, Vocabulary>,
+        limits: Option<&Bound<'_, PyLimits>>,
+    ) -> PyResult<TokenAutomaton> {
+        let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let inner = vocab.get().inner.clone();
-        let core = py
-            .allow_threads(|| {
-                let built = match self.ready.lock().take() {
-                    Some(built) => built,
-                    None => self.source.build()?.0,
-                };
-                automaton(built, inner)
-            })
-            .map_err(raise)?;
-        Ok(TokenAutomaton::new(core, vocab.clone().unbind()))
+        let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (source, own) = (self.source.clone(), inner.clone());
+        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
+        let core = unlocked(py, || {
+            let first = first.map(|built| engine_of(built, &inner, &limits));
+            Core::new(first, recipe, inner, limits)
+        });
+        Ok(TokenAutomaton::new(core.map_err(raise)?, vocab.clone().unbind()))
     }
 
     /// What was ignored, loosened or not proven.
@@ -219,9 +228,7 @@ pub fn gbnf_grammar(py: Python<'_>, text: String, start: String) -> PyResult<Gra
 /// The neutral form of a grammar in GBNF, as JSON text.
 #[pyfunction]
 pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> {
-    py.allow_threads(|| gbnf::read(&text, start))
-        .map(|structure| structure.to_value().to_string())
-        .map_err(raise)
+    unlocked(py, || gbnf::read(&text, start)).map(|structure| structure.to_value().to_string()).map_err(raise)
 }
 
 /// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.

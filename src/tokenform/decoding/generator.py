@@ -21,17 +21,19 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.decode import Decoder, Row, Transform, check_shortest
+from tokenform.decoding.draws import Transform
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result
+from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import SpeculativeDecoder, can_serve, name_hints, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
+from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, Runner
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
+from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
@@ -45,7 +47,6 @@ DEFAULT_MAX_TOKENS = 512
 
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
-AnyDecoder = Decoder | SpeculativeDecoder
 
 
 class Generator:
@@ -162,6 +163,9 @@ class Generator:
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
                 bar.advance(token)
+        for row in rows:
+            if row.error is not None:
+                raise row.error
         written = [self._result(row, grammars[number // n]) for number, row in enumerate(rows)]
         if not batched:
             return written
@@ -237,12 +241,14 @@ class Generator:
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
 
-    def _stream(self, row: Row, grammar: Constraint, decoder: AnyDecoder) -> Yields[str, None, Result]:
+    def _stream(self, row: Row, grammar: Constraint, decoder: Decoder) -> Yields[str, None, Result]:
         pieces = TextPieces()
         for _, token in decoder.run([row], 1):
             piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
             if piece:
                 yield piece
+        if row.error is not None:
+            raise row.error
         return self._result(row, grammar)
 
     def _chosen(self, sampler: AnySampler | None) -> AnySampler:
@@ -277,25 +283,34 @@ class Generator:
                 bar.advance(None)
         return every
 
-    def _decoder(self, chosen: Local, rows: int) -> AnyDecoder:
+    def _decoder(self, chosen: Local, rows: int) -> Decoder:
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
         needed = not self.mixing.plain
+        backbone: Runner | None = None
         if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
             backbone = Backbone(self.model)
-            if needed or not auto or pays(backbone, rows):
-                return SpeculativeDecoder(
-                    backbone,
-                    chosen,
-                    vocabulary,
-                    self.transforms,
-                    drafter=self._default_drafter if auto else self.drafter,
-                    verifier=self.verifier,
-                    policy=self._controller if self.policy is None else self.policy(),
-                    encode=self._encode,
-                    mixing=self.mixing,
-                )
-        loop, table = PlainLoop(self.model), self._table(rows)
-        return Decoder(loop, chosen, vocabulary.size, vocabulary.eos, self.transforms, table)
+            if auto and not needed and not pays(backbone, rows):
+                backbone = None
+        if backbone is None:
+            runner = PlainRunner(self.model, vocabulary.size)
+            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=self._matcher(rows))
+        return Decoder(
+            backbone,
+            chosen,
+            vocabulary,
+            self.transforms,
+            drafter=self._default_drafter if auto else self.drafter,
+            verifier=self.verifier,
+            policy=self._controller if self.policy is None else self.policy(),
+            encode=self._encode,
+            mixing=self.mixing,
+            matcher=self._matcher(rows),
+        )
+
+    def _matcher(self, rows: int) -> Matcher:
+        """Draws where this thread's calls left masks on the model's device."""
+        device = device_of(self.model)
+        return Matcher(device, None if device.type == "cpu" else self._table(rows))
 
     def _table(self, rows: int) -> MaskTable:
         """The masks that this thread's calls left on the model's device."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.decode import Transform
+from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator, read_vocabulary
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import Vocabulary
@@ -99,6 +99,11 @@ def _transforms(processors: Sequence[Any]) -> list[Transform]:
     """Logits processors, but for those that the sampler stands for."""
 
     def wrapped(processor: Any) -> Transform:
-        return lambda tokens, logits: processor(torch.tensor([list(tokens)]), logits[None].clone())[0]
+        def transform(tokens: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+            ids = torch.tensor([list(tokens)], device=logits.device)
+            changed: torch.Tensor = processor(ids, logits[None].clone())[0]
+            return changed
+
+        return transform
 
     return [wrapped(one) for one in processors if type(one).__name__ not in _OWN]

@@ -40,6 +40,7 @@ LAYOUTS: list[Layout] = [
     *elements.qwen_like("mimo", "", ("<think>", "</think>"), "<|im_end|>"),
     *elements.step3(),
     *elements.ling(),
+    *elements.kimi_k3(),
     *nested.gemma4(),
     *nested.functiongemma(),
     *nested.minimax_m3(),

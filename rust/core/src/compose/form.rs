@@ -78,6 +78,8 @@ impl Joint {
             byte_sets: FxHashMap::default(),
             words: FxHashMap::default(),
             report: Vec::new(),
+            boxed: Default::default(),
+            boxed_texts: Default::default(),
         };
         this.texts.insert(Box::new([]));
         // the place where the whole text ends

@@ -30,6 +30,12 @@ pub struct Contents {
     left: u32,
 }
 
+impl Contents {
+    pub(super) fn bytes(&self) -> usize {
+        crate::held::map(&self.known)
+    }
+}
+
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
     pub fn content(&mut self, lex: LexId, longest: u32) -> Option<Content> {

@@ -13,7 +13,9 @@ use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
+use crate::held;
 use crate::number::{NumberTerms, SpelledId};
+use crate::work;
 
 /// The greatest code point.
 pub const MAX_CP: u32 = 0x10FFFF;
@@ -80,6 +82,10 @@ pub struct Terms {
     pub(super) contents: super::content::Contents,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
+    boxed: held::Boxed,
+    boxed_sets: held::Boxed,
+    /// Bytes of the words of all tables.
+    pub(super) word_bytes: usize,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
     /// Liveness questions that ran out of budget and were answered "live".
@@ -98,18 +104,24 @@ impl Terms {
     pub const EPS: TermId = TermId(1);
     pub const ALL: TermId = TermId(2);
 
-    /// Lets go of derivatives, which can be computed again; numbers keep their meaning.
-    pub(super) fn rest(&mut self) {
-        self.raw = Derived::default();
-        self.pruned = Derived::default();
-        self.clamped = FxHashMap::default();
-        self.reaches = FxHashMap::default();
-        self.bases = FxHashMap::default();
-        self.contents = Default::default();
-        self.word_tables = FxHashMap::default();
-        self.terms.shrink_to_fit();
-        self.facts.shrink_to_fit();
-        self.sets.shrink_to_fit();
+    /// Bytes that the arena holds.
+    pub fn bytes(&mut self) -> usize {
+        let boxed = |term: &Term| match term {
+            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
+            Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
+            _ => 0,
+        };
+        let terms = held::set(&self.terms) + self.boxed.count(&self.terms, boxed) + held::list(&self.facts);
+        let sets = held::set(&self.sets) + self.boxed_sets.count(&self.sets, |s| held::slice(s));
+        let words: usize = self.word_sets.len() * 64 + self.word_bytes;
+        let known = held::map(&self.live)
+            + held::map(&self.witness)
+            + held::map(&self.least)
+            + held::map(&self.clamped)
+            + held::map(&self.reaches)
+            + held::map(&self.bases)
+            + self.contents.bytes();
+        terms + sets + words + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
     }
 
     pub fn new(max_terms: usize) -> Self {
@@ -130,6 +142,9 @@ impl Terms {
             contents: Default::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
+            boxed: held::Boxed::default(),
+            boxed_sets: held::Boxed::default(),
+            word_bytes: 0,
             overflow: false,
             unproven: 0,
             max_terms,
@@ -180,6 +195,7 @@ impl Terms {
             self.overflow = true;
             return Self::EMPTY;
         }
+        work::spend(2);
         let facts = self.facts_of(&term);
         let (i, _) = self.terms.insert_full(term);
         self.facts.push(facts);
@@ -332,6 +348,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
+        work::spend(1 + flat.len() as u64 / 8);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {
@@ -372,6 +389,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
+        work::spend(1 + flat.len() as u64 / 8);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

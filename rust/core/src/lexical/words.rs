@@ -10,6 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
+use crate::held;
 
 /// The number of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +61,7 @@ impl Terms {
             return id;
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
+        self.word_bytes += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
         let id = WordSetId(self.word_sets.len() as u32);
         self.word_sets.push(WordSet { words, plain });
         self.word_tables.insert(hash, id);

@@ -16,16 +16,15 @@ use super::row::Mask;
 use super::structure::{step, CtxId, Piece, Pos, Structure};
 use super::within::Within;
 use crate::error::{Error, Kind, Result};
+use crate::held;
 use crate::lexical::content::Content;
 use crate::lexical::LexId;
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use crate::work;
 
 /// The number of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
-
-/// States that one automaton may have.
-const MAX_STATES: usize = 8_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stand {
@@ -36,25 +35,26 @@ pub struct Stand {
 /// A position, and the number of the lexeme's text where that matters to the ways out.
 pub type Class = (Pos, u32);
 
-/// What [`super::TokenAutomaton`] asks of a core, whatever the structure.
+/// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
+/// [`Error::spoils`], or a panic, a core is to be dropped.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
-    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>>;
+    fn way_out(&mut self, s: StateId) -> Result<Option<Vec<Piece>>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
-    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
+    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
     fn state_count(&self) -> usize;
-    /// Lets go of what can be computed again; numbers keep their meaning.
-    fn rest(&mut self);
+    /// Bytes that it holds.
+    fn bytes(&mut self) -> usize;
     /// States with the same class have the same ways out: the text of a key that no schema names makes no
     /// difference to them.
-    fn class(&mut self, s: StateId) -> Class;
+    fn class(&mut self, s: StateId) -> Result<Class>;
     /// The class of the state after each token of the text, in the order of the tokens; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
     /// Lexical terms that were made so far: what a search for a way out costs.
@@ -76,7 +76,9 @@ pub struct Core<S> {
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     lexemes: Lexemes,
-    failed: Option<Error>,
+    boxed: held::Boxed,
+    /// Bytes of the lists and masks in the tables.
+    pub(super) listed: usize,
 }
 
 impl<S: Structure> Core<S> {
@@ -97,20 +99,17 @@ impl<S: Structure> Core<S> {
             content_ids: FxHashMap::default(),
             left: FxHashMap::default(),
             lexemes: Lexemes::default(),
-            failed: None,
+            boxed: held::Boxed::default(),
+            listed: 0,
         }
     }
 
-    fn intern(&mut self, pos: Pos, text: &[u8]) -> Result<StateId> {
+    fn intern(&mut self, pos: Pos, text: &[u8]) -> StateId {
         let text = match self.texts.get_index_of(text) {
             Some(i) => i,
             None => self.texts.insert_full(text.into()).0,
         };
-        if self.stands.len() >= MAX_STATES {
-            return Err(Error::limit(format!("the automaton has {MAX_STATES} states; start a new one")));
-        }
-        let (i, _) = self.stands.insert_full(Stand { pos, text: text as u32 });
-        Ok(StateId(i as u32))
+        StateId(self.stands.insert_full(Stand { pos, text: text as u32 }).0 as u32)
     }
 
     fn stand(&self, s: StateId) -> Stand {
@@ -121,26 +120,17 @@ impl<S: Structure> Core<S> {
         self.texts[stand.text as usize].to_vec()
     }
 
-    /// The value, unless a limit was reached on the way. From then on the automaton only repeats the error:
-    /// what it remembers may rest on work that was cut short.
+    /// The value, unless a limit was reached on the way.
     fn check<T>(&mut self, value: T) -> Result<T> {
-        if self.failed.is_none() {
-            self.failed = self.structure.take_error();
+        if let Some(error) = self.structure.take_error() {
+            return Err(error);
         }
-        if self.failed.is_none() && self.structure.lexicon().terms.overflow {
-            self.failed = Some(Error::limit(
+        if self.structure.lexicon().terms.overflow {
+            return Err(Error::limit(
                 "the constraint's patterns need more states than the limit; simplify or bound them",
             ));
         }
-        match &self.failed {
-            Some(error) => Err(error.clone()),
-            None => Ok(value),
-        }
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.structure.begin();
-        self.check(())
+        Ok(value)
     }
 
     fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
@@ -230,6 +220,7 @@ impl<S: Structure> Core<S> {
         out: &mut Vec<(TokenId, Class)>,
     ) {
         let (bytes, nodes) = trie.children(node);
+        work::spend(bytes.len() as u64);
         let before = text.clone();
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if let Some(next) = step(&mut self.structure, pos, text, byte) {
@@ -247,6 +238,7 @@ impl<S: Structure> Core<S> {
     fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
+            work::spend(1);
             let held = text.len();
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
@@ -277,16 +269,14 @@ impl<S: Structure> Core<S> {
 
 impl<S: Structure> Engine for Core<S> {
     fn start(&mut self) -> Result<StateId> {
-        self.begin()?;
         let start = self.structure.start();
         match self.check(start)? {
-            Some(pos) => self.intern(pos, &[]),
+            Some(pos) => Ok(self.intern(pos, &[])),
             None => Err(Error::new(Kind::UnsatisfiableGrammar, "the constraint accepts no text at all")),
         }
     }
 
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>> {
-        self.begin()?;
         let stand = self.stand(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
         let near = self.structure.near(stand.pos.ctx, levels, longest);
@@ -299,48 +289,46 @@ impl<S: Structure> Engine for Core<S> {
             return Ok(mask.clone());
         }
         let mask = Arc::new(self.build_mask(stand)?);
+        self.listed += mask.bytes() + held::BLOCK;
         self.near.insert(key, mask.clone());
         Ok(mask)
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
-        self.begin()?;
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
         if refused.is_some() {
             return Ok(None);
         }
-        self.intern(pos, &text).map(Some)
+        Ok(Some(self.intern(pos, &text)))
     }
 
     fn accepting(&mut self, s: StateId) -> Result<bool> {
-        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let accepts = self.structure.accepting(stand.pos, &text);
         self.check(accepts)
     }
 
-    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>> {
-        self.begin().ok()?;
+    fn way_out(&mut self, s: StateId) -> Result<Option<Vec<Piece>>> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.structure.way_out(stand.pos, &text)
+        let way = self.structure.way_out(stand.pos, &text);
+        self.check(way)
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
-        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let next = self.structure.take_special(stand.pos, &text, token);
         match self.check(next)? {
-            Some(pos) => self.intern(pos, &[]).map(Some),
+            Some(pos) => Ok(Some(self.intern(pos, &[]))),
             None => Ok(None),
         }
     }
 
-    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
+    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         let mut out = Vec::new();
@@ -369,7 +357,7 @@ impl<S: Structure> Engine for Core<S> {
                 _ => break,
             }
         }
-        out
+        self.check(out)
     }
 
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>) {
@@ -378,38 +366,35 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
-        self.begin()?;
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)?))
+        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)))
     }
 
     fn state_count(&self) -> usize {
         self.stands.len()
     }
 
-    fn rest(&mut self) {
-        self.lexmasks = FxHashMap::default();
-        self.after = FxHashMap::default();
-        self.near = FxHashMap::default();
-        self.contents = IndexSet::default();
-        self.content_ids = FxHashMap::default();
-        self.left = FxHashMap::default();
-        self.lexemes = Lexemes::default();
-        self.stands.shrink_to_fit();
-        self.texts.shrink_to_fit();
-        self.structure.lexicon().rest();
+    fn bytes(&mut self) -> usize {
+        let tables = held::map(&self.lexmasks)
+            + held::map(&self.after)
+            + held::map(&self.left)
+            + held::map(&self.near)
+            + held::set(&self.contents)
+            + held::map(&self.content_ids);
+        let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));
+        held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
-    fn class(&mut self, s: StateId) -> Class {
+    fn class(&mut self, s: StateId) -> Result<Class> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.class_of(stand.pos, &text)
+        let class = self.class_of(stand.pos, &text);
+        self.check(class)
     }
 
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>> {
-        self.begin()?;
         let stand = self.stand(s);
         let mut text = self.text(stand);
         let mut out = Vec::new();

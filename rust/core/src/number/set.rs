@@ -406,9 +406,16 @@ impl NumSet {
 #[derive(Default)]
 pub struct NumSets {
     sets: IndexSet<NumSet, FxBuildHasher>,
+    boxed: crate::held::Boxed,
 }
 
 impl NumSets {
+    /// Bytes that the sets hold; of a piece's digits those of usual ones.
+    pub(crate) fn bytes(&mut self) -> usize {
+        let pieces = |set: &NumSet| set.pieces.len() * (std::mem::size_of::<Piece>() + 64);
+        crate::held::set(&self.sets) + self.boxed.count(&self.sets, pieces)
+    }
+
     pub fn intern(&mut self, set: NumSet) -> NumSetId {
         NumSetId(self.sets.insert_full(set).0 as u32)
     }

@@ -73,10 +73,20 @@ pub struct NumberTerms {
     languages: IndexSet<std::sync::Arc<Spelled>, FxBuildHasher>,
     texts: IndexSet<Box<str>, FxBuildHasher>,
     syntax: FxHashMap<Style, TermId>,
+    boxed: crate::held::Boxed,
 }
 
 /// Pieces up to which a set is worth a key of the shared masks.
 const KEYED_PIECES: usize = 8;
+
+impl NumberTerms {
+    /// Bytes that the texts, languages and sets hold; of a language's marks those of usual ones.
+    pub(crate) fn bytes(&mut self) -> usize {
+        let texts = self.boxed.count(&self.texts, |text| crate::held::slice(text.as_bytes()));
+        let languages = crate::held::set(&self.languages) + self.languages.len() * 512;
+        crate::held::set(&self.texts) + texts + languages + self.sets.bytes()
+    }
+}
 
 /// A text so far, taken apart.
 pub(super) struct Partial<'a> {

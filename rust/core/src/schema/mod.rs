@@ -11,6 +11,7 @@ pub mod document;
 pub mod keywords;
 pub mod live;
 mod misspelled;
+mod memory;
 mod names;
 pub mod object;
 pub mod options;
@@ -19,8 +20,6 @@ pub mod resolve;
 pub mod table;
 pub mod used;
 pub mod value;
-
-use std::time::Duration;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -38,23 +37,6 @@ use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
 pub(crate) const MARK: &str = "tokenform-mark-";
-
-/// Time for one step of an automaton.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Time that this thread has had the processor: on a busy machine the same call must not fail sooner.
-#[cfg(unix)]
-fn time_spent() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
-}
-
-/// Time since the first call, where the system does not tell what a thread had.
-#[cfg(not(unix))]
-fn time_spent() -> Duration {
-    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    FIRST.get_or_init(std::time::Instant::now).elapsed()
-}
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,15 +84,13 @@ pub struct Schema {
     pub(crate) rests: FxHashMap<ObjId, bool>,
     pub(crate) lowest: usize,
     pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
-    /// When the call that is under way is given up, and how often that was asked.
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) asked: u32,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
     /// Work left for one question of satisfiability.
     pub(crate) budget: u32,
     pub(crate) unproven: u32,
     pub(crate) error: Option<Error>,
+    counted: memory::Counted,
 }
 
 impl Schema {
@@ -164,11 +144,10 @@ impl Schema {
             rests: FxHashMap::default(),
             lowest: usize::MAX,
             texts: FxHashMap::default(),
-            deadline: None,
-            asked: 0,
             budget: 0,
             unproven: 0,
             error: None,
+            counted: Default::default(),
             guard: Terms::ALL,
         };
         this.guard = this.without();
@@ -199,31 +178,10 @@ impl Schema {
         terms.and(&parts)
     }
 
-    /// A call of the engine begins.
-    pub fn begin(&mut self) {
-        self.deadline = None;
-        self.asked = 0;
-    }
-
-    /// Whether the call under way takes too long, or failed already; the work is then cut short. The clock is
-    /// only looked at now and then, so that quick calls never do.
+    /// Counts a step of a search through formulas; whether the call failed already, so that it need not go on.
     pub(crate) fn late(&mut self) -> bool {
-        if self.error.is_some() {
-            return true;
-        }
-        self.asked += 1;
-        if self.asked.is_multiple_of(512) {
-            let now = time_spent();
-            let deadline = *self.deadline.get_or_insert(now + PATIENCE);
-            if now > deadline {
-                self.error = Some(Error::limit(format!(
-                    "one step took more than {} s: too many branches of the schema overlap here; simplify its anyOf/oneOf/not",
-                    PATIENCE.as_secs()
-                )));
-                return true;
-            }
-        }
-        false
+        crate::work::spend(4);
+        self.error.is_some()
     }
 
     /// The constants of every arena.

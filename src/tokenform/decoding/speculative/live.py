@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .backbone import Backbone
+from tokenform.engine import State
+
+from .backbone import Runner
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafting import Draft, Drafting
@@ -21,12 +23,12 @@ class Live:
     number: what the speculator calls it.
     """
 
-    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
+    def __init__(self, number: int, request: Request, backbone: Runner, drafter: Merge) -> None:
         self.number, self.request, self.output = number, request, Output()
         auto = request.automaton
         self.output.state = request.state if request.state is not None or auto is None else auto.start
         self.text = [int(t) for t in request.prompt]
-        self.seqs: list[tuple[Backbone, int]] = []
+        self.seqs: list[tuple[Runner, int]] = []
         for part, prompt in [(backbone, self.text), *request.companions]:
             try:
                 self.seqs.append((part, part.open(prompt)))
@@ -77,7 +79,7 @@ class Live:
         limit = self.seqs[0][0].max_length
         return "length" if limit is not None and len(self.text) >= limit else ""
 
-    def _goes_on(self, state: int) -> bool:
+    def _goes_on(self, state: State) -> bool:
         """Whether a token that does not end the text is allowed."""
         words = np.array(self.request.automaton.mask(state)).view(np.uint32)
         for token in self.request.eos:

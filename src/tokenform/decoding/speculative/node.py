@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .randomness import draw, uniform
+from tokenform.decoding.keyed_random import uniform
+from tokenform.engine import State
 
 
 class Automaton(Protocol):
@@ -20,21 +21,22 @@ class Automaton(Protocol):
 
     start: int
 
-    def mask(self, state: int) -> np.ndarray: ...
-    def allows(self, state: int, token: int) -> bool: ...
-    def advance(self, state: int, token: int) -> int: ...
-    def is_accepting(self, state: int) -> bool: ...
-    def is_finished(self, state: int) -> bool: ...
-    def forced(self, state: int) -> Sequence[int]: ...
-    def forced_bytes(self, state: int) -> bytes: ...
-    def allowed_tokens(self, state: int) -> np.ndarray: ...
+    def mask(self, state: State) -> np.ndarray: ...
+    def allows(self, state: State, token: int) -> bool: ...
+    def advance(self, state: State, token: int) -> State: ...
+    def is_accepting(self, state: State) -> bool: ...
+    def is_finished(self, state: State) -> bool: ...
+    def forced(self, state: State) -> Sequence[int]: ...
+    def forced_bytes(self, state: State) -> bytes: ...
+    def allowed_tokens(self, state: State) -> np.ndarray: ...
 
 
 class Node:
     """A place in a text where the next token is to be drawn.
 
     Attributes:
-        logits: float64 [V] of the model, then of each companion (a second model or prompt).
+        logits: floating point [V] of the model, then of each companion (a second model or prompt); empty
+        where     they are elsewhere.
         prompt_length: tokens of the prompt at the head of `text`.
         automaton, state: the constraint and where it stands, or None.
         remaining: tokens that may still be written, the next one included.
@@ -62,7 +64,7 @@ class Node:
         path: Sequence[int] = (),
         prompt_length: int = 0,
         automaton: Any = None,
-        state: int | None = None,
+        state: State | None = None,
         remaining: int = 1 << 30,
         seed: int = 0,
         sequence: int = 0,
@@ -86,6 +88,10 @@ class Node:
         """The tokens before the node without the prompt."""
         return [*self._base[self.prompt_length :], *self._path]
 
+    def allowed(self, size: int) -> np.ndarray:
+        """bool [size] of the constraint's mask here."""
+        return mask_bits(self.automaton.mask(self.state), size)
+
     def uniform(self, stream: int = 0) -> float:
         """The number in [0, 1) that belongs to (seed, sequence, position)."""
         return uniform(self.seed, self.sequence, self.position, stream)
@@ -101,22 +107,6 @@ class Sampler(Protocol):
     def law(self, node: Node) -> np.ndarray:
         """float64 [V], sums to one: the law that `draw` draws from."""
         ...
-
-
-class LawSampler:
-    """Draws from a target's law by the counter-based number of the node."""
-
-    def __init__(self, target: Any) -> None:
-        self.target = target
-
-    def law(self, node: Node) -> np.ndarray:
-        law: np.ndarray = self.target.law(node)
-        return law
-
-    def draw(self, node: Node) -> int:
-        if self.target.greedy:
-            return int(np.argmax(self.target.scores(node)))
-        return draw(self.target.law(node), node.uniform())
 
 
 def mask_bits(words: np.ndarray, size: int) -> np.ndarray:

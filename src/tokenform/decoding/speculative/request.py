@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tokenform.engine import State
 from tokenform.errors import TokenformError
 
 from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
-    from .backbone import Backbone
+    from .backbone import Runner
 
 
 @dataclass
@@ -35,13 +36,13 @@ class Request:
     prompt: Sequence[int]
     sampler: Sampler
     automaton: Any = None
-    state: int | None = None
+    state: State | None = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
     seed: int = 0
     number: int = 0
     drafter: Any = None
-    companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
+    companions: Sequence[tuple[Runner, Sequence[int]]] = ()
     hints: Sequence[bytes] = ()
     encode: Callable[[bytes], list[int]] | None = None
 
@@ -62,7 +63,7 @@ class Output:
     """
 
     tokens: list[int] = field(default_factory=list)
-    state: int | None = None
+    state: State | None = None
     logprob: float = 0.0
     done: bool = False
     reason: str = ""

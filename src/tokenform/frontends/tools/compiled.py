@@ -75,6 +75,7 @@ def tools(
         parallel=parallel,
         strict=strict,
         reasoning=reasoning,
+        order=(json_options or {}).get("order", "declared"),
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
     made = shape_form(shape, json_options)
@@ -99,7 +100,7 @@ def _blamed(
         try:
             forms.compiled(shape_form(tool_shape([tool], format=form), json_options), tool.name)
         except type(error) as own:
-            message = re.sub(r"^JSON \(\d+\): ", "", str(own))
+            message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
             return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
         except TokenformError:
             continue

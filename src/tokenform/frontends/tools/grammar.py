@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
-from tokenform.frontends.tools import harmony
+from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import find_format
@@ -69,6 +70,7 @@ def tool_shape(
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
+    order: str = "declared",
 ) -> Shape:
     """The tree of a model's turn that may call tools.
 
@@ -79,9 +81,9 @@ def tool_shape(
             reasoning), "none" (no call), or the name of the one tool to call.
         parallel: several calls in one turn; a number is the most there may be.
         strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
-            Formats that write each argument by itself only ever write declared ones.
         reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
             is none.
+        order: "declared" or "any": how formats that write each argument by itself order them.
     Raises:
         ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
             write.
@@ -96,7 +98,7 @@ def tool_shape(
     if tool_choice not in ("auto", "required", "none"):
         known, most = (_named(known, tool_choice),), 1
         tool_choice = "required"
-    builder = Builder(form, known, strict)
+    builder = Builder(form, known, strict, order)
     if form.channels:
         for tool in known:
             builder.check_name(form.wire.call[1:], tool)
@@ -127,15 +129,18 @@ def _named(known: Sequence[Tool], name: str) -> Tool:
 class Builder:
     """The trees of one format for one list of tools."""
 
-    def __init__(self, form: Format, known: Sequence[Tool], strict: bool) -> None:
+    def __init__(self, form: Format, known: Sequence[Tool], strict: bool, order: str) -> None:
         self.form = form
         self.known = known
         self.strict = strict
+        self.order = order
         self.rules: dict[str, Node] = {}
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
+        if self.form.fenced:
+            return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
             return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
         if self.form.at_start:
@@ -151,7 +156,7 @@ class Builder:
         if not self.form.trigger_ends_reasoning or reasoning == "none":
             return after_thought
         # Calls end the thought only where no closing marker follows them, see `reader.py`.
-        closed = (Trigger(self.form.reasoning[1], special=True),)
+        closed = (Trigger(self.form.reasoning[1], special=self.form.reasoning[1] in self.form.special),)
         return choice(
             [after_thought, sequence(self.opening(reasoning), self.free_and_calls(most, 1, closed))]
         )
@@ -263,8 +268,8 @@ class Builder:
             for part in (left, right)
         ):
             return BLANK
-        ends = isinstance(left, str) and self.form.pieces(left)[-1][1]
-        begins = isinstance(right, str) and self.form.pieces(right)[0][1]
+        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
+        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
         return BLANK if ends or begins else Seq(())
 
     def _head(self, part: JsonCall) -> Node:
@@ -299,9 +304,17 @@ class Builder:
             arguments = sequence(self._key(part.arguments), self.json(tool))
             return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
         if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
-            return self._notation(part).arguments(tool.parameters, owner)
+            return self._notation(part).arguments(tool.parameters, owner, self.strict)
         if isinstance(part, Tagged):
-            return tagged_arguments(part, tool.parameters, owner, self.literal)
+            return tagged_arguments(
+                part,
+                tool.parameters,
+                owner,
+                self.literal,
+                order=self.order,
+                strict=self.strict,
+                rules=self.rules,
+            )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):
             made += [self._part(inner, tool), self._gap(part.parts[index : index + 2])]
@@ -313,11 +326,11 @@ class Builder:
         if part not in self._notations:
             made: Pythonic | Marked | Nested
             if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, part.json_words)
+                made = Pythonic(self.rules, self.order, part.json_words)
             elif isinstance(part, MarkedArguments):
-                made = Marked(self.rules, part, self.literal)
+                made = Marked(self.rules, self.order, part, self.literal)
             else:
-                made = Nested(self.rules, part, self.literal)
+                made = Nested(self.rules, self.order, part, self.literal)
             self._notations[part] = made
         return self._notations[part]
 
@@ -346,13 +359,15 @@ class Builder:
         return sequence(*made)
 
     def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
-        """Raise unless the reader can tell where the name ends."""
+        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
         if not isinstance(parts[0], Name):
             return
         name = tool.name
         stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
         spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
-        if spaced or any(stop in name for stop in stops):
+        python = any(isinstance(part, PythonArguments) for part in parts)
+        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
+        if spaced or foreign or any(stop in name for stop in stops):
             raise ToolError(
                 f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
             )

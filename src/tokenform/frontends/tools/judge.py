@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import TokenformError, ToolError, UnsatisfiableSchema
+from tokenform.errors import TokenformError, ToolError, UnsatisfiableGrammar, UnsatisfiableSchema
+from tokenform.frontends import forms
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^"{}\[\],:\s]+')
 
@@ -67,16 +68,32 @@ def fault(value: Any, schema: str) -> tuple[str, str] | None:
     return pointer, f"expected {wanted or 'nothing'}, not {found!r}"
 
 
+@lru_cache(maxsize=1024)
+def possible(schema: str, strings: bool) -> bool:
+    """Whether some string (strings) or some other value satisfies the schema; where it is unclear, yes."""
+    try:
+        if strings:
+            forms.compiled({"language": {"string": schema}}, "strings")
+        else:
+            kinds = ["integer", "number", "boolean", "null", "array", "object"]
+            _core.json_schema(json.dumps({"type": kinds, "allOf": [json.loads(schema)]}))
+    except (UnsatisfiableSchema, UnsatisfiableGrammar):
+        return False
+    except TokenformError:
+        return True
+    return True
+
+
 @lru_cache(maxsize=256)
 def _automaton(schema: str) -> _core.TokenAutomaton:
     grammar = _core.json_schema(
         schema, order="any", whitespace="any", numbers="any", strings="any", formats="annotate"
     )
-    return grammar.compile(_bytes())
+    return grammar.compile(byte_vocabulary())
 
 
 @lru_cache(maxsize=1)
-def _bytes() -> _core.Vocabulary:
+def byte_vocabulary() -> _core.Vocabulary:
     """Every byte as a token, and an end."""
     return _core.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos=[256], special=[256])
 

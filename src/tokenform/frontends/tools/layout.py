@@ -96,7 +96,8 @@ class Tagged:
     """The arguments as one marked-up element each: `before key middle value after`.
 
     middle: written before a value that is a string, which is then raw text.
-    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides.
+    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides;
+        {type} in it is the value's type.
     open_middle: read too, and then the schema decides.
     markers: texts that no raw value may hold besides the closing one.
     python_words: True, False and None are read and written besides true, false and null.
@@ -109,6 +110,11 @@ class Tagged:
     open_middle: str | None = None
     markers: tuple[str, ...] = ()
     python_words: bool = False
+
+    def typed_middle(self, kind: str) -> str:
+        """What is written before a JSON value of this type."""
+        name = "number" if kind == "integer" else kind
+        return (self.json_middle or self.middle).replace("{type}", name)
 
     @property
     def close(self) -> str:
@@ -179,13 +185,16 @@ class Format:
         reasoning: what opens and closes the reasoning block.
         trigger_ends_reasoning: an opener inside an unclosed reasoning block ends it.
         content: what opens and closes the answer's text, where the model marks it.
+        fenced: all text of the answer stands between the two `content` markers; `end` may follow the turn.
+        end: what ends the message of a fenced turn.
         prompt_opens: the template's prompt always opens the reasoning block, so that an output may begin
             inside it.
         dropped: markers that are no part of the text (end of turn and the like).
         short_ids: the model's template takes ids of nine letters and digits only.
         channels: the format is Harmony's sequence of messages; `wire.call` lays out the call's message.
-        template: texts by which a chat template is known, all of which must occur in it.
-        template_without: texts that must not.
+        template: texts that stand in chat templates of the format; a template that leaves calls out, and has
+            them all, is told to come near it.
+        template_without: texts that do not.
     """
 
     name: str
@@ -203,6 +212,8 @@ class Format:
     reasoning: tuple[str, str] = ("<think>", "</think>")
     trigger_ends_reasoning: bool = False
     content: tuple[str, ...] = ()
+    fenced: bool = False
+    end: str = ""
     prompt_opens: bool = False
     dropped: tuple[str, ...] = ()
     short_ids: bool = False

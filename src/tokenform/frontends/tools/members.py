@@ -35,6 +35,7 @@ _OVER_MEMBERS = (
     "maxProperties",
     "propertyNames",
     "patternProperties",
+    "unevaluatedProperties",
     "enum",
     "const",
 )
@@ -58,32 +59,48 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "additionalProperties": False}
 
 
-def members(schema: Any, owner: str) -> list[Member]:
+def members(schema: Any, owner: str, strict: bool = True) -> tuple[list[Member], Any]:
     """The members of an object schema, in the order of `properties`, then those only named as required.
 
+    Returns: with them the schema of the members that are not declared; False: there are none.  Where the
+        schema does not speak of those, strict forbids them.
     Raises:
         UnsupportedSchema: a keyword binds the members together in a way that one-by-one writing can't keep.
     """
     root = schema if isinstance(schema, Mapping) else {}
-    found: dict[str, Any] = {}
-    needed: list[str] = []
-    for part, _ in conjuncts(root, root, owner):
+    parts = [part for part, _ in conjuncts(root, root, owner)]
+    for part in parts:
         for keyword in _OVER_MEMBERS:
-            if keyword in part and not (keyword == "patternProperties" and not part[keyword]):
+            if keyword in part and not (keyword.endswith("Properties") and not part[keyword]):
                 raise UnsupportedSchema(
                     f"{owner}: {keyword!r} over the arguments as a whole can't be kept in a format that"
                     " writes each argument by itself; choose a format that writes JSON",
                     pointer=f"/{keyword}",
                     keyword=keyword,
                 )
-        for key, sub in part.get("properties", {}).items():
-            found[key] = sub if key not in found else {"allOf": [found[key], sub]}
-        needed += [key for key in part.get("required", []) if key not in needed]
-        for key in part.get("required", []):
-            found.setdefault(key, part.get("additionalProperties", True))
-    return [
-        Member(key, alone(sub, root, owner), key in needed) for key, sub in found.items() if sub is not False
-    ]
+    needed = {key for part in parts for key in part.get("required", ())}
+    declared = [key for part in parts for key in part.get("properties", ())]
+    found: list[Member] = []
+    for key in dict.fromkeys([*declared, *(key for part in parts for key in part.get("required", ()))]):
+        said = [part.get("properties", {}).get(key, part.get("additionalProperties", True)) for part in parts]
+        sub = _all_of(said)
+        if sub is not False:
+            found.append(Member(key, alone(sub, root, owner), key in needed))
+        elif key in needed:
+            raise InvalidSchema(
+                f"{owner}: the argument {key!r} is required and forbidden", keyword="required"
+            )
+    spoken = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
+    others = _all_of(spoken) if spoken else not strict
+    return found, others if others is False else alone(others, root, owner)
+
+
+def _all_of(schemas: list[Any]) -> Any:
+    """The schema of what satisfies all of them."""
+    left = [schema for schema in schemas if schema is not True]
+    if False in left:
+        return False
+    return (left[0] if len(left) == 1 else {"allOf": left}) if left else True
 
 
 def conjuncts(
@@ -220,6 +237,15 @@ def without_strings(schema: Any, owner: str) -> Any:
     if isinstance(inner.get("type"), (str, list)) and len(inner) == 1:
         return {**definitions, "type": kinds}
     return {**definitions, "type": kinds, "allOf": [inner]}
+
+
+def of_kind(schema: Any, kind: str) -> Any:
+    """The same schema for values of one type alone."""
+    if not isinstance(schema, Mapping):
+        return {"type": kind}
+    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    return {**definitions, "type": kind, "allOf": [inner]} if inner else {**definitions, "type": kind}
 
 
 def dump(value: Any) -> str:

@@ -35,12 +35,13 @@ class Notation:
 
     Attributes:
         what: what errors call values of this notation.
+        order: of members, "declared" or "any".
     """
 
     what = "this notation"
 
-    def __init__(self, rules: dict[str, Node]) -> None:
-        self.rules = rules
+    def __init__(self, rules: dict[str, Node], order: str) -> None:
+        self.rules, self.order = rules, order
         self._named: dict[tuple[int, str, Node | None], str] = {}
         self._roots: list[Any] = []
 
@@ -66,13 +67,17 @@ class Notation:
         """Lists of the item; None: only the empty one."""
         raise NotImplementedError
 
-    def mapping(self, pairs: list[Pair], place: Node | None) -> Node:
-        """Objects of these members, in this order."""
+    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
+        """Objects of these members, and of any number of further ones."""
+        raise NotImplementedError
+
+    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        """A member of another name whose value satisfies the schema; None: it can't be written."""
         raise NotImplementedError
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         """Objects of any members whose values satisfy the schema."""
-        raise NotImplementedError
+        return self.mapping([], self.others([], values, owner, root), owner, place)
 
     def member_place(self, key: str) -> Node | None:
         """Where the value of a member stands."""
@@ -80,20 +85,30 @@ class Notation:
 
     # What is the same in all of them.
 
-    def member_pairs(
-        self, schema: Any, owner: str, kind: str = "argument", root: Mapping[str, Any] | None = None
-    ) -> list[Pair]:
-        """The members of an object, each with its value's tree; `kind` is what errors call them.
+    def members(
+        self,
+        schema: Any,
+        owner: str,
+        strict: bool,
+        kind: str = "argument",
+        root: Mapping[str, Any] | None = None,
+    ) -> tuple[list[Pair], Node | None]:
+        """The members of an object, each with its value's tree, and a further one, if there may be any.
 
-        root: the schema that references are looked up in; None: each member's own.
+        kind: what errors call them.  root: the schema that references are looked up in; None: each member's
+        own.
         """
+        declared, others = members(schema, owner, strict)
         pairs: list[Pair] = []
-        for member in members(schema, owner):
-            own = member.schema if isinstance(member.schema, Mapping) else {}
+        for member in declared:
             place = self.member_place(member.key)
-            value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", root or own, place)
+            own = root or root_of(member.schema)
+            value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", own, place)
             pairs.append((member.key, value, member.required))
-        return pairs
+        if others is False:
+            return pairs, None
+        keys, name = [member.key for member in declared], f"{owner}, {kind}s that are not declared"
+        return pairs, self.others(keys, others, name, root or root_of(others))
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
@@ -175,17 +190,18 @@ class Notation:
         root: Mapping[str, Any],
         place: Node | None,
     ) -> Node:
-        if any(part.get("properties") or part.get("required") for part in parts):
-            definitions = {k: v for k, v in root.items() if k.startswith("$d") or k == "definitions"}
-            return self.mapping(self.member_pairs({**definitions, **schema}, owner, "member", root), place)
         for part in parts:
             for key in _OBJECT:
                 if part.get(key):
                     self.refuse(key, owner)
-        extras = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-        if False in extras:
-            return self.mapping([], place)
-        return self.free_mapping(extras[0] if extras else True, owner, root, place)
+        definitions = {k: v for k, v in root.items() if k in ("$defs", "definitions")}
+        whole = {**definitions, **schema}
+        if not any(part.get("properties") or part.get("required") for part in parts):
+            _, others = members(whole, owner, strict=False)
+            if others is not False:
+                return self.free_mapping(others, owner, root or root_of(others), place)
+        pairs, more = self.members(whole, owner, False, "member", root)
+        return self.mapping(pairs, more, owner, place)
 
     def _only(self, schema: Mapping[str, Any], keys: tuple[str, ...], owner: str, beside: str) -> None:
         for key in schema:
@@ -214,6 +230,11 @@ def _narrowed(schema: Any, kinds: Any) -> Any:
 
 def _overlap(kinds: list[frozenset[str]]) -> bool:
     return sum(map(len, kinds)) > len(frozenset().union(*kinds))
+
+
+def root_of(schema: Any) -> Mapping[str, Any]:
+    """What the references of a schema that stands alone are looked up in."""
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def texts(spelled: list[str]) -> Node:

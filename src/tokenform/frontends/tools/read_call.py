@@ -165,7 +165,7 @@ class CallReader:
                 self._begin()
                 yield from self._object(self._fragment)
             elif isinstance(part, JsonCall):
-                yield from self._json_call()
+                yield from self._json_call(part)
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
@@ -243,7 +243,7 @@ class CallReader:
             raise fail(self.source, "the arguments must be a JSON object")
         yield from json_value(self.source, emit)
 
-    def _json_call(self) -> Reading[None]:
+    def _json_call(self, layout: JsonCall) -> Reading[None]:
         """The call as one object, its members in any order, members of other names passed over."""
         seen: set[str] = set()
         early: list[str] = []
@@ -253,7 +253,8 @@ class CallReader:
             key = yield from whole_json_string(self.source)
             yield from self.literal(":")
             yield from self.source.blank()
-            kind = "name" if key in _NAMES else "arguments" if key in _ARGUMENTS else key
+            kind = "name" if key in (layout.name, *_NAMES) else key
+            kind = "arguments" if key in (layout.arguments, *_ARGUMENTS) and key != layout.name else kind
             if kind in seen:
                 self._refuse(f"the call has {key!r} twice")
             if kind == "name" and (yield from self.source.peek()) == '"':
@@ -298,7 +299,7 @@ class CallReader:
             taken: list[str] = []
             yield from self.source.run(_KEY, taken.append)
             key = "".join(taken)
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
@@ -322,10 +323,11 @@ class CallReader:
         self._fragment("{")
         while (yield from self.try_literal(layout.before)):
             taken: list[str] = []
-            middles = [m for m in (layout.middle, layout.json_middle) if m]
-            yield from self.source.until([self.tokens(m)[0] for m in middles], taken.append)
+            middles = [m for m in (layout.middle, layout.json_middle, layout.open_middle) if m]
+            stops = [self.tokens(m)[0].partition("{type}")[0] for m in middles]
+            yield from self.source.until(stops, taken.append)
             key = "".join(taken).strip()
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
@@ -343,7 +345,7 @@ class CallReader:
         elif (yield from self.try_literal(layout.middle)):
             text_only = "string" in kinds
         elif layout.open_middle is None or not (yield from self.try_literal(layout.open_middle)):
-            yield from self.literal(layout.json_middle)
+            yield from self._json_middle(layout)
             text_only, json_only = False, True
         if layout.middle.endswith("\n"):
             yield from self.source.accept("\n")
@@ -364,6 +366,14 @@ class CallReader:
         yield from self._raw(layout, taken.append)
         value = self._word_or_text("".join(taken), argument, key)
         self._fragment(json.dumps(value, ensure_ascii=False))
+
+    def _json_middle(self, layout: Tagged) -> Reading[None]:
+        """What stands before a JSON value."""
+        if "{type}" in (layout.json_middle or ""):
+            for kind in TYPES:
+                if (yield from self.try_literal((layout.json_middle or "").replace("{type}", kind))):
+                    return
+        yield from self.literal(layout.json_middle or layout.middle)
 
     def _tagged_json(self, layout: Tagged, fits: Callable[[Any], bool]) -> Reading[bool]:
         """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
@@ -431,10 +441,14 @@ class CallReader:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument's schema as text, and the types that it allows."""
+    """An argument's schema as text, the types that it allows, and whether the tool declares it.
+
+    One that is not declared may come twice; the last counts.
+    """
 
     text: str
     kinds: frozenset[str]
+    declared: bool = False
 
 
 _ANYTHING = Argument("true", frozenset(TYPES))
@@ -443,9 +457,11 @@ _ANYTHING = Argument("true", frozenset(TYPES))
 def _argument_of(tool: Tool, key: str) -> Argument:
     parameters = tool.parameters
     try:
-        schema = next((m.schema for m in members(parameters, tool.name) if m.key == key), True)
+        declared, others = members(parameters, tool.name, strict=False)
+        schemas = {member.key: member.schema for member in declared}
     except TokenformError:
         # the arguments are bound together: what the schema says of each by itself is only a hint
-        properties = parameters.get("properties", {})
-        schema = alone(properties[key], parameters, tool.name) if key in properties else True
-    return Argument(json.dumps(schema), types_of(schema, tool.name))
+        own, others = parameters.get("properties", {}), True
+        schemas = {key: alone(own[key], parameters, tool.name)} if key in own else {}
+    schema = schemas.get(key, others)
+    return Argument(json.dumps(schema), types_of(schema, tool.name), key in schemas)

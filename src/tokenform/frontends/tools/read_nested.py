@@ -49,7 +49,8 @@ def marked_object(
     yield from source.blank()
     while not (yield from source.accept("}")):
         key = yield from _marked_key(source, layout)
-        if not key or key in seen:
+        # Further inside, where members may be of any name, the last holds, as in Python.
+        if not key or (key in seen and not depth):
             raise fail(source, f"the member {key!r} is given twice" if key else "a member needs a name")
         emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
         seen.add(key)
@@ -139,7 +140,7 @@ class NestedReader:
         emit("{")
         while (head := (yield from self._opened(self.layout.member))) is not None:
             key, kind = head
-            if not key or key in seen:
+            if not key or (key in seen and not depth):
                 raise fail(self.source, f"the member {key!r} is given twice" if key else "a name is needed")
             emit((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
             seen.add(key)

@@ -197,7 +197,7 @@ def joined(members: Sequence[tuple[Node, bool]], separator: Node | None) -> Node
     members: (node, required) pairs.  With a separator the first member written has none before it, so each
     member that may come first starts an option of its own; the tails share their nodes.
     """
-    if separator is None:
+    if separator is None or (isinstance(separator, Seq) and not separator.parts):
         return sequence(*(node if required else optional(node) for node, required in members))
     later = [sequence(separator, node) for node, _ in members]
     tail: list[Node] = [Seq(())]

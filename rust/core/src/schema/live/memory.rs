@@ -323,7 +323,7 @@ impl Schema {
                 }
                 true
             }
-            Sub::True | Sub::Not(_) => false,
+            Sub::True | Sub::Not(_) | Sub::Flat(_) => false,
         }
     }
 }

@@ -24,31 +24,33 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.engine import State
 from tokenform.errors import DrafterError, SamplingError
 
 from ..backbone import Backbone
 from ..drafting import Ask, Drafting, Scored
 from ..judging import KeyedChoice
-from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
-from .matched import Foresight, draw_matched
+from .matched import Foresight, draw_matched, softmax
 from .other_vocabulary import VocabularyMap
 
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
 class DraftModel:
-    """Args:
-    model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone` that
-        holds one, for one run at a time.
-    tokens: longest draft.
-    siblings: runners-up that are added beside each drafted token (matched drafts only).
-    shape: None for drafts that are matched; a number of independent paths, or the
-        widths of a tree's levels, for drafts that are drawn.
-    vocabulary: how the model's tokens relate to the target's, if they are not the same
-        (see `other_vocabulary.py`).
+    """Drafts with a smaller model, of the same vocabulary or another.
+
+    Args:
+        model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone`
+            that holds one, for one run at a time.
+        tokens: longest draft.
+        siblings: runners-up that are added beside each drafted token (matched drafts only).
+        shape: None for drafts that are matched; a number of independent paths, or the
+            widths of a tree's levels, for drafts that are drawn.
+        vocabulary: how the model's tokens relate to the target's, if they are not the same
+            (see `other_vocabulary.py`).
     Raises:
         DrafterError: the options don't fit.
     """
@@ -196,7 +198,7 @@ class _DraftModelSession(Asking):
         self,
         seq: int,
         context: Context,
-        states: dict[int, int | None],
+        states: dict[int, State | None],
         tree: DraftTree,
         nodes: Sequence[int],
     ) -> Drafting[list[np.ndarray]]:
@@ -273,7 +275,7 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
     return next(i for i in range(shorter) if a[i] != b[i])
 
 
-def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, int | None]) -> bool:
+def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:
     """Whether the text may go on below a node; its state is added to `states` then."""
     if node == ROOT:
         return True
