@@ -301,7 +301,7 @@ def explain(
         for step in steps:
             end = "yes" if step["accepting"] else "no"
             shown = "?" if step["distance"] is None else step["distance"]
-            columns = f"{step['after']!r:<24} {step['state']:>6} {step['allowed']:>7} {shown:>6}"
+            columns = f"{step['after']!r:<24} {step['state']!s:>6} {step['allowed']:>7} {shown:>6}"
             typer.echo(f"{columns}  {end:<4}  {step['place']}")
     if stopped:
         refused = vocabulary.tokens[tokens[len(steps) - 1]]

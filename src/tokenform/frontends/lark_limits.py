@@ -33,7 +33,7 @@ PARTS = 10_000  # parts of a terminal with the terminals that it names written i
 
 
 class CheckedDefinitions(dict[str, Any]):
-    """A builder's definitions: when Lark lists them, to write terminals into one another, they are checked."""
+    """A builder's definitions, checked when Lark lists them to write terminals into one another."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

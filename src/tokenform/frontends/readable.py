@@ -22,7 +22,7 @@ _INTEGER = "^-?(0|[1-9][0-9]{0,60})$"
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 # Years, months, weeks and the like of at most six digits each stay within a timedelta.
 _SHORT_NUMBERS = "^(?!.*[0-9]{7})"
-_EXACT = 2**53
+_EXACT = 10**7
 _LARGEST = sys.float_info.max
 
 
@@ -72,9 +72,10 @@ class Readable(GenerateJsonSchema):
             if isinstance(bound, int | float) and bound != 0 and math.isfinite(bound):
                 del made[key]
                 made[target] = math.nextafter(float(bound), toward)
-        if "multipleOf" in made:  # beyond these whole numbers a float's remainder means nothing
-            made.setdefault("minimum", -_EXACT)
-            made.setdefault("maximum", _EXACT)
+        if "multipleOf" in made:  # beyond so many units a float's remainder means nothing
+            most = made["multipleOf"] * _EXACT
+            made.setdefault("minimum", -most)
+            made.setdefault("maximum", most)
         return made
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
