@@ -22,6 +22,7 @@ from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
+from tokenform.frontends.schemas import SPELLINGS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
@@ -70,7 +71,9 @@ ModelOption = Annotated[
     typer.Option("--model", "-m", help="A Hugging Face model by path or name; default: built in."),
 ]
 OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
-WhitespaceOption = Annotated[str, typer.Option(help="compact, spaced, indent or any.")]
+WhitespaceOption = Annotated[str, typer.Option(help="natural, compact, spaced, indent or any.")]
+NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, canonical or any.")]
+StringsOption = Annotated[str, typer.Option(help="Escapes in strings: any or canonical.")]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse keys of a schema that look like a keyword and are none.")
 ]
@@ -93,7 +96,9 @@ def generate(
     seed: Annotated[int | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
     order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "spaced",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
     strict: StrictOption = False,
     report: Annotated[
         Path | None,
@@ -103,7 +108,7 @@ def generate(
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts."""
     with reported():
-        spelling = {"order": order, "whitespace": whitespace}
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         tell(grammar)
         from tokenform.integrations.generation import generate as write
@@ -138,19 +143,15 @@ def check(
     grammar_file: GrammarOption = None,
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
+    numbers: NumbersOption = "any",
+    strings: StringsOption = "any",
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
     with reported():
-        free = "any" if whitespace == "any" else "canonical"
-        spelling: dict[str, Any] = {
-            "whitespace": whitespace,
-            "numbers": free,
-            "strings": free,
-            "strict": strict,
-        }
-        grammar = constraint(schema, pattern, choices, grammar_file, order=order, **spelling)
+        spelling = {"whitespace": whitespace, "numbers": numbers, "strings": strings}
+        grammar = constraint(schema, pattern, choices, grammar_file, order=order, strict=strict, **spelling)
         tell(grammar)
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
@@ -223,7 +224,7 @@ def tools(
         chosen = tool_choice or ("auto" if read is not None else "required")
         options: dict[str, Any] = {"tool_choice": chosen, "parallel": parallel or True}
         if read is not None:
-            spelling = dict.fromkeys(("order", "whitespace", "numbers", "strings"), "any")
+            spelling = dict.fromkeys(SPELLINGS, "any")
             grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **options)
             text = accepted_text(grammar, read)
         else:
@@ -270,7 +271,9 @@ def explain(
         str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
     ] = None,
     order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "spaced",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
     strict: StrictOption = False,
     html: Annotated[
         Path | None,
@@ -280,7 +283,7 @@ def explain(
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():
-        spelling = {"order": order, "whitespace": whitespace}
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
@@ -366,6 +369,9 @@ def fidelity(
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the target.")] = 1.0,
     seed: Annotated[int, typer.Option()] = 0,
+    max_forwards: Annotated[
+        int, typer.Option(min=1, help="Forward passes after which a sampler gives up.")
+    ] = 5000,
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of distance against cost (needs matplotlib).")
     ] = None,
@@ -389,6 +395,7 @@ def fidelity(
             max_tokens=max_tokens,
             draws=draws,
             seed=seed,
+            max_forwards=max_forwards,
             report=lambda name: typer.echo(f"{name} ...", err=True),
         )
         if plot is not None:
