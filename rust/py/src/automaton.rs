@@ -5,6 +5,7 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use tokenform_core::mask::automaton::FAR;
 use tokenform_core::mask::core::StateId;
 use tokenform_core::mask::idle;
 use tokenform_core::mask::store::Store;
@@ -205,11 +206,13 @@ impl TokenAutomaton {
         Ok(ids.into_iter().map(|t| t.0).collect())
     }
 
-    /// A number of tokens within which an accepted end can be reached; None when none is known.
-    fn distance(&self, py: Python<'_>, s: u32) -> PyResult<Option<u32>> {
+    /// A number of tokens within which an accepted end can be reached; None when none is known, or when it is
+    /// plainly more than `within`: no end is sought beyond that.
+    #[pyo3(signature = (s, within = None))]
+    fn distance(&self, py: Python<'_>, s: u32, within: Option<u32>) -> PyResult<Option<u32>> {
         let s = self.state(s)?;
-        let d = py.allow_threads(|| self.core.distance(s)).map_err(raise)?;
-        Ok((d != tokenform_core::mask::automaton::FAR).then_some(d))
+        let d = py.allow_threads(|| self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
+        Ok((d != FAR).then_some(d))
     }
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the

@@ -195,13 +195,12 @@ fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<Te
     } else {
         term
     };
-    if !terms.live(term) {
-        return Err(invalid(format!("The terminal {name} matches no text at all: {pattern}")));
+    let live = terms.live(term);
+    if let Some(limit) = terms.limit_error() {
+        return Err(Error { message: format!("The terminal {name}: {}", limit.message), ..limit });
     }
-    if terms.overflow {
-        return Err(Error::limit(format!(
-            "The terminal {name} needs more states than the limit; simplify its pattern"
-        )));
+    if !live {
+        return Err(invalid(format!("The terminal {name} matches no text at all: {pattern}")));
     }
     Ok(term)
 }

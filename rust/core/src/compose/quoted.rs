@@ -10,7 +10,7 @@
 use super::{BackId, Joint, Part, Run, Thread, END};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
-use crate::mask::structure::Piece;
+use crate::mask::structure::{Piece, LONGEST};
 use crate::mask::{CtxId, Pos, Structure};
 
 /// The mark of a machine's first hole.
@@ -171,7 +171,7 @@ impl Joint {
             out.extend_from_slice(&spelled[quote.pending.len()..]);
             threads = after;
         }
-        for piece in self.shortest_way(&threads)? {
+        for piece in self.shortest_way(&threads, LONGEST)? {
             let Piece::Bytes(text) = piece else { return None };
             out.extend(text.iter().flat_map(|&c| escape(c)));
         }

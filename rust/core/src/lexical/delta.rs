@@ -217,6 +217,7 @@ impl Terms {
             if end >= MAX_CP {
                 return out.into();
             }
+            self.charge(parts.len());
             for (k, part) in parts.iter().enumerate() {
                 if part[at[k]].end == end {
                     at[k] += 1;

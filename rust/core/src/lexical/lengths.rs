@@ -8,7 +8,6 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::live::BUDGET;
 use super::term::{Term, TermId, Terms, INF};
 
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
@@ -55,7 +54,8 @@ impl Terms {
                 let x = of(x);
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
-            Term::All | Term::Words(_) | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
+            Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
+            Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
                 (!nullable as u32, INF)
             }
         };
@@ -136,7 +136,6 @@ impl Terms {
         let mut seen: FxHashMap<Vec<TermId>, u32> = FxHashMap::default();
         let mut history: Vec<bool> = Vec::new();
         let mut level = vec![start];
-        let mut work = 0;
         for k in 0.. {
             let accepts = level.iter().any(|&t| self.nullable(t));
             if k >= lo && accepts {
@@ -159,9 +158,7 @@ impl Terms {
             }
             next.sort_unstable();
             next.dedup();
-            work += next.len();
-            if work > BUDGET || self.overflow {
-                self.unproven += 1;
+            if !self.charge(next.len()) {
                 return true;
             }
             level = next;
@@ -169,7 +166,7 @@ impl Terms {
         unreachable!()
     }
 
-    /// Length of the shortest word; `None` when there is none (or none was found within the budget).
+    /// Length of the shortest word; `None` when there is none.
     pub fn least_length(&mut self, t: TermId) -> Option<u32> {
         if self.nullable(t) {
             return Some(0);
@@ -186,8 +183,11 @@ impl Terms {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
+            Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
-                self.finite_words(t)?.iter().map(|s| s.chars().count() as u32).min()
+                let words = self.finite_words(t)?;
+                self.charge(words.iter().map(|word| word.len() / 16 + 1).sum());
+                words.iter().map(|s| s.chars().count() as u32).min()
             }
             Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
@@ -212,8 +212,7 @@ impl Terms {
                 self.mark_least(t, start, &best);
                 return Some(depth);
             }
-            if best.len() > BUDGET || self.overflow {
-                self.unproven += 1;
+            if self.overflow {
                 return Some(bound);
             }
             let depth = depth + 1;

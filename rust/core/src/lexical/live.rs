@@ -3,8 +3,8 @@
 //! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are
 //! searched over their derivatives until one accepts; what was met on the way is answered with it.  A bound on
 //! length is taken apart first, because walking the counter would visit a term a count: `R & .{lo,hi}` needs
-//! the lengths of R's words, not its words.  The search has a budget; without an answer the term counts as
-//! live, and the question is counted in `unproven`.
+//! the lengths of R's words, not its words.  A search ends with the call's work ([`super::meter`]): what is not
+//! decided by then fails the call, since a guess would lead a text into a dead end.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,9 +15,6 @@ use super::term::{Term, TermId, Terms, INF};
 
 /// Found so far, of terms and of their complements (false).
 type Efforts = FxHashMap<(TermId, bool), u32>;
-
-/// Terms that one question may visit.
-pub(super) const BUDGET: usize = 20_000;
 
 /// Parts that counting a term's words may visit: shared parts are counted anew wherever they stand.
 const PARTS: u32 = 256;
@@ -147,8 +144,7 @@ impl Terms {
                 queue.push_back(run.to);
                 nearest.push((Reverse(self.effort(run.to, true, &mut efforts)), parent.len() as u32, run.to));
             }
-            if self.overflow || parent.len() > BUDGET {
-                self.unproven += 1;
+            if self.overflow {
                 return true;
             }
         }

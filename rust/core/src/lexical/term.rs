@@ -58,6 +58,8 @@ pub(super) struct Facts {
     pub nullable: bool,
     /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
     pub boolean: bool,
+    /// Whatever follows one of its words makes a word.
+    pub open: bool,
     pub span: Span,
 }
 
@@ -83,9 +85,8 @@ pub struct Terms {
     pub(super) spans: Vec<super::spans::Spans>,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
-    /// Liveness questions that ran out of budget and were answered "live".
-    pub unproven: u32,
     pub max_terms: usize,
+    pub meter: super::meter::Meter,
 }
 
 impl Default for Terms {
@@ -132,8 +133,8 @@ impl Terms {
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             overflow: false,
-            unproven: 0,
             max_terms,
+            meter: Default::default(),
         };
         this.intern(Term::Empty);
         this.intern(Term::Eps);
@@ -174,6 +175,14 @@ impl Terms {
     }
 
     pub(super) fn intern(&mut self, term: Term) -> TermId {
+        let operands = match &term {
+            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => xs.len(),
+            Term::Branch(node) => node.next.len(),
+            _ => 0,
+        };
+        if !self.charge(2 + operands) {
+            return Self::EMPTY;
+        }
         if let Some(i) = self.terms.get_index_of(&term) {
             return TermId(i as u32);
         }
@@ -182,6 +191,9 @@ impl Terms {
             return Self::EMPTY;
         }
         let facts = self.facts_of(&term);
+        if facts.open && facts.nullable && term != Term::All {
+            return Self::ALL;
+        }
         let (i, _) = self.terms.insert_full(term);
         self.facts.push(facts);
         TermId(i as u32)
@@ -204,7 +216,18 @@ impl Terms {
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
         };
-        Facts { nullable, boolean, span: self.span_of(term, nullable) }
+        let o = |t: &TermId| self.is_open(*t);
+        let open = match term {
+            Term::All => true,
+            Term::Concat(_, y) => o(y),
+            Term::Or(xs) | Term::And(xs) => xs.iter().all(o),
+            _ => false,
+        };
+        Facts { nullable, boolean, open, span: self.span_of(term, nullable) }
+    }
+
+    pub(super) fn is_open(&self, t: TermId) -> bool {
+        self.facts[t.0 as usize].open
     }
 
     /// A class of code points; ranges are sorted, disjoint and inclusive.
@@ -239,6 +262,11 @@ impl Terms {
             return Self::ALL;
         }
         match *self.get(x) {
+            // what follows the least number of copies may be anything, more copies among it
+            Term::Repeat(copy, lo, hi) if y == Self::ALL && lo != hi => {
+                let least = self.repeat(copy, lo, lo);
+                self.concat(least, y)
+            }
             Term::Concat(a, b) => {
                 let rest = self.concat(b, y);
                 self.concat(a, rest)
@@ -344,6 +372,7 @@ impl Terms {
             self.merge_words(&mut flat);
             self.merge_counts(&mut flat);
             self.merge_stars(&mut flat);
+            self.drop_covered(&mut flat);
             if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
             }
@@ -387,6 +416,7 @@ impl Terms {
             if flat.contains(&Self::EMPTY) {
                 return Self::EMPTY;
             }
+            self.drop_covering(&mut flat);
             if let Some(words) = self.filter_words(&flat) {
                 return words;
             }
@@ -467,28 +497,32 @@ impl Terms {
         }
     }
 
-    /// `c{a,b} | c{d,e}` is one count where the ranges touch.
+    /// `c{a,b} t | c{d,e} t` is one count where the ranges touch.
     fn merge_counts(&mut self, flat: &mut Vec<TermId>) {
-        let mut counts: Vec<(TermId, u32, u32, TermId)> =
-            flat.iter().filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x))).collect();
+        let counted = |x: TermId| match *self.get(x) {
+            Term::Concat(head, tail) => self.as_count(head).map(|(c, lo, hi)| (c, tail, lo, hi, x)),
+            _ => self.as_count(x).map(|(c, lo, hi)| (c, Self::EPS, lo, hi, x)),
+        };
+        let mut counts: Vec<(TermId, TermId, u32, u32, TermId)> =
+            flat.iter().filter_map(|&x| counted(x)).collect();
         if counts.len() < 2 {
             return;
         }
         counts.sort_unstable();
         let mut i = 0;
         while i < counts.len() {
-            let (class, lo, mut hi, _) = counts[i];
+            let (class, tail, lo, mut hi, _) = counts[i];
             let mut j = i + 1;
-            while j < counts.len() && counts[j].0 == class && counts[j].1 <= hi.saturating_add(1) {
-                hi = hi.max(counts[j].2);
+            while j < counts.len() && (counts[j].0, counts[j].1) == (class, tail) && counts[j].2 <= hi.saturating_add(1) {
+                hi = hi.max(counts[j].3);
                 j += 1;
             }
             if j > i + 1 {
-                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.3).collect();
+                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.4).collect();
                 gone.sort_unstable();
                 flat.retain(|x| gone.binary_search(x).is_err());
                 let merged = self.repeat(class, lo, hi);
-                flat.push(merged);
+                flat.push(self.concat(merged, tail));
             }
             i = j;
         }

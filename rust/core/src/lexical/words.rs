@@ -11,6 +11,9 @@ use rustc_hash::FxBuildHasher;
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
 
+/// Words whose lengths are looked at when a term is made.
+const FEW: u32 = 16;
+
 /// The number of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WordSetId(pub u32);
@@ -29,6 +32,8 @@ pub struct WordSet {
     pub words: Vec<Box<str>>,
     /// Whether JSON spells all of them as they are.
     pub plain: bool,
+    /// Whether each character is a byte.
+    ascii: bool,
 }
 
 impl Terms {
@@ -60,8 +65,10 @@ impl Terms {
             return id;
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
+        let ascii = words.iter().all(|word| word.is_ascii());
+        self.charge(words.iter().map(|word| word.len() / 16 + 1).sum());
         let id = WordSetId(self.word_sets.len() as u32);
-        self.word_sets.push(WordSet { words, plain });
+        self.word_sets.push(WordSet { words, plain, ascii });
         self.word_tables.insert(hash, id);
         id
     }
@@ -78,6 +85,16 @@ impl Terms {
     pub(super) fn words_nullable(&self, w: Words) -> bool {
         let table = &self.word_sets[w.set.0 as usize];
         table.words[w.lo as usize].len() as u32 == w.depth
+    }
+
+    /// Lengths of the shortest and the longest word, in code points; `None` where counting them takes long.
+    pub(super) fn word_lengths(&self, w: Words) -> Option<(u32, u32)> {
+        let table = &self.word_sets[w.set.0 as usize];
+        if !table.ascii || w.hi - w.lo > FEW {
+            return None;
+        }
+        let lengths = table.words[w.lo as usize..w.hi as usize].iter().map(|word| word.len() as u32 - w.depth);
+        Some(lengths.fold((u32::MAX, 0), |a, n| (a.0.min(n), a.1.max(n))))
     }
 
     /// The words of a node, whole and sorted.

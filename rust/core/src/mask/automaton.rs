@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::core::{tokens_of, Class, Core, Engine, StateId};
 use super::idle;
 use super::row::Mask;
-use super::structure::{Piece, Structure};
+use super::structure::{Piece, Structure, LONGEST};
 use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -49,7 +49,7 @@ pub struct TokenAutomaton {
     states: AtomicU32,
     /// How far an end is, and the first token of the way there.
     distances: Mutex<FxHashMap<Class, Way>>,
-    ends: Mutex<VecDeque<(StateId, Arc<Ends>)>>,
+    ends: Mutex<VecDeque<((StateId, u32), Arc<Ends>)>>,
     /// How many automata there were when this one was last asked for something.
     used: AtomicU64,
 }
@@ -92,7 +92,7 @@ impl TokenAutomaton {
         };
         if !this.vocab.spells_every_byte() {
             // raises where no accepted text can be spelled with these tokens
-            this.distance(start)?;
+            this.distance(start, FAR)?;
         }
         Ok(this)
     }
@@ -276,13 +276,19 @@ impl TokenAutomaton {
     /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
     ///
     /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
-    /// number falls by at least one a token for whoever follows it.
-    pub fn distance(&self, s: StateId) -> Result<u32> {
-        Ok(self.way_out(s)?.0)
+    /// number falls by at least one a token for whoever follows it. No end is sought that plainly needs more than
+    /// `within` tokens: a decoder that has so many left asks no more than that.
+    pub fn distance(&self, s: StateId, within: u32) -> Result<u32> {
+        Ok(self.way_out(s, within)?.0)
+    }
+
+    /// Bytes that so many tokens can hold, as far as a way out may have them.
+    fn bytes_of(&self, tokens: u32) -> usize {
+        (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
     }
 
     /// Distance, and the first token of the way.
-    fn way_out(&self, s: StateId) -> Result<Way> {
+    fn way_out(&self, s: StateId, within: u32) -> Result<Way> {
         if s == FINISHED || self.accepting(s)? {
             return Ok((0, None));
         }
@@ -291,8 +297,11 @@ impl TokenAutomaton {
         if let Some(&known) = self.distances.lock().get(&class) {
             return Ok(known);
         }
-        let Some(way) = core.way_out(s) else {
-            self.distances.lock().insert(class, (FAR, None));
+        let most = self.bytes_of(within);
+        let Some(way) = core.way_out(s, most)? else {
+            if most == LONGEST {
+                self.distances.lock().insert(class, (FAR, None));
+            }
             return Ok((FAR, None));
         };
         let (way, beyond) = self.until_known(&mut core, s, way)?;
@@ -364,7 +373,8 @@ impl TokenAutomaton {
     /// so a budget that is far away costs a look.
     pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
         let mut row = vec![0u32; self.vocab.mask_words()];
-        let ends = self.ends_after(s)?;
+        // budgets of one size share their answers
+        let ends = self.ends_after(s, budget.checked_next_power_of_two().unwrap_or(FAR).max(256))?;
         if budget > ends.farthest {
             self.mask(s)?.write(&mut row);
             return Ok(row);
@@ -372,7 +382,7 @@ impl TokenAutomaton {
         let near = ends.after.iter().filter(|&&(_, left)| left < budget).map(|&(id, _)| id);
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         // the known way out always fits: the rest of the mask may be estimated from farther away
-        let way = match self.way_out(s)? {
+        let way = match self.way_out(s, budget)? {
             (left, Some(first)) if left <= budget => Some(first.0),
             _ => None,
         };
@@ -382,9 +392,9 @@ impl TokenAutomaton {
         Ok(row)
     }
 
-    /// How far the end is after each allowed token.
-    fn ends_after(&self, s: StateId) -> Result<Arc<Ends>> {
-        if let Some((_, known)) = self.ends.lock().iter().find(|e| e.0 == s) {
+    /// How far the end is after each allowed token; [`FAR`] where that is plainly more than `within`.
+    fn ends_after(&self, s: StateId, within: u32) -> Result<Arc<Ends>> {
+        if let Some((_, known)) = self.ends.lock().iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
         let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
@@ -408,7 +418,7 @@ impl TokenAutomaton {
                 // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
                 None if self.distances.lock().len() > room || self.core.lock().terms() > most => FAR,
                 None => match self.follow(s, token)? {
-                    Some(next) => self.distance(next)?,
+                    Some(next) => self.distance(next, within)?,
                     None => FAR,
                 },
             };
@@ -420,7 +430,7 @@ impl TokenAutomaton {
         if kept.len() >= KEPT_ENDS {
             kept.pop_front();
         }
-        kept.push_back((s, ends.clone()));
+        kept.push_back(((s, within), ends.clone()));
         Ok(ends)
     }
 

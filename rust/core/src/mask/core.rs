@@ -42,7 +42,8 @@ pub trait Engine: Send {
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
-    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>>;
+    /// A short way to an accepted end of at most so many bytes.
+    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
@@ -127,10 +128,8 @@ impl<S: Structure> Core<S> {
         if self.failed.is_none() {
             self.failed = self.structure.take_error();
         }
-        if self.failed.is_none() && self.structure.lexicon().terms.overflow {
-            self.failed = Some(Error::limit(
-                "the constraint's patterns need more states than the limit; simplify or bound them",
-            ));
+        if self.failed.is_none() {
+            self.failed = self.structure.lexicon().terms.limit_error();
         }
         match &self.failed {
             Some(error) => Err(error.clone()),
@@ -140,6 +139,7 @@ impl<S: Structure> Core<S> {
 
     fn begin(&mut self) -> Result<()> {
         self.structure.begin();
+        self.structure.lexicon().terms.begin();
         self.check(())
     }
 
@@ -298,11 +298,12 @@ impl<S: Structure> Engine for Core<S> {
         self.check(accepts)
     }
 
-    fn way_out(&mut self, s: StateId) -> Option<Vec<Piece>> {
-        self.begin().ok()?;
+    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
+        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.structure.way_out(stand.pos, &text)
+        let way = self.structure.way_out(stand.pos, &text, most);
+        self.check(way)
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {

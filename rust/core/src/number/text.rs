@@ -297,6 +297,8 @@ impl Terms {
             // `E` means `e`: one text for both keeps the states half as many
             let longer = format!("{text}{}", c.to_ascii_lowercase());
             let part = Partial::of(&longer);
+            // arithmetic costs the square of the digits
+            self.charge(1 + longer.len() * longer.len() / 64);
             if !feasible(&values, &part, integral, any, self.numbers.any_spelling) {
                 continue;
             }
@@ -426,9 +428,32 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
 
 /// `[D*10^k, (D+1)*10^k)` for k from 0 on.
 fn whole_completions(set: &NumSet, part: &Partial) -> bool {
-    let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0);
+    let range = interval(part, 0, false);
+    set.pieces.iter().any(|p| {
+        let Some((least, most)) = shifts(p, part) else { return false };
+        // without a bound ahead, an interval longer than the units holds what is sought
+        let most = most.unwrap_or_else(|| reach(p, part.negative) - part.digits.len() as i64 + 2);
+        (least..=most.max(least)).any(|k| {
+            let range = range.scale(k);
+            !range.is_empty() && p.meets(&range)
+        })
+    })
+}
+
+/// How many more digits before the point may lead into the piece: as many as bring the number to the magnitudes of
+/// the piece's bounds, at least and at most.
+pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
     let own = part.digits.len() as i64 - 1;
-    (0..=(top - own + 1).max(0)).any(|k| meets(set, &interval(part, k, false)))
+    let near = if part.negative { &p.hi } else { &p.lo };
+    let least = match near {
+        Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => b.at.magnitude() - own - 1,
+        _ => 0,
+    };
+    let far = if part.negative { &p.lo } else { &p.hi };
+    // on the other side of zero there is nothing
+    let beyond = far.as_ref().is_some_and(|b| !b.at.is_zero() && b.at.is_positive() == part.negative);
+    let most = far.as_ref().map(|_| (reach(p, part.negative) - own + 1).max(0));
+    (!beyond).then_some((least.max(0), most))
 }
 
 /// A power of ten beyond which scaling a number up changes nothing about meeting the piece.

@@ -19,8 +19,6 @@ pub mod table;
 pub mod used;
 pub mod value;
 
-use std::time::Duration;
-
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -38,22 +36,8 @@ use resolve::Resolver;
 /// Formats that stand for languages from outside the schema.
 pub(crate) const MARK: &str = "tokenform-mark-";
 
-/// Time for one step of an automaton.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Time that this thread has had the processor: on a busy machine the same call must not fail sooner.
-#[cfg(unix)]
-fn time_spent() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
-}
-
-/// Time since the first call, where the system does not tell what a thread had.
-#[cfg(not(unix))]
-fn time_spent() -> Duration {
-    static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    FIRST.get_or_init(std::time::Instant::now).elapsed()
-}
+/// Work that one look into a formula counts for: what it does besides interning terms.
+const LOOK: usize = 32;
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,7 +55,12 @@ pub struct Schema {
     pub(crate) subs: IndexSet<Sub, FxBuildHasher>,
     pub(crate) vals: IndexSet<Value, FxBuildHasher>,
     pub(crate) objs: IndexSet<Obj, FxBuildHasher>,
+    pub(crate) obj_facts: Vec<object::Facts>,
+    /// Denials of formulas over objects and arrays.
+    pub(crate) not_objs: FxHashMap<ObjId, ObjId>,
+    pub(crate) not_arrs: FxHashMap<ArrId, ArrId>,
     pub(crate) arrs: IndexSet<Arr, FxBuildHasher>,
+    pub(crate) arr_facts: Vec<array::Facts>,
     pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
     pub(crate) lists: IndexSet<Box<[SubId]>, FxBuildHasher>,
     pub(crate) seen: IndexSet<Box<[JId]>, FxBuildHasher>,
@@ -97,10 +86,7 @@ pub struct Schema {
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) rests: FxHashMap<ObjId, bool>,
     pub(crate) lowest: usize,
-    pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
-    /// When the call that is under way is given up, and how often that was asked.
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) asked: u32,
+    pub(crate) witnesses: FxHashMap<ValId, Option<std::sync::Arc<live::Witness>>>,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
     /// Work left for one question of satisfiability.
@@ -137,7 +123,11 @@ impl Schema {
             subs: IndexSet::default(),
             vals: IndexSet::default(),
             objs: IndexSet::default(),
+            obj_facts: Vec::new(),
+            not_objs: FxHashMap::default(),
+            not_arrs: FxHashMap::default(),
             arrs: IndexSet::default(),
+            arr_facts: Vec::new(),
             shapes: IndexSet::default(),
             lists: IndexSet::default(),
             seen: IndexSet::default(),
@@ -158,9 +148,7 @@ impl Schema {
             asking: FxHashMap::default(),
             rests: FxHashMap::default(),
             lowest: usize::MAX,
-            texts: FxHashMap::default(),
-            deadline: None,
-            asked: 0,
+            witnesses: FxHashMap::default(),
             budget: 0,
             unproven: 0,
             error: None,
@@ -196,39 +184,22 @@ impl Schema {
 
     /// A call of the engine begins.
     pub fn begin(&mut self) {
-        self.deadline = None;
-        self.asked = 0;
+        self.lexicon.terms.begin();
     }
 
-    /// Whether the call under way takes too long, or failed already; the work is then cut short. The clock is
-    /// only looked at now and then, so that quick calls never do.
+    /// Whether the call under way has done all the work that it may, or failed already; the work is then cut short.
     pub(crate) fn late(&mut self) -> bool {
-        if self.error.is_some() {
-            return true;
-        }
-        self.asked += 1;
-        if self.asked.is_multiple_of(512) {
-            let now = time_spent();
-            let deadline = *self.deadline.get_or_insert(now + PATIENCE);
-            if now > deadline {
-                self.error = Some(Error::limit(format!(
-                    "one step took more than {} s: too many branches of the schema overlap here; simplify its anyOf/oneOf/not",
-                    PATIENCE.as_secs()
-                )));
-                return true;
-            }
-        }
-        false
+        self.error.is_some() || !self.lexicon.terms.charge(LOOK)
     }
 
     /// The constants of every arena.
     fn reserve(&mut self) {
         self.subs.insert(Sub::True);
         self.subs.insert(Sub::False);
-        self.objs.insert(Obj::True);
-        self.objs.insert(Obj::False);
-        self.arrs.insert(Arr::True);
-        self.arrs.insert(Arr::False);
+        self.obj(Obj::True);
+        self.obj(Obj::False);
+        self.arr(Arr::True);
+        self.arr(Arr::False);
         self.lists.insert(Box::new([]));
         self.seen.insert(Box::new([]));
         self.scopes.insert(Box::new([]));
@@ -250,7 +221,10 @@ impl Schema {
         let root = self.resolver.root();
         let sub = self.node_sub(root);
         let value = self.compile(sub)?;
-        if !self.is_live(value) {
+        let live = self.is_live(value);
+        // what was cut short proves nothing
+        self.check_limits()?;
+        if !live {
             let place = self.blame(root);
             return Err(Error::new(
                 crate::Kind::UnsatisfiableSchema,
@@ -277,10 +251,7 @@ impl Schema {
     pub(crate) fn check_limits(&mut self) -> Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
-            None if self.lexicon.terms.overflow => {
-                Err(Error::limit("the schema's patterns need more states than the limit; simplify them"))
-            }
-            None => Ok(()),
+            None => self.lexicon.terms.limit_error().map_or(Ok(()), Err),
         }
     }
 

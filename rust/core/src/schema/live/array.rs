@@ -6,11 +6,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::memory::FEW;
 use crate::schema::array::{Arr, ArrId, ListId, SeenId};
-use crate::schema::value::SubId;
+use crate::schema::value::{SubId, ValId};
 use crate::schema::Schema;
 
 /// Items that a witness may have.
 const LONGEST: usize = 4096;
+/// Bytes of an item that later ones must differ from.
+const REMEMBERED: usize = 1 << 16;
 
 impl Schema {
     /// Whether some array satisfies the formula.
@@ -142,13 +144,8 @@ impl Schema {
         })
     }
 
-    /// A short array, as compact JSON.
-    pub(super) fn array_witness(&mut self, a: ArrId) -> Option<String> {
-        self.array_rest_witness(a).map(|items| format!("[{}]", items.join(",")))
-    }
-
     /// Items that bring the array to an end.
-    pub(crate) fn array_rest_witness(&mut self, mut a: ArrId) -> Option<Vec<String>> {
+    pub(crate) fn array_rest_witness(&mut self, mut a: ArrId) -> Option<Vec<ValId>> {
         let mut items = Vec::new();
         while !self.may_end_array(a) {
             if items.len() > LONGEST {
@@ -166,13 +163,14 @@ impl Schema {
             }
             let (_, sub, rest) = best?;
             let v = self.compile_or_none(sub);
-            let text = self.witness(v)?;
+            let value = self.witness(v)?;
             a = rest;
             if self.remembers(a) {
+                let text = self.spelled(&value, REMEMBERED)?;
                 let value = self.constant_of_text(&text)?;
                 a = self.remember(a, value);
             }
-            items.push(text.to_string());
+            items.push(v);
         }
         Some(items)
     }
