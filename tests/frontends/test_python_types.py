@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Union
 
 import pydantic
 import pytest
+import typing_extensions
 
 import tokenform as tf
 from tokenform import errors
@@ -131,3 +132,80 @@ def test_types_without_a_schema_are_refused(tp):
     with pytest.raises(errors.InvalidType) as caught:
         tf.from_type(tp)
     assert "\n" not in str(caught.value)
+
+
+RUN = "runs.append(1) or int"
+runs: list[int] = []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RUN,
+        lambda: "int",
+        lambda: "",
+        lambda: list[RUN],  # type: ignore[valid-type]
+        lambda: dict[str, typing.Optional[RUN]],  # type: ignore[valid-type]  # noqa: UP045
+        lambda: typing.ForwardRef(RUN),
+        lambda: Annotated[RUN, 3],  # type: ignore[valid-type]
+        lambda: type[RUN],  # type: ignore[valid-type]
+        lambda: list[typing.TypeVar("B", bound=RUN)],  # type: ignore[misc]
+        lambda: typing.NewType("N", RUN),  # type: ignore[valid-newtype]
+        lambda: pydantic.Json[RUN],  # type: ignore[valid-type]
+        lambda: typing.Callable[[RUN], int],  # type: ignore[valid-type]
+        lambda: typing_extensions.TypeAliasType("A", RUN),
+        lambda: typing_extensions.TypeAliasType("A", f"list[{RUN!r}]"),
+        lambda: typing_extensions.TypeAliasType("A", "list[int.__class__]"),
+    ],
+)
+def test_a_string_in_place_of_a_type_is_refused_and_never_run(make: typing.Callable[[], typing.Any]) -> None:
+    before = list(runs)
+    tp = make()
+    for call in (lambda: tf.from_type(tp), lambda: tf.generate("", type=tp)):
+        with pytest.raises(errors.InvalidType, match="strings are never run"):
+            call()
+    assert runs == before
+
+
+def test_an_alias_may_name_itself() -> None:
+    named = typing_extensions.TypeAliasType("named", "dict[str, named] | Literal['a (b)'] | None")
+    grammar = tf.from_type(named)
+    assert grammar.parse('{"k": {"l": "a (b)"}}') == {"k": {"l": "a (b)"}}
+
+
+class Odd:
+    """pydantic's hooks may raise anything."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: typing.Any, handler: typing.Any) -> typing.Any:
+        raise ZeroDivisionError
+
+
+def test_whatever_a_type_raises_becomes_an_error_of_the_library() -> None:
+    class Things(enum.Enum):
+        ONE = object()
+
+    deep: typing.Any = int
+    for _ in range(800):
+        deep = list[deep]
+    wide = typing.Union[tuple(list[Literal[i]] for i in range(21_000))]  # type: ignore[valid-type]  # noqa: UP007
+    for tp, kind in [
+        (Things, errors.InvalidType),
+        (Odd, errors.InvalidType),
+        (list[Odd], errors.InvalidType),
+        (deep, errors.LimitExceeded),
+        (wide, errors.LimitExceeded),
+        ({}, errors.InvalidType),
+        (5, errors.InvalidType),
+    ]:
+        with pytest.raises(kind):
+            tf.from_type(tp)
+
+
+def test_a_type_whose_package_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise ImportError("email-validator is not installed")
+
+    monkeypatch.setattr("pydantic.networks.import_email_validator", missing)
+    with pytest.raises(errors.InvalidType, match="email-validator is not installed"):
+        tf.from_type(pydantic.EmailStr)

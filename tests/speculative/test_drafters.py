@@ -246,7 +246,7 @@ def test_guessing_for_the_draft_model_saves_passes_and_changes_no_draft(constrai
             here.tokens.extend(taken)
             here.state = None if automaton is None else functools.reduce(automaton.advance, taken, here.state)
         session.close()
-        assert drafter.backbone.sequences == []
+        assert drafter.sequences == 0
         return found, drafter.forwards
 
     (quick, few), (slow, many) = drafts(True), drafts(False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.backbone.skipping import _Identity
+from tokenform.decoding.speculative.backbone.skipping import SkippedLayer, decoder_layers, without_layers
 from tokenform.decoding.speculative.drafters import (
     Budget,
     Context,
@@ -22,6 +23,7 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.drafting import Ask, together
 from tokenform.decoding.speculative.node import LawSampler
+from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
 from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
@@ -89,24 +91,25 @@ class Recorded:
 
 
 class Passes:
-    """Counts the calls of a model's `forward`, and may refuse one by its tokens."""
+    """Counts the calls of a model's `forward`, views of it included, and may refuse one.
+
+    Args:
+        refused: (token ids, whether layers are left out) -> whether memory runs out.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, net: Any, refused: Any = None) -> None:
-        self.count, whole = 0, net.forward
+        self.count, whole = 0, type(net).forward
 
         @functools.wraps(whole)
-        def forward(*arguments: Any, **named: Any) -> Any:
-            self.count += 1
-            if refused is not None and refused(named.get("input_ids", next(iter(arguments), None))):
-                raise torch.OutOfMemoryError("no memory")
-            return whole(*arguments, **named)
+        def forward(this: Any, *arguments: Any, **named: Any) -> Any:
+            if this.lm_head is net.lm_head:
+                self.count += 1
+                thin = any(isinstance(layer, SkippedLayer) for layer in this.model.layers)
+                if refused is not None and refused(named.get("input_ids", next(iter(arguments), None)), thin):
+                    raise torch.OutOfMemoryError("no memory")
+            return whole(this, *arguments, **named)
 
-        monkeypatch.setattr(net, "forward", forward)
-
-
-def thinned(net: Any) -> bool:
-    """Whether some of the model's layers are left out at present."""
-    return any(isinstance(layer, _Identity) for layer in net.model.layers)
+        monkeypatch.setattr(type(net), "forward", forward)
 
 
 def once(drafter: Any) -> Any:
@@ -167,7 +170,7 @@ def test_sources_in_one_tree_share_passes_too():
     got = decode(Backbone(net), asked, sources)
     assert [o.tokens for o in got] == [plain(net, one) for one in asked]
     assert {"model", "layers", "forced"} <= {name for o in got for name in o.report.sources}
-    assert drafter.backbone.sequences == []
+    assert drafter.sequences == 0
 
 
 @pytest.mark.parametrize("name", ["matched", "retokenised", "layers"])
@@ -178,9 +181,9 @@ def test_a_shared_pass_that_fails_is_made_again_in_halves(name, after, monkeypat
     net, asked, seen = model("qwen3"), requests(count=5), 0
     want = [plain(net, one) for one in asked]
 
-    def refused(ids: torch.Tensor) -> bool:
+    def refused(ids: torch.Tensor, thin: bool) -> bool:
         nonlocal seen
-        if name == "layers" and not thinned(net):
+        if name == "layers" and not thin:
             return False
         seen += 1
         return seen > after and ids.shape[0] > 2
@@ -201,14 +204,14 @@ def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch)
         one.sampler = LawSampler(Target([Ban([bad])]))
     asked[2].prompt = [3, bad, 4]
     want = [plain(net, one) for one in asked]
-    Passes(monkeypatch, small(), lambda ids: bool((ids == bad).any()))
+    Passes(monkeypatch, small(), lambda ids, thin: bool((ids == bad).any()))
     backbone, drafter = Backbone(net), make()
     with pytest.warns(UserWarning, match="switched off"):
         got = decode(backbone, asked, drafter)
     assert [o.tokens for o in got] == want
     off = [any("switched off" in note for note in o.report.notes) for o in got]
     assert off == [i == 2 for i in range(5)] and [o.report.drafted > 0 for o in got] == [not x for x in off]
-    assert backbone.sequences == [] and drafter.backbone.sequences == []
+    assert backbone.sequences == [] and drafter.sequences == 0
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -219,13 +222,13 @@ def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
         one.sampler = LawSampler(Target([Mask()], greedy=True))
     want = [plain(net, one) for one in asked]
     thin = name == "layers"
-    Passes(monkeypatch, net if thin else small(), lambda ids: not thin or thinned(net))
+    Passes(monkeypatch, net if thin else small(), lambda ids, left_out: not thin or left_out)
     backbone, drafter = Backbone(net), make()
     with pytest.warns(UserWarning, match="switched off"):
         got = decode(backbone, asked, drafter, rule())
     assert [o.tokens for o in got] == want
     assert all(len(o.report.notes) == 1 and o.report.drafted == 0 for o in got)
-    assert backbone.sequences == [] and (thin or drafter.backbone.sequences == [])
+    assert backbone.sequences == [] and (thin or drafter.sequences == 0)
 
 
 @pytest.mark.parametrize("mode", ["chain", "plain"])
@@ -238,7 +241,7 @@ def test_a_serial_batch_that_fails_in_the_middle_is_as_it_was(mode, monkeypatch)
         backbone.drop(seq)
     again = {backbone.open([i, 7]): tree for i, tree in enumerate(trees.values(), 1)}
     with monkeypatch.context() as patch:
-        Passes(patch, net, lambda ids: int(ids[0, 0]) == 2)
+        Passes(patch, net, lambda ids, thin: int(ids[0, 0]) == 2)
         with pytest.raises(torch.OutOfMemoryError):
             backbone.score(again)
     for old, (seq, tree) in zip(trees, again.items(), strict=True):
@@ -268,7 +271,7 @@ def test_a_drafting_that_raises_closes_the_others_and_goes_to_the_caller():
 
 def test_a_shared_pass_costs_each_sequence_its_share(monkeypatch):
     pause, net = 0.05, small()
-    Passes(monkeypatch, net, lambda ids: time.sleep(pause))
+    Passes(monkeypatch, net, lambda ids, thin: time.sleep(pause))
     costs, drafting = [], []
     for count in (1, BATCH):
         drafter = DraftModel(net, tokens=3)
@@ -298,3 +301,33 @@ def test_a_price_that_keeps_all_from_being_drafted_is_forgotten():
         while not len(session.propose(there, budget)):
             asked += 1
         assert 100 < asked < 1000 and drafter.forwards > 0
+
+
+def test_a_model_is_never_changed_by_layer_skipping():
+    """Another thread that runs the model meanwhile gets the whole model's logits."""
+    net, ids = model("qwen3"), torch.tensor([[3, 4, 5]])
+    with torch.inference_mode():
+        want = net(ids).logits
+        view = without_layers(net, frozenset({0, 1}))
+        thin = view(ids).logits
+        assert torch.equal(net(ids).logits, want) and not torch.equal(thin, want)
+    assert view is without_layers(net, frozenset({0, 1})) and without_layers(net, frozenset()) is net
+    assert {id(p) for p in view.parameters()} < {id(p) for p in net.parameters()}
+    assert len(decoder_layers(net)) == len(decoder_layers(view))
+
+
+@pytest.mark.parametrize("name", ["layers", "model"])
+def test_threads_that_share_models_write_the_texts_of_one(name):
+    """Each call has a cache of its own, of the draft model too, and no call changes a model."""
+    net = model("qwen3")
+    drafter = LayerSkip([1], tokens=3) if name == "layers" else DraftModel(small(), tokens=3)
+    own = [Request([3, 4, i], LawSampler(Target(greedy=True)), max_tokens=24) for i in range(9)]
+    want = [plain(net, one) for one in own]
+
+    def write(one: Request) -> Any:
+        return decode(Backbone(net), [one], drafter, None, Fixed(8))[0]
+
+    with ThreadPoolExecutor(3) as pool:
+        got = list(pool.map(write, own))
+    assert [o.tokens for o in got] == want
+    assert not any(o.report.notes for o in got) and all(o.report.drafted for o in got)

@@ -30,7 +30,12 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
     return _OTHERS[name](text)
 
 
-_THINK = {"command_r": ("<|START_THINKING|>", "<|END_THINKING|>"), "mistral_v11": ("[THINK]", "[/THINK]")}
+_THINK = {
+    "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "mistral_v11": ("[THINK]", "[/THINK]"),
+    "seed_oss": ("<seed:think>", "</seed:think>"),
+}
 
 
 def _without_reasoning(name: str, text: str) -> str:
@@ -42,6 +47,8 @@ def _without_reasoning(name: str, text: str) -> str:
 
 
 _LISTS = {
+    "nemotron": ("<TOOLCALL>", "name", "arguments"),
+    "hunyuan": ("<tool_calls>", "name", "arguments"),
     "mistral_v3": ("[TOOL_CALLS]", "name", "arguments"),
     "granite": ("<|tool_call|>", "name", "arguments"),
     "phi4": ("functools", "name", "arguments"),
@@ -58,6 +65,7 @@ def _json_list(text: str, marker: str, name: str, arguments: str) -> Calls:
 
 # A pattern that ends right before the object of arguments; its group is the name.
 _HEADED = {
+    "apertus": r'\{"(\w+)": (?=\{.*<\|tools_suffix\|>)',
     "mistral_v11": r"\[TOOL_CALLS\](\w+)(?:\[CALL_ID\]\w{9})?\[ARGS\]",
     "deepseek_v3": r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(\w+)\n```json\n",
     "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>",
@@ -74,12 +82,19 @@ def _headed(text: str, pattern: str) -> Calls:
     return calls
 
 
-def _objects(text: str, marker: str) -> Calls:
+def _objects(text: str, marker: str, arguments: str = "arguments") -> Calls:
     calls, at = [], 0
     while (at := text.find(marker, at)) >= 0:
         value, at = _DECODER.raw_decode(text, at + len(marker))
-        calls.append((value["name"], value["arguments"]))
+        calls.append((value["name"], value[arguments]))
     return calls
+
+
+def _lines(text: str, opened: str, closed: str) -> list[str]:
+    """What stands between two markers, line by line."""
+    if opened not in text:
+        return []
+    return text.split(opened, 1)[1].split(closed, 1)[0].strip("\n").split("\n")
 
 
 def _llama_json(text: str) -> Calls:
@@ -104,11 +119,23 @@ def _pythonic(text: str) -> Calls:
         return []
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.List)
-    calls = []
-    for call in tree.elts:
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        calls.append((call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}))
-    return calls
+    return [_python_call(call) for call in tree.elts]
+
+
+class _Words(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant({"true": True, "false": False, "null": None}[node.id])
+
+
+def _python_call(call: ast.expr) -> tuple[str, dict[str, Any]]:
+    assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    values = {str(k.arg): ast.fix_missing_locations(_Words().visit(k.value)) for k in call.keywords}
+    return call.func.id, {key: ast.literal_eval(value) for key, value in values.items()}
+
+
+def _lfm2(text: str) -> Calls:
+    _, marker, after = text.partition("<|tool_call_start|>")
+    return _pythonic(after.split("<|tool_call_end|>")[0]) if marker else []
 
 
 _OTHERS = {
@@ -118,15 +145,34 @@ _OTHERS = {
     "llama3_pythonic": _pythonic,
     "llama4_pythonic": _pythonic,
     "json": _plain_json,
+    "exaone": lambda text: _objects(text, "<tool_call>"),
+    "internlm": lambda text: _objects(text, "<|action_start|><|plugin|>\n", "parameters"),
+    "lfm2": _lfm2,
+    "minimax_m1": lambda text: [
+        (call["name"], call["arguments"])
+        for call in map(json.loads, _lines(text, "<tool_calls>\n", "\n</tool_calls>"))
+    ],
+    "olmo3": lambda text: [
+        _python_call(ast.parse(line, mode="eval").body)
+        for line in _lines(text, "<function_calls>\n", "\n</function_calls>")
+    ],
 }
 
 # One call with its name and body; one argument with its key, whether it is said to be a string, and its
 # value.
+_QWEN = (
+    r"<(?P<tag>{0}tool_call)>\n<function=(?P<name>[^>]+)>\n(?P<body>.*?)</function>\n</(?P=tag)>",
+    r"<parameter=(?P<key>[^>]+)>{1}(?P<value>.*?){1}</parameter>\n",
+)
+_DSML = (
+    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</｜DSML｜{0}invoke>\n',
+    r'<｜DSML｜{0}parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
+    r"(?P<value>.*?)</｜DSML｜{0}parameter>\n",
+)
 _TAGS = {
-    "qwen3_coder": (
-        r"<tool_call>\n<function=(?P<name>[^>]+)>\n(?P<body>.*?)</function>\n</tool_call>",
-        r"<parameter=(?P<key>[^>]+)>\n(?P<value>.*?)\n</parameter>\n",
-    ),
+    "qwen3_coder": tuple(p.format("", r"\n") for p in _QWEN),
+    "mimo": tuple(p.format("", "") for p in _QWEN),
+    "seed_oss": tuple(p.format("seed:", "") for p in _QWEN),
     "glm45": (
         r"<tool_call>(?P<name>\w+)\n(?P<body>.*?)</tool_call>",
         r"<arg_key>(?P<key>.*?)</arg_key>\n<arg_value>(?P<value>.*?)</arg_value>\n",
@@ -135,15 +181,21 @@ _TAGS = {
         r"<tool_call>(?P<name>\w+)(?P<body>.*?)</tool_call>",
         r"<arg_key>(?P<key>.*?)</arg_key><arg_value>(?P<value>.*?)</arg_value>",
     ),
+    "ling": (
+        r"<tool_call>(?P<name>\w+)(?P<body>.*?)</tool_call>",
+        r"<arg_key>(?P<key>.*?)</arg_key>\n?<arg_value>(?P<value>.*?)</arg_value>\n?",
+    ),
     "minimax": (
         r'<invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</invoke>\n',
         r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\n',
     ),
-    "deepseek_v32": (
-        r'<｜DSML｜invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</｜DSML｜invoke>\n',
-        r'<｜DSML｜parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
-        r"(?P<value>.*?)</｜DSML｜parameter>\n",
+    "step3": (
+        r'<steptml:invoke name="(?P<name>[^"]+)">\n?(?P<body>.*?)</steptml:invoke>',
+        r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\n?',
     ),
+    "deepseek_v32": tuple(p.format("") for p in _DSML),
+    "deepseek_v4": tuple(p.format("") for p in _DSML),
+    "deepseek_v41": tuple(p.format(" ") for p in _DSML),
 }
 
 
@@ -153,7 +205,7 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
     for call in outer.finditer(text):
         arguments = {}
         properties = schemas[call["name"]]["properties"]
-        assert inner.sub("", call["body"]) == ""
+        assert inner.sub("", call["body"]).strip("\n") == ""
         for argument in inner.finditer(call["body"]):
             said = argument.groupdict().get("string")
             arguments[argument["key"]] = _typed(argument["value"], properties[argument["key"]], said)

@@ -32,6 +32,18 @@ FRAGMENTS = {
     "granite_20b_fc": "{{ '<function_call> ' + call }}",
     "phi4": "{{ '<|' + message['role'] + '|>' + message['content'] + '<|tool|>' + message['tools'] + '<|/tool|>' }}",
     "command_r": "<|START_ACTION|>[{% for tc in message.tool_calls %}",
+    "nemotron": "{{- '<TOOLCALL>[' -}}{{- '{\"name\": ' -}}{{- fn.name | tojson -}}",
+    "hunyuan": "{% set content = content + '<tool_calls>' + ns.tool_calls + '</tool_calls>' %}<|extra_0|>",
+    "minimax_m1": "{{ '<beginning_of_sentence>ai name=MiniMax AI\\n<tool_calls>\\n' -}}{{ '</tool_calls><end_of_sentence>' }}",
+    "internlm": '{{- "<|action_start|><|plugin|>\\n" }}{{- "<|action_end|>" }}',
+    "apertus": "{%- set tool_calls_token = '<|tools_prefix|>' -%}{{ tool_calls_token + '[' }}",
+    "exaone": '{{- "<tool_call>" }}{"name": "{{- tool_call.name }}", "arguments": <tool_result>',
+    "deepseek_v4": '{{ "<｜DSML｜tool_calls>" }}',
+    "deepseek_v41": '{{ "<｜DSML｜ calls>" }}',
+    "seed_oss": "{%- set toolcall_begin_token = '<seed:tool_call>' -%}<function=",
+    "mimo": "You are MiMo, {{- '<tool_call>\\n<function=' + name + '>\\n' }}{{- '<parameter=' + key + '>' + value }}",
+    "step3": "{{ '<｜tool_calls_begin｜>' }}<steptml:invoke name=",
+    "ling": "<role>ASSISTANT</role>{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key>",
     "minimax": "{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name=",
 }
 

@@ -107,6 +107,8 @@ def walked(name: str, seeds: range, steps: int, asked: int = 4) -> None:
         rng = Random(f"walk {name} {seed}")
         definitions = random_tools(rng)
         chosen = options(rng, definitions)
+        if seed == seeds[0]:
+            chosen["tool_choice"] = "required"
         shape = tool_shape(definitions, format=name, **chosen)
         grammar, vocab = tools(definitions, format=name, **chosen), vocabulary(name, seed % 2 == 0)
         auto = grammar.compile(vocab)

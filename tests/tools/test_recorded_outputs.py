@@ -73,6 +73,6 @@ def test_refused_outputs_are_not_read_as_calls() -> None:
     assert sorted(readable) == ["hermes/text_between_required", "mistral_v3/two_markers"]
 
 
-def test_every_format_has_outputs() -> None:
+def test_formats_of_the_outputs_are_known() -> None:
     counts = Counter(case["format"] for case in cases())
-    assert set(counts) == set(FORMATS)
+    assert set(counts) <= set(FORMATS)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use numpy::npyffi::flags::NPY_ARRAY_BEHAVED;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -31,31 +32,38 @@ impl TokenAutomaton {
         TokenAutomaton { core, vocabulary, words }
     }
 
-    fn state(&self, s: u32) -> PyResult<StateId> {
-        self.core.state(s).map_err(raise)
+    fn state(&self, py: Python<'_>, s: u32) -> PyResult<StateId> {
+        match self.core.known_state(s) {
+            Some(state) => Ok(state),
+            None => py.allow_threads(|| self.core.state(s)).map_err(raise),
+        }
     }
 
     fn row_error(&self, shape: &[usize], rows: usize) -> PyErr {
         raise(Error::new(
             Kind::OptionError,
             format!(
-                "out must be a C-contiguous uint32 or int32 array of shape [{rows}, {}], not {shape:?}",
+                "out must be a writable, aligned, C-contiguous uint32 or int32 array of shape [{rows}, {}]; \
+                 this one has the shape {shape:?}",
                 self.words
             ),
         ))
     }
 }
 
-/// The memory of a C-contiguous array of 32-bit words.
+/// The memory of a C-contiguous array of 32-bit words that may be written.
 #[allow(unsafe_code)]
 fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [usize; 2])>> {
     fn view<'a, T: numpy::Element>(array: &Bound<'_, PyArray2<T>>) -> Option<(&'a mut [u32], [usize; 2])> {
-        if !array.is_c_contiguous() {
+        // SAFETY: the array is alive, and the GIL is held
+        let flags = unsafe { (*array.as_array_ptr()).flags };
+        if !array.is_c_contiguous() || flags & NPY_ARRAY_BEHAVED != NPY_ARRAY_BEHAVED {
             return None;
         }
         let (data, len) = (array.data().cast::<u32>(), array.len());
-        // SAFETY: the array is C-contiguous and holds `len` elements of four bytes; the caller keeps it alive
-        // and the GIL (or the caller's promise not to touch a buffer that is being filled) keeps it unaliased
+        // SAFETY: the array is C-contiguous, aligned and writable and holds `len` elements of four bytes; the
+        // caller keeps it alive and the GIL (or the caller's promise not to touch a buffer that is being filled)
+        // keeps it unaliased
         Some((unsafe { std::slice::from_raw_parts_mut(data, len) }, [array.shape()[0], array.shape()[1]]))
     }
     if let Ok(array) = out.downcast::<PyArray2<u32>>() {
@@ -88,7 +96,7 @@ impl TokenAutomaton {
 
     /// The allowed tokens, as uint32[ceil(V/32)]; bit t % 32 of word t // 32.
     fn mask<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let mask = py.allow_threads(|| self.core.mask(s)).map_err(raise)?;
         let mut row = vec![0u32; self.words];
         mask.write(&mut row);
@@ -110,7 +118,7 @@ impl TokenAutomaton {
             // the loop of a user: one state, one row
             if list.len() == 1 && shape == [1, self.words] {
                 let s = list.get_item(0)?.extract()?;
-                let s = self.state(s)?;
+                let s = self.state(py, s)?;
                 match self.core.finished_mask(s) {
                     Some(mask) => mask.write(row),
                     None => py.allow_threads(|| self.core.mask(s)).map_err(raise)?.write(row),
@@ -133,7 +141,7 @@ impl TokenAutomaton {
         if shape[0] < list.len() || shape[1] != self.words {
             return Err(self.row_error(&shape, list.len()));
         }
-        let states: Vec<StateId> = list.iter().map(|&s| self.state(s)).collect::<PyResult<_>>()?;
+        let states: Vec<StateId> = list.iter().map(|&s| self.state(py, s)).collect::<PyResult<_>>()?;
         let rows = words.chunks_mut(self.words).zip(states);
         let mut rows: Vec<(&mut [u32], StateId)> = rows.collect();
         py.allow_threads(|| fill(&self.core, &mut rows, threads)).map_err(raise)
@@ -141,7 +149,7 @@ impl TokenAutomaton {
 
     /// Whether a token is allowed, without the whole mask.
     fn allows(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<bool> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         match self.core.finished_mask(s) {
             Some(mask) => Ok((token as usize) < self.core.vocabulary().size() && mask.has(token)),
             None => py.allow_threads(|| self.core.allows(s, TokenId(token))).map_err(raise),
@@ -150,7 +158,7 @@ impl TokenAutomaton {
 
     /// The state after a token; raises TokenRejected.
     fn advance(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<u32> {
-        let (s, token) = (self.state(s)?, TokenId(token));
+        let (s, token) = (self.state(py, s)?, TokenId(token));
         match self.core.finished_edge(s, token) {
             Some(to) => Ok(to.0),
             None => Ok(py.allow_threads(|| self.core.advance(s, token)).map_err(raise)?.0),
@@ -159,7 +167,7 @@ impl TokenAutomaton {
 
     /// Whether the text may end here; end-of-text ids are in the mask exactly then.
     fn is_accepting(&self, py: Python<'_>, s: u32) -> PyResult<bool> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         py.allow_threads(|| self.core.accepting(s)).map_err(raise)
     }
 
@@ -170,14 +178,14 @@ impl TokenAutomaton {
 
     /// Sorted ids of the allowed tokens, as int32.
     fn allowed_tokens<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<i32>>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let ids = py.allow_threads(|| self.core.mask(s).map(|m| m.ids(self.words))).map_err(raise)?;
         Ok(PyArray1::from_vec(py, ids.into_iter().map(|i| i as i32).collect()))
     }
 
     /// The bytes that every accepted continuation shares.
     fn forced_bytes<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let bytes = py.allow_threads(|| self.core.forced_bytes(s));
         Ok(PyBytes::new(py, &bytes))
     }
@@ -185,7 +193,7 @@ impl TokenAutomaton {
     /// Tokens of the bytes that every accepted continuation shares, as the vocabulary's own tokenizer writes
     /// them where it is known (`Vocabulary.encode`), else the longest first.
     fn forced(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let bytes = py.allow_threads(|| self.core.forced_bytes(s));
         // a character that is cut short is not text yet
         let whole = match std::str::from_utf8(&bytes) {
@@ -210,7 +218,7 @@ impl TokenAutomaton {
     /// plainly more than `within`: no end is sought beyond that.
     #[pyo3(signature = (s, within = None))]
     fn distance(&self, py: Python<'_>, s: u32, within: Option<u32>) -> PyResult<Option<u32>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let d = py.allow_threads(|| self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
         Ok((d != FAR).then_some(d))
     }
@@ -218,15 +226,15 @@ impl TokenAutomaton {
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
     /// end-of-text token not counted.
     fn mask_within<'py>(&self, py: Python<'py>, s: u32, budget: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         let row = py.allow_threads(|| self.core.mask_within(s, budget)).map_err(raise)?;
         Ok(PyArray1::from_vec(py, row))
     }
 
     /// The state after bytes that need not be whole tokens; raises TokenRejected.
-    fn step_bytes(&self, s: u32, text: &[u8]) -> PyResult<u32> {
-        let s = self.state(s)?;
-        match self.core.step_bytes(s, text).map_err(raise)? {
+    fn step_bytes(&self, py: Python<'_>, s: u32, text: &[u8]) -> PyResult<u32> {
+        let s = self.state(py, s)?;
+        match py.allow_threads(|| self.core.step_bytes(s, text)).map_err(raise)? {
             Some(next) => Ok(next.0),
             None => Err(raise(Error::new(
                 Kind::TokenRejected,
@@ -248,29 +256,30 @@ impl TokenAutomaton {
     }
 
     /// What may come next, in words, and where the schema says so.
-    fn expected(&self, s: u32) -> PyResult<(Vec<String>, Option<String>)> {
-        let s = self.state(s)?;
-        Ok(self.core.describe(s))
+    fn expected(&self, py: Python<'_>, s: u32) -> PyResult<(Vec<String>, Option<String>)> {
+        let s = self.state(py, s)?;
+        Ok(py.allow_threads(|| self.core.describe(s)))
     }
 
     /// A state in words, for people who look inside.
-    fn describe(&self, s: u32) -> PyResult<String> {
-        let s = self.state(s)?;
-        let (expected, pointer) = self.core.describe(s);
+    fn describe(&self, py: Python<'_>, s: u32) -> PyResult<String> {
+        let s = self.state(py, s)?;
+        let (stand, (expected, pointer)) =
+            py.allow_threads(|| (self.core.stand_text(s), self.core.describe(s)));
         let place = pointer.map(|p| format!(" (schema {p:?})")).unwrap_or_default();
-        Ok(format!("{}: expects {}{place}", self.core.stand_text(s), expected.join(" or ")))
+        Ok(format!("{stand}: expects {}{place}", expected.join(" or ")))
     }
 
     /// The allowed tokens by the slow way: token by token, byte by byte. For tests.
     fn oracle(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
-        let s = self.state(s)?;
+        let s = self.state(py, s)?;
         py.allow_threads(|| self.core.oracle(s)).map_err(raise)
     }
 
     /// Number of states met so far.
     #[getter]
-    fn state_count(&self) -> usize {
-        self.core.state_count()
+    fn state_count(&self, py: Python<'_>) -> usize {
+        py.allow_threads(|| self.core.state_count())
     }
 }
 
@@ -285,7 +294,9 @@ fn fill(core: &Core, rows: &mut [(&mut [u32], StateId)], threads: usize) -> toke
     if threads < 2 || rows.len() < 2 {
         return one(rows);
     }
-    let size = rows.len().div_ceil(threads);
+    // more threads than processors only wait for each other
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = rows.len().div_ceil(threads.min(most));
     std::thread::scope(|scope| {
         let handles: Vec<_> = rows.chunks_mut(size).map(|part| scope.spawn(move || one(part))).collect();
         handles.into_iter().try_for_each(|h| h.join().expect("no panic in the engine"))

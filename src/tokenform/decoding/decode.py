@@ -67,10 +67,7 @@ class Row:
 
     def __post_init__(self) -> None:
         self.state = self.automaton.start
-        shortest = self.automaton.distance(self.state)
-        if shortest is None:
-            raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
-        check_room(shortest, self.budget)
+        check_room(self.automaton.distance(self.state, self.budget), self.budget)
 
     def uniform(self, stream: int = 0) -> float:
         """The number that decides the next token."""
@@ -82,8 +79,12 @@ class Row:
         return self.budget - len(self.tokens)
 
 
-def check_room(shortest: int, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of the shortest text."""
+def check_room(shortest: int | None, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the shortest text; None: no text is known to fit."""
+    if shortest is None:
+        raise BudgetTooSmall(
+            f"no complete text is known to fit into {budget} tokens; raise max_tokens, or simplify the constraint."
+        )
     if shortest > budget:
         raise BudgetTooSmall(
             f"no complete text fits into {budget} tokens: the shortest has {shortest}; "
@@ -212,7 +213,7 @@ class Decoder:
                 taken.append(None)
                 continue
             state = row.automaton.advance(row.state, token)
-            shortest = row.automaton.distance(state)
+            shortest = row.automaton.distance(state, row.left)
             if shortest is None or shortest >= row.left:
                 token = self._within_budget(row, free[place : place + 1])
                 if token in self._eos:

@@ -19,12 +19,12 @@ from typing import Any
 
 import pydantic
 import typing_extensions
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 
-from tokenform.errors import InvalidType
+from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.type_strings import check_strings
 
 
 def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
@@ -33,20 +33,22 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     Args:
         tp: a pydantic model, dataclass, TypedDict, Enum, Literal, builtin generic, union, or a
             function, whose documents are its arguments by name and whose value is the dictionary
-            to call it with.
+            to call it with.  A string is no type: strings are never run as code.
         name: what errors call the type.
         **options: those of `json_schema`; properties that the type does not declare are left out
             (`additional="forbid"`) unless asked for.
     Raises:
-        InvalidType: no schema can be made of it.
+        InvalidType: no schema can be made of it, or a string stands in it for a type.
+        LimitExceeded: it is too large.
         UnsupportedSchema: the schema that it has can't be enforced.
     """
     label = name or getattr(tp, "__qualname__", None) or str(tp)
+    check_strings(tp, label)
     adapter, read = _reader(tp, label)
     try:
         schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=_Calendar)
-    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
-        raise InvalidType(f"{label} has no JSON Schema: {_first_line(error)}") from None
+    except Exception as error:  # a type's own hooks run here, and raise what they like
+        raise _refusal(f"{label} has no JSON Schema", error, label) from error
     options.setdefault("additional", "forbid")
     inner = json_schema(schema, **options)
     return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=schema)
@@ -68,8 +70,10 @@ def _reader(tp: Any, label: str) -> tuple[pydantic.TypeAdapter[Any], Callable[[s
         if inspect.isfunction(tp) or inspect.ismethod(tp):
             return _signature_reader(tp, label)
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(_portable(tp))
-    except (PydanticSchemaGenerationError, PydanticUserError, NameError, TypeError, RecursionError) as error:
-        raise InvalidType(f"no JSON Schema can be made of {label}: {_first_line(error)}") from None
+    except TokenformError:
+        raise
+    except Exception as error:  # a type's own hooks run here, and raise what they like
+        raise _refusal(f"no JSON Schema can be made of {label}", error, label) from error
 
     def read(text: str) -> Any:
         return _validated(adapter, text, label)
@@ -166,5 +170,12 @@ def _portable(tp: Any) -> Any:
     return origin[rewritten]
 
 
+def _refusal(said: str, error: Exception, label: str) -> TokenformError:
+    if isinstance(error, RecursionError):
+        return LimitExceeded(f"{label} is nested too deeply for pydantic; name inner parts as classes.")
+    return InvalidType(f"{said}: {_first_line(error)}")
+
+
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") + "."
+    told = str(error).strip() or type(error).__name__
+    return told.splitlines()[0].rstrip(".") + "."

@@ -59,7 +59,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._automata = [to_grammar(one).compile(self.vocabulary) for one in several]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
-            shortest = automaton.distance(automaton.start)
+            shortest = automaton.distance(automaton.start, max_tokens)
             if shortest is None or shortest > (max_tokens or 0):
                 raise BudgetTooSmall(f"no complete text fits into {max_tokens} tokens; raise max_tokens.")
         words = (self.vocabulary.size + 31) // 32

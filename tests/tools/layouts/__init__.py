@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import lists, marked, tagged, unmarked
+from . import elements, lists, marked, newer, tagged, unmarked
 from .cases import TOOLS, Layout
 
 LAYOUTS: list[Layout] = [
@@ -26,6 +26,18 @@ LAYOUTS: list[Layout] = [
     *lists.phi4(),
     *lists.command_r(),
     *unmarked.json_plain(),
+    *newer.nemotron(),
+    *newer.hunyuan(),
+    *newer.minimax_m1(),
+    *newer.internlm(),
+    *newer.apertus(),
+    *newer.exaone(),
+    *elements.deepseek_v4(),
+    *elements.dsml("deepseek_v41", "calls", " "),
+    *elements.qwen_like("seed_oss", "seed:", ("<seed:think>", "</seed:think>"), "<seed:eos>"),
+    *elements.qwen_like("mimo", "", ("<think>", "</think>"), "<|im_end|>"),
+    *elements.step3(),
+    *elements.ling(),
 ]
 
 __all__ = ["LAYOUTS", "TOOLS", "Layout"]

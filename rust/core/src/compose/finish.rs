@@ -43,7 +43,9 @@ impl Joint {
         match thread.run {
             Run::Done => {}
             Run::Special(token) => out.push(Piece::Token(token)),
-            Run::Language(lex) => out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex, most)?)]),
+            Run::Language(lex) => {
+                out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex, most)?)])
+            }
             Run::Lexeme { host, pos } => out = self.with_lexer(host, |s| finish::complete(s, pos, most))?,
             Run::Json { machine, pos, text } => {
                 let text = self.texts[text as usize].clone();
@@ -129,7 +131,8 @@ impl Joint {
                 spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
             }
             &Part::Json(machine) => {
-                let text = self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
+                let text =
+                    self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
                 Some(vec![Piece::Bytes(text)])
             }
             &Part::Host(host) => {

@@ -119,7 +119,7 @@ impl Terms {
                     return None;
                 }
             }
-            Term::Spans(..) => return None,
+            Term::Spans(..) | Term::Find(..) => return None,
         }
         Some(key(&out))
     }

@@ -29,6 +29,16 @@ impl Span {
     }
 }
 
+/// Terms that a glance may visit.
+const FEW: usize = 256;
+
+/// The length of a term's shortest word, or that there is none of at most so many code points.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Least {
+    Is(u32),
+    Beyond(u32),
+}
+
 impl Terms {
     /// No word is shorter, in code points.
     pub(super) fn at_least(&self, t: TermId) -> u32 {
@@ -54,6 +64,7 @@ impl Terms {
                 let x = of(x);
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
+            Term::Find(finder, node) => (self.find_missing(*finder, *node), INF),
             Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
             Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
                 (!nullable as u32, INF)
@@ -103,9 +114,8 @@ impl Terms {
         if self.some_length(rest).is_some_and(suits) {
             return true;
         }
-        match self.least_length(rest) {
+        match self.least_within(rest, hi) {
             None => return false,
-            Some(least) if least > hi => return false,
             Some(least) if least >= lo => return true,
             _ => {}
         }
@@ -168,38 +178,61 @@ impl Terms {
 
     /// Length of the shortest word; `None` when there is none.
     pub fn least_length(&mut self, t: TermId) -> Option<u32> {
+        self.least_within(t, INF)
+    }
+
+    /// The same where a glance tells; `None` where it takes a search of more than a few terms.
+    pub(super) fn least_at_a_glance(&mut self, t: TermId) -> Option<u32> {
+        self.glance = FEW;
+        let found = self.least_within(t, INF);
+        self.glance = usize::MAX;
+        found
+    }
+
+    /// Length of the shortest word where that is at most `most`. A search goes no deeper: two characters before the end
+    /// of a bound on length, words of two characters are all that matters.
+    fn least_within(&mut self, t: TermId, most: u32) -> Option<u32> {
         if self.nullable(t) {
             return Some(0);
         }
-        if let Some(&known) = self.least.get(&t) {
-            return known;
+        match self.least.get(&t) {
+            Some(Least::Is(n)) => return Some(*n).filter(|n| *n <= most),
+            Some(Least::Beyond(n)) if *n >= most => return None,
+            _ => {}
         }
-        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t));
-        self.least.insert(t, answer);
-        answer
+        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
+        // a glance may have passed over the shortest
+        if !self.overflow && self.glance == usize::MAX {
+            self.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
+        }
+        answer.filter(|n| *n <= most)
     }
 
-    fn measure(&mut self, t: TermId) -> Option<u32> {
+    fn measure(&mut self, t: TermId, most: u32) -> Option<u32> {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
+            Term::Find(finder, node) => Some(self.find_missing(finder, node)),
             Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
                 let words = self.finite_words(t)?;
                 self.charge(words.iter().map(|word| word.len() / 16 + 1).sum());
                 words.iter().map(|s| s.chars().count() as u32).min()
             }
-            Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
-            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
-            Term::Repeat(x, lo, _) => Some(self.least_length(x)?.saturating_mul(lo)),
-            _ => self.least_by_search(t),
+            Term::Concat(x, y) => {
+                let head = self.least_within(x, most)?;
+                Some(head.saturating_add(self.least_within(y, most.saturating_sub(head))?))
+            }
+            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_within(x, most)).min(),
+            Term::Repeat(x, lo, _) => Some(self.least_within(x, most)?.saturating_mul(lo)),
+            _ => self.least_by_search(t, most),
         }
     }
 
     /// A* over derivatives: what the form promises to be missing is never too much, so the first end that is
     /// taken from the queue is a nearest one (Hart, Nilsson, Raphael 1968).  Five open groups are closed in five
     /// steps, where a search by levels reads all that may stand in them.
-    fn least_by_search(&mut self, start: TermId) -> Option<u32> {
+    fn least_by_search(&mut self, start: TermId, most: u32) -> Option<u32> {
         let mut best: FxHashMap<TermId, (u32, TermId)> = FxHashMap::default();
         let mut queue: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
         best.insert(start, (0, start));
@@ -207,6 +240,9 @@ impl Terms {
         while let Some((Reverse(bound), depth, t)) = queue.pop() {
             if depth > best[&t].0 {
                 continue;
+            }
+            if bound > most || best.len() > self.glance {
+                return None;
             }
             if self.nullable(t) {
                 self.mark_least(t, start, &best);
@@ -229,7 +265,12 @@ impl Terms {
 
     /// At least so many code points are missing.
     pub fn missing(&self, t: TermId) -> u32 {
-        self.least.get(&t).copied().flatten().unwrap_or(0).max(self.at_least(t)).min(u16::MAX as u32)
+        let known = match self.least.get(&t) {
+            Some(Least::Is(n)) => *n,
+            Some(Least::Beyond(n)) => n.saturating_add(1),
+            None => 0,
+        };
+        known.max(self.at_least(t)).min(u16::MAX as u32)
     }
 
     /// On a shortest way, what is left is shortest too.
@@ -239,7 +280,7 @@ impl Terms {
         while at != start {
             let (depth, before) = best[&at];
             if !self.nullable(at) {
-                self.least.insert(at, Some(total - depth));
+                self.least.insert(at, Least::Is(total - depth));
             }
             at = before;
         }

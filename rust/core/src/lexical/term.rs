@@ -50,6 +50,8 @@ pub enum Term {
     Num(NumSetId, u32),
     /// The rest of a span of a document.
     Spans(u32, u32),
+    /// Up to the first occurrence of a word: which words, and the node of their automaton.
+    Find(u32, u32),
 }
 
 /// What is known of each term.
@@ -76,13 +78,18 @@ pub struct Terms {
     pub(super) live: FxHashMap<TermId, bool>,
     /// The length of some word of terms that a search found alive.
     pub(super) witness: FxHashMap<TermId, u32>,
-    pub(super) least: FxHashMap<TermId, Option<u32>>,
+    pub(super) least: FxHashMap<TermId, super::lengths::Least>,
+    /// Terms that a search for a shortest word may visit.
+    pub(super) glance: usize,
+    /// Whether a loop over a class of characters reads every word of a term.
+    pub(super) read_by: FxHashMap<(TermId, SetId), bool>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
     pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
     pub(super) contents: super::content::Contents,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
+    pub(super) finders: Vec<super::find::Finder>,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
     pub max_terms: usize,
@@ -104,6 +111,7 @@ impl Terms {
     pub(super) fn rest(&mut self) {
         self.raw = Derived::default();
         self.pruned = Derived::default();
+        self.read_by = FxHashMap::default();
         self.clamped = FxHashMap::default();
         self.reaches = FxHashMap::default();
         self.bases = FxHashMap::default();
@@ -126,12 +134,15 @@ impl Terms {
             live: FxHashMap::default(),
             witness: FxHashMap::default(),
             least: FxHashMap::default(),
+            glance: usize::MAX,
+            read_by: FxHashMap::default(),
             clamped: FxHashMap::default(),
             reaches: FxHashMap::default(),
             bases: FxHashMap::default(),
             contents: Default::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
+            finders: Vec::new(),
             overflow: false,
             max_terms,
             meter: Default::default(),
@@ -180,7 +191,7 @@ impl Terms {
             Term::Branch(node) => node.next.len(),
             _ => 0,
         };
-        if !self.charge(2 + operands) {
+        if !self.charge(8 + operands) {
             return Self::EMPTY;
         }
         if let Some(i) = self.terms.get_index_of(&term) {
@@ -215,6 +226,7 @@ impl Terms {
             Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
+            Term::Find(..) => (false, false),
         };
         let o = |t: &TermId| self.is_open(*t);
         let open = match term {
@@ -310,9 +322,10 @@ impl Terms {
                     return Self::ALL;
                 }
             }
-            if let Term::Repeat(_, 0, INF) = self.get(x) {
-                return x;
-            }
+        }
+        // any number of any number of times
+        if let Term::Repeat(_, 0, INF) = self.get(x) {
+            return x;
         }
         self.intern(Term::Repeat(x, lo, hi))
     }
@@ -513,7 +526,10 @@ impl Terms {
         while i < counts.len() {
             let (class, tail, lo, mut hi, _) = counts[i];
             let mut j = i + 1;
-            while j < counts.len() && (counts[j].0, counts[j].1) == (class, tail) && counts[j].2 <= hi.saturating_add(1) {
+            while j < counts.len()
+                && (counts[j].0, counts[j].1) == (class, tail)
+                && counts[j].2 <= hi.saturating_add(1)
+            {
                 hi = hi.max(counts[j].3);
                 j += 1;
             }

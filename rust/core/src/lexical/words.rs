@@ -93,7 +93,8 @@ impl Terms {
         if !table.ascii || w.hi - w.lo > FEW {
             return None;
         }
-        let lengths = table.words[w.lo as usize..w.hi as usize].iter().map(|word| word.len() as u32 - w.depth);
+        let lengths =
+            table.words[w.lo as usize..w.hi as usize].iter().map(|word| word.len() as u32 - w.depth);
         Some(lengths.fold((u32::MAX, 0), |a, n| (a.0.min(n), a.1.max(n))))
     }
 

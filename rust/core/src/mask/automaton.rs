@@ -126,12 +126,15 @@ impl TokenAutomaton {
         true
     }
 
+    /// The state that a number names, where that is known without waiting.
+    pub fn known_state(&self, number: u32) -> Option<StateId> {
+        let known = number < self.states.load(Ordering::Acquire) || number == FINISHED.0;
+        known.then_some(StateId(number))
+    }
+
     /// The state that a number names.
     pub fn state(&self, number: u32) -> Result<StateId> {
-        let known = number < self.states.load(Ordering::Acquire)
-            || number == FINISHED.0
-            || (number as usize) < self.core.lock().state_count();
-        if known {
+        if self.known_state(number).is_some() || (number as usize) < self.core.lock().state_count() {
             Ok(StateId(number))
         } else {
             Err(Error::new(
@@ -284,7 +287,8 @@ impl TokenAutomaton {
 
     /// Bytes that so many tokens can hold, as far as a way out may have them.
     fn bytes_of(&self, tokens: u32) -> usize {
-        (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
+        let long = self.vocab.long().iter().map(|&token| self.vocab.token(token).len()).max().unwrap_or(0);
+        (tokens as usize).saturating_mul(self.vocab.longest().max(long).max(4)).min(LONGEST)
     }
 
     /// Distance, and the first token of the way.
@@ -314,32 +318,68 @@ impl TokenAutomaton {
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
             ));
         };
+        if tokens.is_empty() {
+            return Ok((beyond, None));
+        }
         let total = tokens.len() as u32 + beyond;
-        let (mut at, mut key) = (s, class);
+        self.remember_way(&mut core, s, class, &tokens, total)?;
+        Ok(*self.distances.lock().entry(class).or_insert((FAR, None)))
+    }
+
+    /// The distances of the positions on a way, whose tokens are `total` with what is known beyond.
+    fn remember_way(
+        &self,
+        core: &mut Box<dyn Engine>,
+        s: StateId,
+        class: Class,
+        tokens: &[TokenId],
+        total: u32,
+    ) -> Result<()> {
+        let mut at = s;
         let mut known = self.distances.lock();
-        for (i, &token) in tokens.iter().enumerate() {
-            let left = total - i as u32;
-            let way = (left, Some(token));
-            // the class of the first position is asked once: finding the way may have told more positions apart
-            known
-                .entry(key)
-                .and_modify(|d| {
-                    if left < d.0 {
-                        *d = way
-                    }
-                })
-                .or_insert(way);
-            let next = if self.vocab.is_special(token) {
-                core.take_special(at, token)?
+        // the class of the first position is asked once: finding the way may have told more positions apart
+        let mut keep = |class: Class, i: usize| {
+            let way = (total - i as u32, Some(tokens[i]));
+            let known = known.entry(class).or_insert(way);
+            if way.0 < known.0 {
+                *known = way;
+            }
+        };
+        keep(class, 0);
+        let mut i = 0;
+        while i < tokens.len() {
+            let special = self.vocab.is_special(tokens[i]);
+            let run = tokens[i..].iter().take_while(|&&t| self.vocab.is_special(t) == special).count();
+            let next = if special {
+                i += 1;
+                core.take_special(at, tokens[i - 1])?
             } else {
-                core.advance_bytes(at, self.vocab.token(token))?
+                let run = &tokens[i..i + run];
+                let text: Vec<u8> = run.iter().flat_map(|&t| self.vocab.token(t)).copied().collect();
+                let mut end = self.vocab.token(run[0]).len();
+                let mut token = i + 1;
+                core.follow(at, &text, &mut |read, class| {
+                    if read == end && token < tokens.len() {
+                        class.into_iter().for_each(|class| keep(class, token));
+                        end += self.vocab.token(tokens[token]).len();
+                        token += 1;
+                    }
+                    true
+                })?;
+                i += run.len();
+                if i == tokens.len() {
+                    break;
+                }
+                core.advance_bytes(at, &text)?
             };
-            match next {
-                Some(next) => (at, key) = (next, core.class(next)),
-                None => break,
+            let Some(next) = next else { break };
+            at = next;
+            if i < tokens.len() {
+                let class = core.class(at);
+                keep(class, i);
             }
         }
-        Ok(*known.entry(class).or_insert((FAR, None)))
+        Ok(())
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
@@ -354,15 +394,14 @@ impl TokenAutomaton {
         if text.len() <= SHORT_WAY {
             return Ok((way, 0));
         }
-        let mut at = s;
-        for (read, byte) in text.chunks(1).enumerate() {
-            let Some(next) = core.advance_bytes(at, byte)? else { break };
-            at = next;
-            if let Some(&(left, _)) = self.distances.lock().get(&core.class(at)) {
-                if left != FAR {
-                    return Ok((vec![Piece::Bytes(text[..=read].to_vec())], left));
-                }
-            }
+        let mut found = None;
+        core.follow(s, text, &mut |read, class| {
+            let known = class.and_then(|class| self.distances.lock().get(&class).copied());
+            found = known.filter(|&(left, _)| left != FAR).map(|(left, _)| (read, left));
+            found.is_none()
+        })?;
+        if let Some((read, left)) = found {
+            return Ok((vec![Piece::Bytes(text[..read].to_vec())], left));
         }
         Ok((way, 0))
     }
@@ -373,6 +412,9 @@ impl TokenAutomaton {
     /// so a budget that is far away costs a look.
     pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
         let mut row = vec![0u32; self.vocab.mask_words()];
+        if s == FINISHED {
+            return Ok(row);
+        }
         // budgets of one size share their answers
         let ends = self.ends_after(s, budget.checked_next_power_of_two().unwrap_or(FAR).max(256))?;
         if budget > ends.farthest {

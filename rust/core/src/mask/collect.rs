@@ -31,7 +31,7 @@ impl<S: Structure> Core<S> {
             self.lexmasks.insert((node, lex), mask.clone());
             return mask;
         }
-        let longest = self.vocab.longest() as u32;
+        let longest = self.vocab.longest_in_trie() as u32;
         let lexicon = self.structure.lexicon();
         let key = lexicon.content(lex, longest).map(|content| Key {
             vocabulary: self.vocab.key(),
@@ -60,7 +60,7 @@ impl<S: Structure> Core<S> {
 
     /// A state that differs from this one by a bound on the length alone, which no token can reach.
     fn same_within_token(&mut self, lex: LexId) -> Option<LexId> {
-        let longest = self.vocab.longest() as u32;
+        let longest = self.vocab.longest_in_trie() as u32;
         let lexicon = self.structure.lexicon();
         let (spelling, term) =
             lexicon.term(lex).filter(|_| lexicon.is_string(lex) && lexicon.is_single(lex))?;

@@ -27,6 +27,10 @@ pub struct StateId(pub u32);
 /// States that one automaton may have.
 const MAX_STATES: usize = 8_000_000;
 
+/// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is one for each
+/// byte, and each would hold the text.
+const LONG_TEXT: usize = 256;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stand {
     pub pos: Pos,
@@ -50,6 +54,14 @@ pub trait Engine: Send {
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
+    /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
+    /// wants more; no class where the lexeme's own text matters and is long. No state is made.
+    fn follow(
+        &mut self,
+        s: StateId,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+    ) -> Result<()>;
     fn state_count(&self) -> usize;
     /// Lets go of what can be computed again; numbers keep their meaning.
     fn rest(&mut self);
@@ -168,6 +180,11 @@ impl<S: Structure> Core<S> {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
+        for &token in self.vocab.clone().long() {
+            if self.run(stand, self.vocab.clone().token(token)).0.is_none() {
+                ids.push(token.0);
+            }
+        }
         if let Some(scanner) = self.structure.scanner() {
             if let Some(alive) = scanner.alive(stand.pos.lex) {
                 let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
@@ -238,17 +255,35 @@ impl<S: Structure> Core<S> {
         }
     }
 
-    fn run(&mut self, s: StateId, bytes: &[u8]) -> (usize, Pos, Vec<u8>) {
-        let stand = self.stand(s);
+    /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
+    fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
-            let before = text.clone();
+            let held = text.len();
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
-                None => return (i, pos, before),
+                None => {
+                    // a byte that closes the lexeme in vain has cleared its text
+                    if text.len() < held {
+                        text = self.text_after(stand, &bytes[..i]);
+                    }
+                    return (Some(i), pos, text);
+                }
             }
         }
-        (bytes.len(), pos, text)
+        (None, pos, text)
+    }
+
+    /// The text of the lexeme after bytes that can be.
+    fn text_after(&mut self, stand: Stand, bytes: &[u8]) -> Vec<u8> {
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        for &byte in bytes {
+            match step(&mut self.structure, pos, &mut text, byte) {
+                Some(next) => pos = next,
+                None => break,
+            }
+        }
+        text
     }
 }
 
@@ -282,9 +317,10 @@ impl<S: Structure> Engine for Core<S> {
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
         self.begin()?;
-        let (read, pos, text) = self.run(s, bytes);
+        let stand = self.stand(s);
+        let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        if read < bytes.len() {
+        if refused.is_some() {
             return Ok(None);
         }
         self.intern(pos, &text).map(Some)
@@ -356,9 +392,30 @@ impl<S: Structure> Engine for Core<S> {
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
         self.begin()?;
-        let (read, pos, text) = self.run(s, bytes);
+        let stand = self.stand(s);
+        let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        Ok((read, self.intern(pos, &text)?))
+        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)?))
+    }
+
+    fn follow(
+        &mut self,
+        s: StateId,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+    ) -> Result<()> {
+        self.begin()?;
+        let stand = self.stand(s);
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        for (i, &byte) in bytes.iter().enumerate() {
+            let Some(next) = step(&mut self.structure, pos, &mut text, byte) else { break };
+            pos = next;
+            let class = (text.len() <= LONG_TEXT).then(|| self.class_of(pos, &text));
+            if !visit(i + 1, class) {
+                break;
+            }
+        }
+        self.check(())
     }
 
     fn state_count(&self) -> usize {
@@ -391,6 +448,11 @@ impl<S: Structure> Engine for Core<S> {
         let mut out = Vec::new();
         let vocab = self.vocab.clone();
         self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut out);
+        for &token in vocab.long() {
+            if let (None, pos, text) = self.run(stand, vocab.token(token)) {
+                out.push((token, self.class_of(pos, &text)));
+            }
+        }
         self.check(())?;
         out.sort_unstable_by_key(|c| c.0);
         Ok(out)
@@ -425,6 +487,13 @@ pub fn fewest_tokens(vocab: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
     let mut best: Vec<Option<(u32, TokenId, usize)>> = vec![None; n + 1];
     best[n] = Some((0, TokenId(0), n));
     for i in (0..n).rev() {
+        for (length, id) in vocab.long_at(&text[i..]) {
+            if let Some((rest, _, _)) = best[i + length] {
+                if best[i].is_none_or(|b| rest + 1 < b.0) {
+                    best[i] = Some((rest + 1, id, i + length));
+                }
+            }
+        }
         let mut node = Trie::ROOT;
         for j in i..n {
             match vocab.trie().child(node, text[j]) {

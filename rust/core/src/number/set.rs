@@ -68,7 +68,8 @@ impl Piece {
 
     /// An interval without units, times `10^k`.
     pub fn scale(&self, k: i64) -> Self {
-        let scaled = |bound: &Option<Bound>| bound.as_ref().map(|b| Bound { at: b.at.scale(k), open: b.open });
+        let scaled =
+            |bound: &Option<Bound>| bound.as_ref().map(|b| Bound { at: b.at.scale(k), open: b.open });
         Piece { lo: scaled(&self.lo), hi: scaled(&self.hi), ..Piece::all() }
     }
 

@@ -298,7 +298,7 @@ impl Terms {
             let longer = format!("{text}{}", c.to_ascii_lowercase());
             let part = Partial::of(&longer);
             // arithmetic costs the square of the digits
-            self.charge(1 + longer.len() * longer.len() / 64);
+            self.charge(50 + longer.len() * longer.len() / 16);
             if !feasible(&values, &part, integral, any, self.numbers.any_spelling) {
                 continue;
             }

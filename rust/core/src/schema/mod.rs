@@ -37,7 +37,7 @@ use resolve::Resolver;
 pub(crate) const MARK: &str = "tokenform-mark-";
 
 /// Work that one look into a formula counts for: what it does besides interning terms.
-const LOOK: usize = 32;
+const LOOK: usize = 100;
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +49,8 @@ pub struct Schema {
     pub options: Options,
     pub lexicon: Box<Lexicon>,
     pub resolver: Resolver,
+    /// Schemas that are compiled at once, since they may be too much to decide.
+    pub(crate) eager: Vec<JId>,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
     pub names: IndexSet<Box<str>, FxBuildHasher>,
@@ -82,6 +84,7 @@ pub struct Schema {
     pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
     /// The values of an item after which the rest of the array can be completed.
+    pub(crate) finite: FxHashMap<SubId, live::finite::Known>,
     pub(crate) completable: FxHashMap<(value::SubId, ArrId), value::SubId>,
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) rests: FxHashMap<ObjId, bool>,
@@ -118,6 +121,7 @@ impl Schema {
             options,
             lexicon,
             resolver,
+            eager: Vec::new(),
             report: Vec::new(),
             names: IndexSet::default(),
             subs: IndexSet::default(),
@@ -144,6 +148,7 @@ impl Schema {
             key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),
             lives: FxHashMap::default(),
+            finite: FxHashMap::default(),
             completable: FxHashMap::default(),
             asking: FxHashMap::default(),
             rests: FxHashMap::default(),
@@ -222,6 +227,12 @@ impl Schema {
         let sub = self.node_sub(root);
         let value = self.compile(sub)?;
         let live = self.is_live(value);
+        for node in std::mem::take(&mut self.eager) {
+            let sub = self.node_sub(node);
+            let strings = self.compile(sub)?;
+            let strings = self.value(strings).str;
+            self.lexicon.terms.delta(strings);
+        }
         // what was cut short proves nothing
         self.check_limits()?;
         if !live {

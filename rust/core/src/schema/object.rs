@@ -82,7 +82,7 @@ pub enum Key<'a> {
 impl Schema {
     pub(crate) fn obj(&mut self, obj: Obj) -> ObjId {
         if let Obj::And(list) | Obj::Or(list) = &obj {
-            self.lexicon.terms.charge(2 * list.len());
+            self.lexicon.terms.charge(8 + 2 * list.len());
         }
         let facts = self.object_facts(&obj);
         let (i, new) = self.objs.insert_full(obj);
@@ -371,7 +371,7 @@ impl Schema {
 
     /// What an atom says of the value of this key.
     pub(super) fn object_leaf(&mut self, o: ObjId, key: &Key) -> Leaf<ObjId> {
-        self.lexicon.terms.charge(1);
+        self.lexicon.terms.charge(10);
         match self.object(o).clone() {
             Obj::Shape(s) => Leaf::asks(self.shape_key(s, key), o),
             Obj::NotShape(s) => {
@@ -461,12 +461,7 @@ impl Schema {
         self.not_object(rest)
     }
 
-    fn multiply_conjunction(
-        &mut self,
-        list: &[ObjId],
-        key: &Key,
-        known: &mut Known,
-    ) -> Vec<(SubId, ObjId)> {
+    fn multiply_conjunction(&mut self, list: &[ObjId], key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
         if self.late() {
             return Vec::new();
         }

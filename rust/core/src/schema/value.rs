@@ -284,7 +284,11 @@ impl Schema {
             .keyword("$ref"));
         }
         if self.late() {
-            return Err(self.error.clone().or(self.lexicon.terms.limit_error()).expect("a limit was reached"));
+            return Err(self
+                .error
+                .clone()
+                .or(self.lexicon.terms.limit_error())
+                .expect("a limit was reached"));
         }
         self.compiling.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));

@@ -19,6 +19,9 @@ pub struct Vocabulary {
     trie: Trie,
     chars: Chars,
     longest: usize,
+    /// Tokens that are too long for the trie, and bytes of the longest in it.
+    long: Vec<TokenId>,
+    height: usize,
     closings: u32,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
@@ -26,6 +29,9 @@ pub struct Vocabulary {
     complete: bool,
     texts: std::sync::OnceLock<Box<[u32]>>,
 }
+
+/// Bytes that a token of the trie may have: what walks it may recurse once a byte. Real vocabularies end at 256.
+const IN_TRIE: usize = 512;
 
 impl Vocabulary {
     /// Tokens that are empty, special or end a text are never matched by bytes.
@@ -50,8 +56,12 @@ impl Vocabulary {
                 "the vocabulary has no end-of-text id; name at least one",
             ));
         }
-        let trie =
-            Trie::new((0u32..).zip(&tokens).filter(|(i, t)| !is_special[*i as usize] && !t.is_empty()));
+        let spelled = |i: u32| Some(tokens[i as usize].len()).filter(|&n| n > 0 && !is_special[i as usize]);
+        let in_trie = (0u32..).zip(&tokens).filter(|&(i, _)| spelled(i).is_some_and(|n| n <= IN_TRIE));
+        let trie = Trie::new(in_trie);
+        let long =
+            (0..size as u32).filter(|&i| spelled(i).is_some_and(|n| n > IN_TRIE)).map(TokenId).collect();
+        let height = trie.height(Trie::ROOT) as usize;
         let chars = Chars::new(&trie);
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let closings_of = |t: &[u8]| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
@@ -75,6 +85,8 @@ impl Vocabulary {
             trie,
             chars,
             longest,
+            long,
+            height,
             closings,
             key,
             spelled,
@@ -129,7 +141,8 @@ impl Vocabulary {
             for id in ids().filter(|&i| plain(&self.tokens[i as usize])) {
                 words[id as usize >> 5] |= 1 << (id & 31);
             }
-            let others = ids().filter(|&i| !plain(&self.tokens[i as usize]));
+            let short = |i: &u32| self.tokens[*i as usize].len() <= IN_TRIE;
+            let others = ids().filter(short).filter(|&i| !plain(&self.tokens[i as usize]));
             (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
         })
     }
@@ -176,6 +189,22 @@ impl Vocabulary {
         self.longest
     }
 
+    /// Bytes of the longest token of the trie.
+    pub fn longest_in_trie(&self) -> usize {
+        self.height
+    }
+
+    /// Tokens that the trie does not hold: whoever walks it asks for each of them by itself.
+    pub fn long(&self) -> &[TokenId] {
+        &self.long
+    }
+
+    /// Those of [`Vocabulary::long`] with which a text begins, and their lengths.
+    pub fn long_at<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (usize, TokenId)> + 'a {
+        let own = self.long.iter().map(|&id| (self.token(id), id));
+        own.filter(|(bytes, _)| text.starts_with(bytes)).map(|(bytes, id)| (bytes.len(), id))
+    }
+
     /// Closing brackets of the token that has the most: how many levels one token can leave.
     pub fn most_closings(&self) -> u32 {
         self.closings
@@ -190,7 +219,8 @@ impl Vocabulary {
     pub fn greedy_tokens(&self, mut text: &[u8]) -> Option<Vec<TokenId>> {
         let mut out = Vec::new();
         while !text.is_empty() {
-            let (len, id) = self.trie.longest_match(text)?;
+            let long = self.long_at(text).max_by_key(|l| l.0);
+            let (len, id) = long.or_else(|| self.trie.longest_match(text))?;
             out.push(id);
             text = &text[len..];
         }

@@ -117,5 +117,6 @@ class MaskedSampler:
     @staticmethod
     def _fits(node: Node, token: int) -> bool:
         """Whether an accepted end is left within the budget after the token."""
-        distance = node.automaton.distance(node.automaton.advance(node.state, token))
+        after = node.automaton.advance(node.state, token)
+        distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining

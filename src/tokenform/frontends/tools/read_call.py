@@ -67,12 +67,16 @@ class CallReader:
         self.form, self.tools, self.source, self.report = form, tools, source, report
         self._tool: Tool | None = None
         self._id = ""
+        self._begun = False
         self._schemas: dict[str, dict[str, Any]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
         """One call, without what stands between calls."""
-        self._tool, self._id = None, ""
+        self._tool, self._id, self._begun = None, "", False
         yield from self._parts(wire.call, wire)
+        if not self._begun:  # a layout of calls without arguments
+            self._begin()
+            self.report.fragment("{}")
         self.report.finish()
 
     def addressed(self, name: str) -> Reading[None]:
@@ -162,6 +166,7 @@ class CallReader:
     def _begin(self) -> None:
         if self._tool is None:
             raise fail(self.source, "the call has no name")
+        self._begun = True
         self.report.begin(self._tool, self._id)
 
     def _object(self, emit: Callable[[str], None]) -> Reading[None]:

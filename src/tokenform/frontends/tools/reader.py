@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import harmony
@@ -203,25 +203,36 @@ class Reader:
         before = self.source.before
         if self.form.whole_word and (before.isalnum() or before == "_"):
             return False
-        for wire in self._openers[opener]:
+        wires = self._openers[opener]
+        fault: ToolError | None = None
+        for wire in wires:
             tentative = wire.guess or wire is not self.form.wire
             if tentative and self._reread > REREAD:
                 continue
-            if (yield from self._attempt(wire)):
+            read = yield from self._attempt(wire, only=len(wires) == 1)
+            if read is True:
                 return True
+            fault = fault or (None if tentative else read)
+        if fault:
+            raise fault
         return False
 
-    def _attempt(self, wire: Wire) -> Reading[bool]:
-        """Read calls of this layout; where it is not sure that calls are meant, go back if they are none."""
+    def _attempt(self, wire: Wire, only: bool) -> Reading[ToolError | Literal[True]]:
+        """Read calls of this layout; go back, with the fault, if they are none.
+
+        Where only this layout can be meant, the fault is raised; the template's own layout is meant as soon
+        as a name is read in it.
+        """
         at_start = self._waiting is not None and (not self.result.content)
-        sure = wire is self.form.wire and not wire.guess
-        self._hold = "none" if sure else "name" if at_start and wire.guess else "all"
+        own = wire is self.form.wire and not wire.guess
+        sure = own and only
+        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
         self._held = None if sure else []
         mark, calls, begun = self.source.mark(), len(self.result), self._begun
         waiting, skip = self._waiting, self._skip
         try:
             yield from self._section(wire)
-        except ToolError:
+        except ToolError as error:
             if self._held is None:
                 raise
             self._held = None
@@ -229,7 +240,7 @@ class Reader:
             del self.result[calls:]
             self._begun, self._waiting, self._skip = begun, waiting, skip
             self.source.back(mark)
-            return False
+            return error
         finally:
             self.source.release(mark)
         self._commit()

@@ -7,6 +7,7 @@
 //! satisfiable and the report says so.
 
 mod array;
+pub(crate) mod finite;
 mod memory;
 pub(crate) mod object;
 mod witness;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::lexical::{Spelling, TermId, Terms};
 use super::Witness;
+use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::object::{Key, Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::SubId;
@@ -85,7 +85,7 @@ const MANY_KEYS: u32 = 2_000;
 /// Patterns that one formula may have.
 const MAX_PATTERNS: usize = 64;
 /// Classes of keys that those patterns may form.
-const MAX_CELLS: usize = 512;
+const MAX_CELLS: usize = 4096;
 
 impl Schema {
     /// Whether the object can be completed.
@@ -160,7 +160,12 @@ impl Schema {
             let mut open: Vec<Box<[ObjId]>> = Vec::with_capacity(choices.len());
             let mut forced = false;
             for list in choices.drain(..) {
-                if !self.lexicon.terms.charge(list.len()) {
+                let cost = |&o: &ObjId| match self.object(o) {
+                    Obj::And(list) => list.len().min(LOOKED_AT),
+                    _ => 1,
+                };
+                let cost: usize = list.iter().map(cost).sum();
+                if !self.lexicon.terms.charge(2 * cost) {
                     return None;
                 }
                 if list.iter().any(|o| conj.atoms.contains(o)) {
@@ -217,9 +222,8 @@ impl Schema {
             if list.iter().any(|o| conj.atoms.contains(o)) {
                 continue;
             }
-            let may = |&&o: &&ObjId| {
-                !matches!(self.object(o), Obj::And(_) | Obj::Or(_)) && !self.clashes(o, &conj)
-            };
+            let may =
+                |&&o: &&ObjId| !matches!(self.object(o), Obj::And(_) | Obj::Or(_)) && !self.clashes(o, &conj);
             let first = *list.iter().find(may)?;
             conj.add(first, self.object(first));
         }

@@ -81,9 +81,20 @@ class Backbone:
     def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
         from .choice import backbone_class
 
-        _, self.mode, notes = backbone_class(model, mode)
+        _, mode, notes = backbone_class(model, mode)
+        self._set(model, mode, share, notes)
+
+    @classmethod
+    def untried(cls, model: Any, mode: str, share: int = 8) -> Backbone:
+        """A backbone of this class, although nobody knows yet whether it serves the model exactly."""
+        backbone = object.__new__(cls)
+        backbone._set(model, mode, share, ())
+        return backbone
+
+    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
         if share < 1:
             raise OptionError(f"share is the number of sequences of a cache row, at least 1, not {share}")
+        self.mode = mode
         self.model = model
         self.config = (
             model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config

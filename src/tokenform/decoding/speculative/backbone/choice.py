@@ -10,6 +10,7 @@ Rejected: a list of known architectures (it ages, and remote code is on none).
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
 import weakref
 from typing import Any
@@ -23,6 +24,7 @@ from .masks import layer_windows
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)
+_lock = threading.Lock()
 _tried: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
 
 
@@ -65,7 +67,16 @@ def _best(model: Any, mode: str | None) -> tuple[str, str]:
         return _tried[model]
     best, why = _by_config(model)
     if best == "tree" and mode in (None, "tree"):
-        problem = _trial(model)
+        try:
+            with _lock:
+                problem = "" if model in _tried else _trial(model)
+        except (
+            torch.OutOfMemoryError,
+            MemoryError,
+        ):  # says nothing about the model: it is tried again next time
+            return _chains(model, "no memory was left to try draft trees on it")
+        if model in _tried:  # by another thread meanwhile
+            return _tried[model]
         if problem:
             best, why = _chains(model, problem)
         _tried[model] = best, why
@@ -125,13 +136,10 @@ def _trial(model: Any) -> str:
     training = model.training
     model.eval()
     try:
-        trees = object.__new__(TreeBackbone)
-        _tried[model] = "tree", ""
-        trees.__init__(model, "tree")  # type: ignore[misc]
+        trees = TreeBackbone.untried(model, "tree")
         seq = trees.open(prompt)
         got = trees.score({seq: tree})[seq]
-        serial = object.__new__(SerialBackbone)
-        serial.__init__(model, "chain")  # type: ignore[misc]
+        serial = SerialBackbone.untried(model, "chain")
         for node in range(len(tree)):
             if not tree.children(node):
                 other = serial.open(prompt)
@@ -141,6 +149,8 @@ def _trial(model: Any) -> str:
                 problem = _differ(got[rows], want)
                 if problem:
                     return problem
+    except torch.OutOfMemoryError:
+        raise
     except (
         TypeError,
         ValueError,
@@ -152,7 +162,6 @@ def _trial(model: Any) -> str:
     ) as error:
         return f"a tree forward fails ({type(error).__name__}: {str(error)[:80]})"
     finally:
-        del _tried[model]
         model.train(training)
     return ""
 

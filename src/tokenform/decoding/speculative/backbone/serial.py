@@ -23,14 +23,14 @@ from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Backbone, Track
-from .skipping import skipped
+from .skipping import without_layers
 
 
 class SerialBackbone(Backbone):
     """Runs each sequence with a cache of the model's own making."""
 
-    def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
-        super().__init__(model, mode, share)
+    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
+        super()._set(model, mode, share, notes)
         parameters = inspect.signature(model.forward).parameters
         self._name = next((n for n in ("past_key_values", "cache_params", "state") if n in parameters), None)
         if self._name is None:
@@ -92,8 +92,10 @@ class SerialBackbone(Backbone):
             options: dict[str, Any] = {str(self._name): track.place, "use_cache": True}
             if self.mode == "chain":
                 options["position_ids"] = positions
-            with torch.inference_mode(), skipped(self.model, skip):
-                result = self.model(torch.tensor([chunk], device=self.device), **options)
+            with torch.inference_mode():
+                result = without_layers(self.model, skip)(
+                    torch.tensor([chunk], device=self.device), **options
+                )
             self.counters.forwards += not skip
             track.place = getattr(result, str(self._name), None)
             rows.append(result.logits[0])

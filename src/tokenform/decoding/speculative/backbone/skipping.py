@@ -1,24 +1,29 @@
-"""Leaving out layers of a model for the length of a block.
+"""A model without some of its layers, beside the model itself.
 
-Purpose: a model drafts for itself with some of its layers (Zhang et al. 2024, Draft &
-Verify).  Keys and values of the layers that run go to the same cache.
-Invariant: after the block the model is as it was, also when the block raises.
-Rejected: a shortened list of layers (models that choose the mask by a layer's number
-would choose another layer's).
+Purpose: a model drafts for itself with some of its layers (Zhang et al. 2024, Draft & Verify).
+Invariant: the model is never touched, so other threads may run it meanwhile.  What is given back is a view:
+modules of its own along the path to the list of layers; the parameters and all other modules are the model's.
+Memory: some dictionaries of modules; no parameters.
+Rejected: swapping the layers in the model for the length of a pass (another thread's pass then runs without
+them); a shortened list of layers (models that choose the mask by a layer's number would choose another's).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import copy
+import threading
+import weakref
 from typing import Any
 
 import torch
 
 from tokenform.errors import DrafterError
 
+_views: weakref.WeakKeyDictionary[Any, dict[frozenset[int], Any]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
 
-class _Identity(torch.nn.Module):
+
+class SkippedLayer(torch.nn.Module):
     """Stands for a layer that is left out."""
 
     def forward(self, hidden_states: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
@@ -31,26 +36,48 @@ def decoder_layers(model: Any) -> torch.nn.ModuleList:
     Raises:
         DrafterError: the model keeps its layers where this does not find them.
     """
-    for holder in (getattr(model, "model", None), getattr(model, "transformer", None), model):
-        for name in ("layers", "h"):
-            layers = getattr(holder, name, None)
-            if isinstance(layers, torch.nn.ModuleList) and len(layers):
-                return layers
-    raise DrafterError(f"{type(model).__name__} has no list of layers to skip; use another drafter")
+    return _found(model)[1]
 
 
-@contextmanager
-def skipped(model: Any, skip: frozenset[int]) -> Iterator[None]:
-    """Runs the block with the layers of these numbers left out."""
+def without_layers(model: Any, skip: frozenset[int]) -> Any:
+    """A view of the model in which these layers give back what they get; the model itself for none."""
     if not skip:
-        yield
-        return
-    layers = decoder_layers(model)
-    held = {i: layers[i] for i in skip}
-    try:
-        for i in skip:
-            layers[i] = _Identity()
-        yield
-    finally:
-        for i, layer in held.items():
-            layers[i] = layer
+        return model
+    with _lock:
+        views = _views.setdefault(model, {})
+        if skip not in views:
+            views[skip] = _view(model, skip)
+        return views[skip]
+
+
+def _view(model: Any, skip: frozenset[int]) -> Any:
+    path, layers = _found(model)
+    kept = torch.nn.ModuleList(SkippedLayer() if i in skip else layer for i, layer in enumerate(layers))
+    kept.training = layers.training
+    view = top = _shallow(model)
+    for name in path[:-1]:
+        below = _shallow(view._modules[name])
+        view._modules[name] = below
+        view = below
+    view._modules[path[-1]] = kept
+    return top
+
+
+def _shallow(module: Any) -> Any:
+    """A module of the same class with the same parts, whose table of modules is its own."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    return twin
+
+
+def _found(model: Any) -> tuple[tuple[str, ...], torch.nn.ModuleList]:
+    """The names that lead to the list of decoder layers, and the list."""
+    for holder in (("model",), ("transformer",), ()):
+        inner = model
+        for name in holder:
+            inner = getattr(inner, name, None)
+        for name in ("layers", "h"):
+            layers = getattr(inner, name, None)
+            if isinstance(layers, torch.nn.ModuleList) and len(layers):
+                return (*holder, name), layers
+    raise DrafterError(f"{type(model).__name__} has no list of layers to skip; use another drafter")

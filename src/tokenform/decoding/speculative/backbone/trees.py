@@ -23,7 +23,7 @@ import torch
 from ..tree import DraftTree
 from .base import Backbone, Track
 from .masks import additive_masks, layer_windows
-from .skipping import skipped
+from .skipping import without_layers
 from .slots import Row, SlotCache
 
 _CHAIN = np.tri(64, dtype=bool)
@@ -55,8 +55,8 @@ class _Item:
 class TreeBackbone(Backbone):
     """Scores a draft tree for every sequence in one forward pass."""
 
-    def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
-        super().__init__(model, mode, share)
+    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
+        super()._set(model, mode, share, notes)
         self._cache = SlotCache()
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
@@ -211,8 +211,8 @@ class TreeBackbone(Backbone):
         mask = additive_masks(allowed, positions, seen, self._windows, self.device, self.dtype)
         self._cache.plan(rows, slots, width, self._shape(), self.device)
         keep = {"logits_to_keep": late} if self._keeps else {}
-        with torch.inference_mode(), skipped(self.model, skip):
-            logits = self.model(
+        with torch.inference_mode():
+            logits = without_layers(self.model, skip)(
                 input_ids=torch.from_numpy(ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(positions).to(self.device),

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +41,8 @@ _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 class DraftModel:
     """Args:
-    model: a Hugging Face causal language model, or a `Backbone` that holds one.
+    model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone` that
+        holds one, for one run at a time.
     tokens: longest draft.
     siblings: runners-up that are added beside each drafted token (matched drafts only).
     shape: None for drafts that are matched; a number of independent paths, or the
@@ -60,7 +63,10 @@ class DraftModel:
         shape: int | Sequence[int] | None = None,
         vocabulary: VocabularyMap | None = None,
     ) -> None:
-        self.backbone = model if isinstance(model, Backbone) else Backbone(model)
+        self._alone = model if isinstance(model, Backbone) else Backbone(model)
+        self._given = isinstance(model, Backbone)
+        self._of_run: weakref.WeakKeyDictionary[Backbone, Backbone] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
         self.tokens, self.siblings, self.shape, self.vocabulary = tokens, siblings, shape, vocabulary
         self.drawn = shape is not None
         self.cost = PassCost()
@@ -70,10 +76,27 @@ class DraftModel:
     @property
     def forwards(self) -> int:
         """Passes of the second model so far; one that sequences share is one."""
-        return self.backbone.counters.forwards
+        return self._alone.counters.forwards
+
+    @property
+    def sequences(self) -> int:
+        """Sequences that the second model holds keys and values of, over all runs."""
+        with self._lock:
+            return sum(len(one.sequences) for one in (self._alone, *self._of_run.values()))
+
+    def backbone(self, target: Any) -> Backbone:
+        """What runs the second model beside a target's backbone (None: beside none); all count together."""
+        if self._given or target is None:
+            return self._alone
+        with self._lock:
+            own = self._of_run.get(target)
+            if own is None:
+                own = self._of_run[target] = Backbone(self._alone.model, self._alone.mode)
+                own.counters = self._alone.counters
+            return own
 
     def session(self, context: Context) -> Session:
-        size = self.vocabulary.draft_size if self.vocabulary is not None else self.backbone.vocabulary_size
+        size = self.vocabulary.draft_size if self.vocabulary is not None else self._alone.vocabulary_size
         if self.vocabulary is None and abs(size - context.vocabulary_size) > 1024:
             raise DrafterError(
                 f"the draft model has {size} tokens and the model {context.vocabulary_size};"
@@ -85,9 +108,10 @@ class DraftModel:
 class _DraftModelSession(Asking):
     def __init__(self, drafter: DraftModel, context: Context) -> None:
         self.drafter = drafter
+        self.backbone = drafter.backbone(context.backbone)
         self.seq: int | None = None
-        matched = drafter.vocabulary is None and not drafter.drawn and drafter.backbone.deepest is None
-        self.foresight = Foresight(context, drafter.backbone.vocabulary_size) if matched else None
+        matched = drafter.vocabulary is None and not drafter.drawn and self.backbone.deepest is None
+        self.foresight = Foresight(context, self.backbone.vocabulary_size) if matched else None
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         d = self.drafter
@@ -105,7 +129,7 @@ class _DraftModelSession(Asking):
 
     def _follow(self, context: Context) -> int | None:
         """Brings the second model's sequence to the text; None if there is no text for it."""
-        d, backbone = self.drafter, self.drafter.backbone
+        d, backbone = self.drafter, self.backbone
         text = [*context.tokens, *context.path]
         if d.vocabulary is not None:
             text = d.vocabulary.to_draft(text)
@@ -135,8 +159,8 @@ class _DraftModelSession(Asking):
         d = self.drafter
 
         def passing(drawn: list[int], guessed: list[int]) -> Drafting[Scored]:
-            d.backbone.commit(seq, self._own(drawn))
-            scored = yield Ask(d.backbone, seq, DraftTree.chain(guessed))
+            self.backbone.commit(seq, self._own(drawn))
+            scored = yield Ask(self.backbone, seq, DraftTree.chain(guessed))
             return Scored([self._row(context, row) for row in scored.rows], scored.seconds)
 
         return (
@@ -196,7 +220,7 @@ class _DraftModelSession(Asking):
 
     def _scored(self, seq: int, paths: Sequence[list[int]]) -> Drafting[list[np.ndarray]]:
         """The second model's logits after each path, in one pass if it takes trees."""
-        backbone = self.drafter.backbone
+        backbone = self.backbone
         if not paths:
             return []
         if backbone.mode == "tree":
@@ -220,7 +244,7 @@ class _DraftModelSession(Asking):
                 if not text:
                     d.cost.spared()
                 break
-            scored = yield Ask(d.backbone, seq, DraftTree())
+            scored = yield Ask(self.backbone, seq, DraftTree())
             began = time.perf_counter()
             row = scored.rows[0]
             token = int(np.argmax(row))
@@ -229,7 +253,7 @@ class _DraftModelSession(Asking):
             if not piece:
                 break
             text += piece
-            d.backbone.commit(seq, [token])
+            self.backbone.commit(seq, [token])
             d.cost.took(scored.seconds + time.perf_counter() - began)
         tokens = vocabulary.encode_target(text)
         share = confidence ** (1 / max(len(tokens), 1))
@@ -237,7 +261,7 @@ class _DraftModelSession(Asking):
 
     def close(self) -> None:
         if self.seq is not None:
-            self.drafter.backbone.drop(self.seq)
+            self.backbone.drop(self.seq)
             self.seq = None
 
 
