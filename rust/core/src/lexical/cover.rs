@@ -213,8 +213,8 @@ mod tests {
         let letters: Vec<String> = (0..4096u32)
             .map(|n| (0..12).map(|i| if n >> i & 1 == 1 { 'A' } else { 'b' }).collect())
             .collect();
-        assert!(states("(.*[A-Z]){4}(?s:.*)", &letters) <= 12);
-        assert!(states("(?s)(.*A.*b){3}.*", &letters) <= 16);
+        assert!(states("(.*[A-Z]){8}(?s:.*)", &letters) <= 32);
+        assert!(states("(?s)(.*A.*b){5}.*", &letters) <= 32);
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct Terms {
     pub(super) glance: usize,
     /// Whether a loop over a class of characters reads every word of a term.
     pub(super) read_by: FxHashMap<(TermId, SetId), bool>,
+    /// Terms without their counts.
+    pub(super) relaxed: FxHashMap<TermId, TermId>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
     pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
@@ -112,6 +114,7 @@ impl Terms {
         self.raw = Derived::default();
         self.pruned = Derived::default();
         self.read_by = FxHashMap::default();
+        self.relaxed = FxHashMap::default();
         self.clamped = FxHashMap::default();
         self.reaches = FxHashMap::default();
         self.bases = FxHashMap::default();
@@ -136,6 +139,7 @@ impl Terms {
             least: FxHashMap::default(),
             glance: usize::MAX,
             read_by: FxHashMap::default(),
+            relaxed: FxHashMap::default(),
             clamped: FxHashMap::default(),
             reaches: FxHashMap::default(),
             bases: FxHashMap::default(),
