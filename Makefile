@@ -1,5 +1,5 @@
 # Two commands for newcomers: `make demo`, `make test`. Both make what they need (.venv) and are quick the
-# second time. `make check` is what CI asks for before the tests.
+# second time. `make check` is what CI asks for before the tests, `make wheel` and `make docs` what it asks after.
 # the first Python that runs and is 3.10 or newer
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
 	$$p -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null && echo $$p && break; done)
@@ -9,14 +9,17 @@ RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow check bench fuzz clean
+.PHONY: demo test slow check docs wheel bench fuzz clean
 
 demo: $(VENV)/.ready
-	$(BIN)/tokenform demo
+	@echo "== a document for a schema, by the built-in model =="
+	@$(BIN)/tokenform demo
 
 test: $(VENV)/.tools
-	cd rust && cargo test --release -q -p tokenform-core
-	$(BIN)/pytest
+	@echo "== tests of the engine (Rust; about a minute after a change) =="
+	@cd rust && cargo test --release -q -p tokenform-core
+	@echo "== tests of the package (Python; several minutes, no GPU needed) =="
+	@$(BIN)/pytest
 
 # the long tests, and the property tests once more with examples drawn anew
 slow: $(VENV)/.tools
@@ -25,12 +28,21 @@ slow: $(VENV)/.tools
 
 check: $(VENV)/.tools
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy
 
+# a release wheel, installed without torch in a fresh environment outside the checkout, and tested there
+wheel:
+	PYTHON=$(PYTHON) .ci/wheel
+
+# the documentation as pages in docs/_build/html; a warning is an error
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(VENV)/.tools
-	$(BIN)/pip install -q ".[peers,plots]"
+	$(BIN)/pip install -q -e ".[models,peers,plots]"
 	$(BIN)/python benchmarks/maskbench.py
 
 # an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
@@ -55,13 +67,22 @@ clean:
 	rm -rf $(VENV) rust/target src/tokenform/*.so
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "== a Python environment in $(VENV) =="
+	@$(PYTHON) -m venv $(VENV)
 
 # the package in place, its dependencies, the compiled engine
 $(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
-	$(BIN)/pip install -q -e .
+	@command -v cargo > /dev/null || { echo "a Rust toolchain is needed: https://rustup.rs"; exit 1; }
+	@echo "== compiling the engine, installing torch and transformers (the first time: minutes) =="
+	@$(BIN)/pip install -q -e ".[models]"
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.ready
-	$(BIN)/pip install -q -e ".[test,lint]"
+	@echo "== installing the test tools =="
+	@$(BIN)/pip install -q -e ".[models,test,lint]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.ready
+	@echo "== installing the documentation's tools =="
+	@$(BIN)/pip install -q -e ".[models,docs]"
 	@touch $@

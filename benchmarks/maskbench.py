@@ -26,7 +26,7 @@ import numpy as np
 
 from tokenform.bench.data import Case
 from tokenform.bench.engines import EngineOptions
-from tokenform.bench.maskcheck import add_data_arguments, select
+from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.measure import Measured, case_measurer, quantiles
 from tokenform.bench.tables import number, save, text_table
 from tokenform.bench.workers import WorkerStartError, run_tasks
@@ -241,10 +241,7 @@ def main() -> int:
     add_data_arguments(parser)
     parser.add_argument("--engines", default="tokenform,llguidance")
     parser.add_argument("--reference", default="llguidance", help="ratios are taken to this engine")
-    parser.add_argument("--order", default="declared", choices=("declared", "any"))
-    parser.add_argument("--whitespace", default="any", choices=("any", "compact", "spaced", "indent"))
-    parser.add_argument("--numbers", default="canonical", choices=("canonical", "any"))
-    parser.add_argument("--strings", default="canonical", choices=("canonical", "any"))
+    add_option_arguments(parser, **asdict(EngineOptions()))
     parser.add_argument("--warm", action="store_true", help="walk the documents a second time as well")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one schema on one engine")
     parser.add_argument("--memory", type=int, default=6144, help="MiB for one engine's process")
@@ -257,7 +254,7 @@ def main() -> int:
     )
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    options = EngineOptions(arguments.order, arguments.whitespace, arguments.numbers, arguments.strings)
+    options = EngineOptions(**chosen_options(arguments))
     cases = select(arguments)
     results = run(cases, arguments.engines.split(","), options, arguments)
     summary = summarise(results, arguments.reference, ["cold", "warm"] if arguments.warm else ["cold"])

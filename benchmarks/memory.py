@@ -16,12 +16,13 @@ import os
 import resource
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tokenform.bench.documents import write
 from tokenform.bench.engines import EngineOptions, EngineRefused, load
-from tokenform.bench.maskcheck import add_data_arguments, select
+from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.measure import walk
 from tokenform.bench.tables import save
 from tokenform.bench.vocabulary import tekken
@@ -70,15 +71,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     add_data_arguments(parser)
     parser.add_argument("--engine", default="tokenform")
-    parser.add_argument("--order", default="declared", choices=("declared", "any"))
-    parser.add_argument("--whitespace", default="any", choices=("any", "compact", "spaced", "indent"))
+    add_option_arguments(parser, **asdict(EngineOptions()))
     parser.add_argument("--plot", action="store_true", help="write a plot too (needs matplotlib)")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     vocabulary = tekken()
     cases = select(arguments)
     before_engine = resident_mib()
-    engine = load(arguments.engine, vocabulary, EngineOptions(arguments.order, arguments.whitespace))
+    engine = load(arguments.engine, vocabulary, EngineOptions(**chosen_options(arguments)))
     start = resident_mib()
     print(f"{len(cases)} schemas in memory: {before_engine:.0f} MiB; with the engine: {start:.0f} MiB")
     kept: list[Any] = []

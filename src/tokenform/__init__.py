@@ -2,7 +2,7 @@
 
 Purpose: the public names.  Reading order for the code: the README's map.
 Invariant: importing this package imports neither torch nor transformers; what needs them is imported when it
-is first asked for, so that compiling and checking grammars stays quick.
+is first asked for: compiling and checking grammars stays quick, and the base package does without them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
+from tokenform.engine import Grammar, Limits, State, TokenAutomaton, Vocabulary, set_limits
 from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
+
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tokenform.decoding import Estimates, Local, Result, Stats
@@ -86,16 +88,19 @@ __all__ = [
     "Estimates",
     "Generator",
     "Grammar",
+    "Limits",
     "Local",
     "Masked",
     "Result",
     "Score",
+    "State",
     "Stats",
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
     "Trie",
     "Vocabulary",
+    "__version__",
     "any_text",
     "choice",
     "contains",
@@ -114,6 +119,7 @@ __all__ = [
     "predicate",
     "regex",
     "save_trie",
+    "set_limits",
     "special_token",
     "substring",
     "targets",

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenform import errors
+from tokenform import __version__, errors
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
@@ -26,6 +26,22 @@ from tokenform.frontends.lark import lark
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
 app.add_typer(evaluations, name="evaluate")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tokenform {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Structured generation, exactly."""
+
 
 _REFUSALS = (
     errors.UnsupportedSchema,
@@ -259,6 +275,10 @@ def explain(
     ] = None,
     order: OrderOption = "declared",
     whitespace: WhitespaceOption = "spaced",
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
@@ -266,6 +286,10 @@ def explain(
         grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
+        if html is not None:
+            from tokenform.engine.drawing import explained_html
+
+            write_file(html, explained_html(grammar, vocabulary, steps))
     stopped = len(steps) <= len(tokens)
     if as_json:
         typer.echo(
@@ -435,6 +459,14 @@ def read_file(path: str | None) -> bytes:
         return Path(path or "").read_bytes()
     except OSError as error:
         raise errors.OptionError(f"{path!r} can't be read: {error.strerror or error}.") from None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise errors.OptionError(f"{str(path)!r} can't be written: {error.strerror or error}.") from None
 
 
 def byte_vocabulary() -> Vocabulary:

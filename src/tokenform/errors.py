@@ -7,6 +7,10 @@ message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 
 class TokenformError(Exception):
     """Base of every error of the library.
@@ -66,7 +70,7 @@ class InvalidType(TokenformError):
 
 
 class LimitExceeded(TokenformError):
-    """A bound on size, nesting, states or time was reached; the engine stays usable."""
+    """A limit on work, memory or size was reached, in this call alone: the engine is as usable as before."""
 
 
 class VocabularyError(TokenformError):
@@ -78,7 +82,7 @@ class TokenRejected(TokenformError):
 
 
 class InvalidState(TokenformError):
-    """The number is not a state of this automaton."""
+    """The state is another automaton's."""
 
 
 class BudgetTooSmall(TokenformError):
@@ -94,7 +98,17 @@ class ModelError(TokenformError):
 
 
 class ToolError(TokenformError):
-    """A tool definition, a tool format or the text of a tool call is wrong."""
+    """A tool definition, a tool format or the text of a tool call is wrong.
+
+    Attributes:
+        cut: the text ended in the middle of a call.
+        passed: the call was read to its end before it was refused.
+        calls: where an output was read, its other calls (`ToolCalls`, with content and reasoning); else None.
+    """
+
+    cut: bool = False
+    passed: bool = False
+    calls: Any = None
 
 
 class PredicateError(TokenformError):
@@ -115,3 +129,50 @@ class DataError(TokenformError):
 
 class OptionError(TokenformError, ValueError):
     """An argument has a value that it can't have."""
+
+
+class Interrupted(TokenformError):
+    """The call was ended from outside; where a signal's handler raised, its exception is raised instead."""
+
+
+class EngineError(TokenformError):
+    """A mistake in the engine: please report it. The call is lost, the automaton and its states are not."""
+
+
+class MissingExtra(TokenformError, ImportError):
+    """A package that this call needs is not installed; the message names the extra that brings it."""
+
+
+EXTRAS = {
+    "torch": "models",
+    "transformers": "models",
+    "tokenizers": "models",
+    "safetensors": "models",
+    "jinja2": "models",
+    "matplotlib": "plots",
+    "datasets": "data",
+    "ray": "ray",
+    "llguidance": "peers",
+    "xgrammar": "peers",
+    "outlines_core": "peers",
+    "lmformatenforcer": "peers",
+}
+"""Packages that the base package does not bring, and the extra that does: `tokenform[models]`."""
+
+
+@contextmanager
+def extras() -> Iterator[None]:
+    """An import inside that lacks one of the packages of `EXTRAS` says what to install.
+
+    Raises:
+        MissingExtra: the package is not there.  Any other import error is passed on as it is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise MissingExtra(
+            f'this needs {package}, which is not installed: pip install "tokenform[{EXTRAS[package]}]"'
+        ) from None

@@ -247,3 +247,12 @@ def test_options_of_tools(run, tmp_path):
     ):
         result = run("tools", *options, *(["x"] if "x" not in options else []))
         assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_explain_writes_a_page(run, tmp_path):
+    result = run("explain", "ab", "--regex", "ab+c", "--html", "page.html")
+    assert result.exit_code == 0 and "end?" in result.stdout
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2 and page.count("<tr>") == 4
+    refused = run("explain", "ab", "--regex", "ab+c", "--html", "nowhere/page.html")
+    assert refused.exit_code == 2 and "can't be written" in one_sentence(refused)

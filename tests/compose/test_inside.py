@@ -119,8 +119,6 @@ def test_mistakes_in_strings_in() -> None:
     word = tf.regex("a")
     with pytest.raises(OptionError, match="nowhere"):
         tf.json_schema(QUERY, strings_in={"/properties/x": word})
-    with pytest.raises(OptionError, match="canonical"):
-        tf.json_schema(QUERY, strings_in={"/properties/sql": word}, strings="any")
     with pytest.raises(InvalidSchema, match="maxLength"):
         tf.json_schema({"type": "string", "maxLength": 3}, strings_in={"": word})
     with pytest.raises(TokenformError, match="special"):

@@ -34,7 +34,9 @@ def walk(automaton: Any, rng: random.Random, longest: int = 4000) -> bytes:
         assert len(allowed), out
         left = automaton.distance(state)
         if len(out) > 40 and left:
-            allowed = [t for t in allowed.tolist() if (automaton.distance(automaton.advance(state, t)) or 0) < left]
+            allowed = [
+                t for t in allowed.tolist() if (automaton.distance(automaton.advance(state, t)) or 0) < left
+            ]
         token = int(rng.choice(allowed))
         if len(out) > 40 and automaton.is_accepting(state):
             return out
@@ -67,7 +69,9 @@ def test_what_plainly_needs_more_tokens_than_there_are_is_not_spelled_out() -> N
     )
     automaton = compiled(pairs)
     assert automaton.distance(automaton.start) is None and automaton.distance(automaton.start, 256) is None
-    small = compiled(json.loads(json.dumps(pairs).replace('"l30": {"type": "integer"}', '"l30": {}').replace("l30", "l4")))
+    small = compiled(
+        json.loads(json.dumps(pairs).replace('"l30": {"type": "integer"}', '"l30": {}').replace("l30", "l4"))
+    )
     assert small.distance(small.start, 3) is None or small.distance(small.start) > 3
 
 
@@ -103,10 +107,14 @@ def test_a_unique_array_of_all_values_is_written_whole() -> None:
 
 
 def test_a_limit_is_never_told_as_emptiness() -> None:
-    letters = {c: {"multipleOf": p} for c, p in zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True)}
+    letters = {
+        c: {"multipleOf": p} for c, p in zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True)
+    }
     automaton = compiled({"type": "object", "minProperties": 1, "patternProperties": letters})
     assert automaton.matches(b'{"abj": 174}') and not automaton.matches(b'{"abj": 29}')
-    contains = [{"contains": {"type": "integer", "multipleOf": p}} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)]
+    contains = [
+        {"contains": {"type": "integer", "multipleOf": p}} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
+    ]
     for count in (2, 11):
         schema = {"type": "array", "allOf": contains[:count] + contains[count - 1 :]}
         try:
@@ -135,7 +143,10 @@ def _unevaluated() -> list[Any]:
         {"anyOf": [{"anyOf": BRANCHES[:2]}, BRANCHES[3]], "unevaluatedProperties": False},
     ]  # fmt: skip
     items: list[Any] = [
-        {"anyOf": [{"prefixItems": [{"const": 1}]}, {"prefixItems": [True, {"const": 2}]}], "unevaluatedItems": False},
+        {
+            "anyOf": [{"prefixItems": [{"const": 1}]}, {"prefixItems": [True, {"const": 2}]}],
+            "unevaluatedItems": False,
+        },
         {"contains": {"const": 1}, "unevaluatedItems": {"const": 2}},
         {"anyOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "unevaluatedItems": False},
         {"if": {"prefixItems": [{"const": 1}]}, "else": {"items": {"const": 2}}, "unevaluatedItems": False},

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import typing
 from typing import Any
 
 import pytest
 
 import tokenform as tf
+from tokenform import _core
 from tokenform.bench.maskcheck import byte_vocabulary
 from tokenform.errors import OptionError, UnsupportedSchema
 
@@ -67,14 +70,20 @@ def test_whitespace_never_goes_on_for_ever() -> None:
     pytest.fail("200 blanks in a row")
 
 
-def test_numbers_are_canonical_or_in_any_spelling() -> None:
+def test_numbers_are_natural_canonical_or_in_any_spelling() -> None:
     schema = {"type": "integer", "maximum": 10}
     for text in ("10", "-3", "0"):
-        assert accepts(schema, text)
-        assert accepts(schema, text, numbers="any")
-    for text in ("1e1", "0.1e2", "100E-1", "10.00", "-0"):
+        for numbers in ("natural", "canonical", "any"):
+            assert accepts(schema, text, numbers=numbers)
+    for text in ("1e1", "0.1e2", "100E-1", "10.00"):
         assert not accepts(schema, text), text
+        assert not accepts(schema, text, numbers="canonical"), text
         assert accepts(schema, text, numbers="any"), text
+    assert accepts(schema, "-0") and not accepts(schema, "-0", numbers="canonical")
+    assert accepts(schema, "10.0", numbers="canonical") and not accepts(schema, "10.0")
+    for text in ("19.90", "3e-4", "1E+06"):
+        assert accepts({"type": "number"}, text), text
+        assert not accepts({"type": "number"}, text, numbers="canonical"), text
     for text in ("11", "1.5", "1e2", "01", "1.", "+1"):
         assert not accepts(schema, text, numbers="any"), text
 
@@ -82,10 +91,10 @@ def test_numbers_are_canonical_or_in_any_spelling() -> None:
 def test_strings_are_canonical_or_in_any_spelling() -> None:
     schema = {"enum": ["a/b", "\n", "😀"]}
     for text in ('"a/b"', '"\\n"', '"😀"'):
-        assert accepts(schema, text)
+        assert accepts(schema, text) and accepts(schema, text, strings="canonical")
     for text in ('"a\\/b"', '"\\u000a"', '"\\u000A"', '"\\ud83d\\uDE00"', '"\\u0061/b"'):
-        assert not accepts(schema, text), text
-        assert accepts(schema, text, strings="any"), text
+        assert not accepts(schema, text, strings="canonical"), text
+        assert accepts(schema, text), text
 
 
 @pytest.mark.parametrize(
@@ -144,7 +153,19 @@ def test_other_documents_come_from_the_registry_alone() -> None:
     assert not accepts(schema, '["a"]', registry=registry)
 
 
+def test_options_are_those_of_the_core() -> None:
+    signature = inspect.signature(tf.json_schema).parameters
+    hints = typing.get_type_hints(tf.json_schema)
+    for name, values in _core.json_options():
+        assert signature[name].default == values[0]
+        assert set(typing.get_args(hints[name])) == set(values)
+
+
 def test_options_have_known_values() -> None:
+    with pytest.raises(OptionError, match="there is no option 'space'"):
+        tf.lark('start: %json {"type": "integer"}', json_options={"space": "any"})
+    with pytest.raises(OptionError, match="numbers='plain' is not known; choose one of 'natural'"):
+        tf.lark('start: %json {"type": "integer"}', json_options={"numbers": "plain"})
     with pytest.raises(OptionError, match="whitespace='pretty' is not known"):
         tf.json_schema(OBJECT, whitespace="pretty")  # type: ignore[arg-type]
 

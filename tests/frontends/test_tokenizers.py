@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
 
 import tokenform as tf
 from tokenform.engine import tokenizers
 from tokenform.errors import VocabularyError
+
+pytest.importorskip("transformers", reason="the base package comes without tokenizers to read")
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 SAMPLE = 'Hello,  wörld!\n\t{"a": [1, 2.5e-3, null]}\r\n 日本語 \U0001f469\u200d\U0001f680 é e\u0301  x'
 CORPUS = [SAMPLE, "the quick brown fox jumps over the lazy dog", '{"name": "Ada", "age": 36}'] * 3

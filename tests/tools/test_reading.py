@@ -22,7 +22,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "x"}}\n</tool
         ('<tool_call>\n{"name": "get_wether", "arguments": {}}\n</tool_call>', "no tool 'get_wether'"),
         (
             '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>',
-            "'city' is a required property",
+            "expected a key .*, not '}'",
         ),
         ('<tool_call>\n{"name": "get_weather", "arguments": {"city": 3}}\n</tool_call>', "at /city"),
         ('<tool_call>\n{"name": "get_weather"}\n</tool_call>', "no arguments"),
@@ -221,3 +221,24 @@ def test_a_closed_reader_takes_no_more() -> None:
     stream.close()
     with pytest.raises(ToolError, match="closed"):
         stream.feed("x")
+
+
+@pytest.mark.parametrize("name", ["hermes", "kimi_k2"])
+def test_a_call_in_a_thought_counts_only_where_the_thought_never_closes(name: str) -> None:
+    kimi = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        '{"city": "</think>"}<|tool_call_end|><|tool_calls_section_end|>'
+    )
+    call = {"hermes": CALL, "kimi_k2": kimi}[name]
+    for mode, opened in (("open", ""), ("auto", "<think>")):
+        got = parse_tool_calls(f"{opened}So: {call}", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning, got.content) == (1, "So: ", None)
+        got = parse_tool_calls(f"{opened}So: {call} no</think>Hi", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning, got.content) == (0, f"So: {call} no", "Hi")
+        got = parse_tool_calls(f"{opened}a {call} b</think>{call}", TOOLS, format=name, reasoning=mode)
+        assert (len(got), got.reasoning) == (1, f"a {call} b")
+
+
+def test_a_thought_that_only_names_the_marker_stays_a_thought() -> None:
+    got = parse_tool_calls("I might write <tool_call> here", TOOLS, format="hermes", reasoning="open")
+    assert (len(got), got.reasoning) == (0, "I might write <tool_call> here")

@@ -94,11 +94,15 @@ class Matcher:
 
     def _raw(self, node: RawString, at: int) -> set[int]:
         found = set()
-        validator = jsonschema.Draft202012Validator(dict(node.schema))
+        validator = jsonschema.Draft202012Validator(node.schema)
         for end in range(at, len(self.text) + 1):
             part = self.text[at:end]
             if any(w in part for w in node.without):
                 break
+            if node.feeds[0]:
+                part = part.removeprefix("\n")
+            if node.feeds[1]:
+                part = part.removesuffix("\n")
             if validator.is_valid(part):
                 found.add(end)
         return found
@@ -107,7 +111,7 @@ class Matcher:
         found = set()
         for end in range(at, len(self.text) + 1):
             part = self.text[at:end]
-            if any(part.startswith(p) for p in node.not_prefix):
+            if any(re.match(p, part) for p in node.not_prefix):
                 break
             if any(s in part for s in self.specials - set(node.allow)):
                 break

@@ -161,7 +161,7 @@ class Writer:
         if isinstance(node, Regex):
             return _matching(rng, sre.parse(node.pattern))
         if isinstance(node, RawString):
-            return self._free(lambda t: self._raw_ok(node, t))
+            return self._raw(node)
         if isinstance(node, Free):
             return self._free(lambda t: self._free_ok(node, t))
         if isinstance(node, Seq):
@@ -187,6 +187,16 @@ class Writer:
         assert allowed("a") or allowed("a.")
         return "a" if allowed("a") else "a."
 
+    def _raw(self, node: RawString) -> str:
+        for _ in range(100):
+            text = random_value(self.rng, node.schema)
+            if isinstance(text, str):
+                fed = [self.rng.choice(["", "\n"]) if feed else "" for feed in node.feeds]
+                text = fed[0] + text + fed[1]
+                if self._raw_ok(node, text):
+                    return text
+        return self._free(lambda t: self._raw_ok(node, t))
+
     def _json(self, node: Json) -> str:
         for _ in range(100):
             text = json.dumps(random_value(self.rng, node.schema), ensure_ascii=False)
@@ -195,15 +205,18 @@ class Writer:
         raise AssertionError(f"no instance without {node.without} found of {node.schema}")
 
     def _raw_ok(self, node: RawString, text: str) -> bool:
-        valid = jsonschema.Draft202012Validator(dict(node.schema)).is_valid(text)
-        return valid and not any(w in text for w in node.without)
+        if any(w in text for w in node.without):
+            return False
+        text = text.removeprefix("\n") if node.feeds[0] else text
+        text = text.removesuffix("\n") if node.feeds[1] else text
+        return bool(jsonschema.Draft202012Validator(node.schema).is_valid(text))
 
     def _free_ok(self, node: Free, text: str) -> bool:
         triggers = [t.text for t in node.until]
         if node.word_end and re.search(r"\w\Z", text):
             return False
-        return not any(s in text for s in (*triggers, *self.specials)) and not text.startswith(
-            node.not_prefix or ("\0",)
+        return not any(s in text for s in (*triggers, *self.specials)) and not any(
+            re.match(p, text) for p in node.not_prefix
         )
 
 
@@ -239,6 +252,10 @@ def _class(items: Any) -> str:
             parts.append("^")
         elif name == "LITERAL":
             parts.append(re.escape(chr(value)))
+        elif name == "CATEGORY":
+            parts.append(
+                {"CATEGORY_DIGIT": r"\d", "CATEGORY_WORD": r"\w", "CATEGORY_SPACE": r"\s"}[str(value)]
+            )
         elif name == "RANGE":
             parts.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
         else:

@@ -35,6 +35,8 @@ kinds!(
     InvalidState,
     BudgetTooSmall,
     OptionError,
+    Interrupted,
+    EngineError,
 );
 
 /// An error with its place: a JSON Pointer into the schema, or a line and column of a text.
@@ -69,6 +71,11 @@ impl Error {
     pub fn column(mut self, column: usize) -> Self {
         self.column = Some(column);
         self
+    }
+
+    /// Whether what was being built when it came about may be half done, so that it must not be used any more.
+    pub fn spoils(&self) -> bool {
+        matches!(self.kind, Kind::LimitExceeded | Kind::Interrupted | Kind::EngineError)
     }
 
     pub fn limit(message: impl Into<String>) -> Self {

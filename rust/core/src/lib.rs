@@ -6,18 +6,24 @@
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
 //! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton.
+//! [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold.
 //! Nothing here knows Python.
 
 pub mod cfg;
 pub mod compose;
 pub mod error;
 pub mod gbnf;
+pub mod held;
 pub mod json;
 pub mod lexical;
+pub mod limits;
 pub mod mask;
 pub mod number;
+mod process;
 pub mod regex;
 pub mod schema;
 pub mod vocab;
+pub mod work;
 
 pub use error::{Error, Kind, Result};
+pub use limits::Limits;

@@ -11,7 +11,6 @@ mod walk;
 
 use libfuzzer_sys::fuzz_target;
 use tokenform_core::json::JsonMachine;
-use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::schema::Schema;
 
 /// Texts of one input.
@@ -20,10 +19,12 @@ const TEXTS: usize = 6;
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((text, documents)) = walk::parts(rest) else { return };
-    let made = Schema::new(text, options::options(choice)).and_then(JsonMachine::new);
-    let Ok(automaton) = made.and_then(|machine| TokenAutomaton::new(machine, walk::vocabulary())) else { return };
+    let (text, chosen) = (text.to_string(), options::options(choice));
+    let made = walk::automaton(move || JsonMachine::new(Schema::new(&text, chosen.clone())?));
+    let Ok(automaton) = made else { return };
     let documents: Vec<&[u8]> = documents.split(|&b| b == 0).take(TEXTS).collect();
     let walked: Vec<_> = documents.iter().map(|document| walk::walk(&automaton, document)).collect();
+    automaton.clear();
     for (document, first) in documents.iter().zip(walked).rev() {
         if let (Ok(first), Ok(second)) = (first, walk::walk(&automaton, document)) {
             assert_eq!(first, second, "another text made a difference");

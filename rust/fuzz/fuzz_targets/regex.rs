@@ -8,22 +8,22 @@ mod walk;
 
 use libfuzzer_sys::fuzz_target;
 use tokenform_core::lexical::Lexicon;
+use tokenform_core::limits::Limits;
 use tokenform_core::mask::pattern::Pattern;
-use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::regex::{parse, Dialect};
+use tokenform_core::work;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((pattern, text)) = walk::parts(rest) else { return };
     let dialect = if choice & 1 == 0 { Dialect::Python } else { Dialect::Ecma };
-    let Ok(lang) = parse(pattern, dialect) else { return };
-    let mut lexicon = Lexicon::default();
-    let term = lexicon.terms.lower(&lang);
-    if !lexicon.terms.live(term) || lexicon.terms.limit_error().is_some() {
-        return;
-    }
-    let machine = Pattern::new(lexicon, term, "the pattern".into());
-    if let Ok(automaton) = TokenAutomaton::new(machine, walk::vocabulary()) {
+    let Ok(Ok(lang)) = work::run(Limits::default().work, || parse(pattern, dialect)) else { return };
+    let made = walk::automaton(move || {
+        let mut lexicon = Lexicon::default();
+        let term = lexicon.terms.lower(&lang);
+        Ok(Pattern::new(lexicon, term, "the pattern".into()))
+    });
+    if let Ok(automaton) = made {
         let _ = walk::walk(&automaton, text);
     }
 });

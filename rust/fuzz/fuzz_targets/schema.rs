@@ -11,14 +11,14 @@ mod walk;
 
 use libfuzzer_sys::fuzz_target;
 use tokenform_core::json::JsonMachine;
-use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::schema::Schema;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((text, document)) = walk::parts(rest) else { return };
-    let made = Schema::new(text, options::options(choice)).and_then(JsonMachine::new);
-    if let Ok(automaton) = made.and_then(|machine| TokenAutomaton::new(machine, walk::vocabulary())) {
+    let (text, chosen) = (text.to_string(), options::options(choice));
+    let made = walk::automaton(move || JsonMachine::new(Schema::new(&text, chosen.clone())?));
+    if let Ok(automaton) = made {
         // an error on the way is a limit that was reached, which the caller is told
         let _ = walk::walk(&automaton, document);
     }

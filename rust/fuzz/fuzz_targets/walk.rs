@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use tokenform_core::mask::structure::Structure;
 use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::vocab::{TokenId, Vocabulary};
 use tokenform_core::Result;
@@ -25,30 +26,37 @@ pub fn vocabulary() -> Arc<Vocabulary> {
     BYTES.get_or_init(make).clone()
 }
 
+/// The automaton of a constraint that is read anew whenever its memory is dropped.
+pub fn automaton<S: Structure + 'static>(
+    make: impl Fn() -> Result<S> + Send + Sync + 'static,
+) -> Result<Arc<TokenAutomaton>> {
+    TokenAutomaton::of(make, vocabulary())
+}
+
 /// The bytes that the walk took, each with the number of tokens allowed before it.
 pub fn walk(automaton: &TokenAutomaton, document: &[u8]) -> Result<Vec<(u8, usize)>> {
     let mut state = automaton.start();
     let mut taken = Vec::new();
     for &wanted in document.iter().take(LONGEST) {
         let words = automaton.vocabulary().mask_words();
-        let allowed = automaton.mask(state)?.ids(words);
-        let accepting = automaton.accepting(state)?;
+        let allowed = automaton.mask(&state)?.ids(words);
+        let accepting = automaton.accepting(&state)?;
         assert_eq!(accepting, allowed.contains(&EOS), "the end is allowed exactly where the text may end");
         let many = allowed.len();
         let bytes: Vec<u32> = allowed.into_iter().filter(|&id| id != EOS).collect();
         assert!(accepting || !bytes.is_empty(), "a dead end");
-        let fits = automaton.allows(state, TokenId(wanted.into()))?;
+        let fits = automaton.allows(&state, TokenId(wanted.into()))?;
         assert_eq!(fits, bytes.contains(&wanted.into()), "the mask and the automaton differ on a byte");
         if bytes.is_empty() {
             return Ok(taken);
         }
         let next = if fits { wanted.into() } else { bytes[wanted as usize % bytes.len()] };
         taken.push((next as u8, many));
-        state = automaton.advance(state, TokenId(next))?;
+        state = automaton.advance(&state, TokenId(next))?;
     }
-    automaton.distance(state, 64)?;
-    automaton.forced_bytes(state);
-    automaton.describe(state);
+    automaton.distance(&state, 64)?;
+    automaton.forced_bytes(&state)?;
+    automaton.describe(&state)?;
     Ok(taken)
 }
 

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use numpy::npyffi::flags::NPY_ARRAY_BEHAVED;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use tokenform_core::mask::automaton::FAR;
-use tokenform_core::mask::core::StateId;
-use tokenform_core::mask::idle;
-use tokenform_core::mask::store::Store;
-use tokenform_core::mask::TokenAutomaton as Core;
+use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
 
 use crate::errors::raise;
+use crate::host::unlocked;
+use crate::state::State;
 use crate::vocabulary::Vocabulary;
 
 #[pyclass(frozen, module = "tokenform._core", weakref)]
@@ -25,18 +24,9 @@ pub struct TokenAutomaton {
 }
 
 impl TokenAutomaton {
-    pub fn new(core: Core, vocabulary: Py<Vocabulary>) -> Self {
+    pub fn new(core: Arc<Core>, vocabulary: Py<Vocabulary>) -> Self {
         let words = core.vocabulary().mask_words();
-        let core = Arc::new(core);
-        idle::enroll(&core);
         TokenAutomaton { core, vocabulary, words }
-    }
-
-    fn state(&self, py: Python<'_>, s: u32) -> PyResult<StateId> {
-        match self.core.known_state(s) {
-            Some(state) => Ok(state),
-            None => py.allow_threads(|| self.core.state(s)).map_err(raise),
-        }
     }
 
     fn row_error(&self, shape: &[usize], rows: usize) -> PyErr {
@@ -79,8 +69,8 @@ fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [u
 impl TokenAutomaton {
     /// The state before the first token.
     #[getter]
-    fn start(&self) -> u32 {
-        self.core.start().0
+    fn start(&self) -> State {
+        State { inner: self.core.start() }
     }
 
     #[getter]
@@ -95,9 +85,9 @@ impl TokenAutomaton {
     }
 
     /// The allowed tokens, as uint32[ceil(V/32)]; bit t % 32 of word t // 32.
-    fn mask<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let s = self.state(py, s)?;
-        let mask = py.allow_threads(|| self.core.mask(s)).map_err(raise)?;
+    fn mask<'py>(&self, py: Python<'py>, s: &Bound<'_, State>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let s = &s.get().inner;
+        let mask = unlocked(py, || self.core.mask(s)).map_err(raise)?;
         let mut row = vec![0u32; self.words];
         mask.write(&mut row);
         let array = PyArray1::from_vec(py, row);
@@ -117,11 +107,12 @@ impl TokenAutomaton {
         if let (Some((row, shape)), Ok(list)) = (words_of(out)?, states.downcast_exact::<PyList>()) {
             // the loop of a user: one state, one row
             if list.len() == 1 && shape == [1, self.words] {
-                let s = list.get_item(0)?.extract()?;
-                let s = self.state(py, s)?;
-                match self.core.finished_mask(s) {
+                let s = list.get_item(0)?;
+                let s = &s.downcast::<State>()?.get().inner;
+                self.core.check_state(s).map_err(raise)?;
+                match s.known_mask() {
                     Some(mask) => mask.write(row),
-                    None => py.allow_threads(|| self.core.mask(s)).map_err(raise)?.write(row),
+                    None => unlocked(py, || self.core.mask(s)).map_err(raise)?.write(row),
                 }
                 return Ok(());
             }
@@ -133,7 +124,10 @@ impl TokenAutomaton {
         } else {
             out
         };
-        let list: Vec<u32> = states.extract()?;
+        let list: Vec<CoreState> = states
+            .try_iter()?
+            .map(|s| Ok(s?.downcast::<State>()?.get().inner.clone()))
+            .collect::<PyResult<_>>()?;
         let Some((words, shape)) = words_of(out)? else {
             let shape: Vec<usize> = out.getattr("shape").and_then(|s| s.extract()).unwrap_or_default();
             return Err(self.row_error(&shape, list.len()));
@@ -141,60 +135,69 @@ impl TokenAutomaton {
         if shape[0] < list.len() || shape[1] != self.words {
             return Err(self.row_error(&shape, list.len()));
         }
-        let states: Vec<StateId> = list.iter().map(|&s| self.state(py, s)).collect::<PyResult<_>>()?;
-        let rows = words.chunks_mut(self.words).zip(states);
-        let mut rows: Vec<(&mut [u32], StateId)> = rows.collect();
-        py.allow_threads(|| fill(&self.core, &mut rows, threads)).map_err(raise)
+        let mut rows: Vec<(&mut [u32], &CoreState)> = words.chunks_mut(self.words).zip(&list).collect();
+        unlocked(py, || fill(&self.core, &mut rows, threads)).map_err(raise)
     }
 
     /// Whether a token is allowed, without the whole mask.
-    fn allows(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<bool> {
-        let s = self.state(py, s)?;
-        match self.core.finished_mask(s) {
+    fn allows(&self, py: Python<'_>, s: &Bound<'_, State>, token: u32) -> PyResult<bool> {
+        let s = &s.get().inner;
+        match s.known_mask() {
             Some(mask) => Ok((token as usize) < self.core.vocabulary().size() && mask.has(token)),
-            None => py.allow_threads(|| self.core.allows(s, TokenId(token))).map_err(raise),
+            None => unlocked(py, || self.core.allows(s, TokenId(token))).map_err(raise),
         }
     }
 
     /// The state after a token; raises TokenRejected.
-    fn advance(&self, py: Python<'_>, s: u32, token: u32) -> PyResult<u32> {
-        let (s, token) = (self.state(py, s)?, TokenId(token));
-        match self.core.finished_edge(s, token) {
-            Some(to) => Ok(to.0),
-            None => Ok(py.allow_threads(|| self.core.advance(s, token)).map_err(raise)?.0),
-        }
+    fn advance(&self, py: Python<'_>, s: &Bound<'_, State>, token: u32) -> PyResult<State> {
+        let (s, token) = (&s.get().inner, TokenId(token));
+        self.core.check_state(s).map_err(raise)?;
+        let inner = match s.known_edge(token) {
+            Some(to) => to,
+            None => unlocked(py, || self.core.advance(s, token)).map_err(raise)?,
+        };
+        Ok(State { inner })
     }
 
     /// Whether the text may end here; end-of-text ids are in the mask exactly then.
-    fn is_accepting(&self, py: Python<'_>, s: u32) -> PyResult<bool> {
-        let s = self.state(py, s)?;
-        py.allow_threads(|| self.core.accepting(s)).map_err(raise)
+    fn is_accepting(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<bool> {
+        let s = &s.get().inner;
+        match s.known_accepting() {
+            Some(known) => self.core.check_state(s).map(|()| known).map_err(raise),
+            None => unlocked(py, || self.core.accepting(s)).map_err(raise),
+        }
     }
 
     /// Whether an end-of-text token was taken.
-    fn is_finished(&self, s: u32) -> bool {
-        s == tokenform_core::mask::automaton::FINISHED.0
+    fn is_finished(&self, s: &Bound<'_, State>) -> PyResult<bool> {
+        let s = &s.get().inner;
+        self.core.check_state(s).map_err(raise)?;
+        Ok(self.core.is_finished(s))
     }
 
     /// Sorted ids of the allowed tokens, as int32.
-    fn allowed_tokens<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyArray1<i32>>> {
-        let s = self.state(py, s)?;
-        let ids = py.allow_threads(|| self.core.mask(s).map(|m| m.ids(self.words))).map_err(raise)?;
+    fn allowed_tokens<'py>(
+        &self,
+        py: Python<'py>,
+        s: &Bound<'_, State>,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let s = &s.get().inner;
+        let ids = unlocked(py, || self.core.mask(s).map(|m| m.ids(self.words))).map_err(raise)?;
         Ok(PyArray1::from_vec(py, ids.into_iter().map(|i| i as i32).collect()))
     }
 
     /// The bytes that every accepted continuation shares.
-    fn forced_bytes<'py>(&self, py: Python<'py>, s: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let s = self.state(py, s)?;
-        let bytes = py.allow_threads(|| self.core.forced_bytes(s));
+    fn forced_bytes<'py>(&self, py: Python<'py>, s: &Bound<'_, State>) -> PyResult<Bound<'py, PyBytes>> {
+        let s = &s.get().inner;
+        let bytes = unlocked(py, || self.core.forced_bytes(s)).map_err(raise)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Tokens of the bytes that every accepted continuation shares, as the vocabulary's own tokenizer writes
     /// them where it is known (`Vocabulary.encode`), else the longest first.
-    fn forced(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
-        let s = self.state(py, s)?;
-        let bytes = py.allow_threads(|| self.core.forced_bytes(s));
+    fn forced(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<Vec<u32>> {
+        let s = &s.get().inner;
+        let bytes = unlocked(py, || self.core.forced_bytes(s)).map_err(raise)?;
         // a character that is cut short is not text yet
         let whole = match std::str::from_utf8(&bytes) {
             Ok(_) => bytes.len(),
@@ -217,25 +220,30 @@ impl TokenAutomaton {
     /// A number of tokens within which an accepted end can be reached; None when none is known, or when it is
     /// plainly more than `within`: no end is sought beyond that.
     #[pyo3(signature = (s, within = None))]
-    fn distance(&self, py: Python<'_>, s: u32, within: Option<u32>) -> PyResult<Option<u32>> {
-        let s = self.state(py, s)?;
-        let d = py.allow_threads(|| self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
+    fn distance(&self, py: Python<'_>, s: &Bound<'_, State>, within: Option<u32>) -> PyResult<Option<u32>> {
+        let s = &s.get().inner;
+        let d = unlocked(py, || self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
         Ok((d != FAR).then_some(d))
     }
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
     /// end-of-text token not counted.
-    fn mask_within<'py>(&self, py: Python<'py>, s: u32, budget: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let s = self.state(py, s)?;
-        let row = py.allow_threads(|| self.core.mask_within(s, budget)).map_err(raise)?;
+    fn mask_within<'py>(
+        &self,
+        py: Python<'py>,
+        s: &Bound<'_, State>,
+        budget: u32,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let s = &s.get().inner;
+        let row = unlocked(py, || self.core.mask_within(s, budget)).map_err(raise)?;
         Ok(PyArray1::from_vec(py, row))
     }
 
     /// The state after bytes that need not be whole tokens; raises TokenRejected.
-    fn step_bytes(&self, py: Python<'_>, s: u32, text: &[u8]) -> PyResult<u32> {
-        let s = self.state(py, s)?;
-        match py.allow_threads(|| self.core.step_bytes(s, text)).map_err(raise)? {
-            Some(next) => Ok(next.0),
+    fn step_bytes(&self, py: Python<'_>, s: &Bound<'_, State>, text: &[u8]) -> PyResult<State> {
+        let s = &s.get().inner;
+        match unlocked(py, || self.core.step_bytes(s, text)).map_err(raise)? {
+            Some(inner) => Ok(State { inner }),
             None => Err(raise(Error::new(
                 Kind::TokenRejected,
                 format!("{:?} is not allowed here", String::from_utf8_lossy(text)),
@@ -245,49 +253,68 @@ impl TokenAutomaton {
 
     /// Whether the whole text is accepted.
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        Ok(py.allow_threads(|| self.core.check(text)).map_err(raise)?.is_none())
+        Ok(unlocked(py, || self.core.check(text)).map_err(raise)?.is_none())
     }
 
     /// None when the text is accepted; else the offset of the first byte that is refused, what was expected
     /// there, and the JSON Pointer of the schema that says so.
     #[allow(clippy::type_complexity)]
     fn check(&self, py: Python<'_>, text: &[u8]) -> PyResult<Option<(usize, Vec<String>, Option<String>)>> {
-        py.allow_threads(|| self.core.check(text)).map_err(raise)
+        unlocked(py, || self.core.check(text)).map_err(raise)
     }
 
     /// What may come next, in words, and where the schema says so.
-    fn expected(&self, py: Python<'_>, s: u32) -> PyResult<(Vec<String>, Option<String>)> {
-        let s = self.state(py, s)?;
-        Ok(py.allow_threads(|| self.core.describe(s)))
+    fn expected(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<(Vec<String>, Option<String>)> {
+        let s = &s.get().inner;
+        unlocked(py, || self.core.describe(s)).map_err(raise)
     }
 
     /// A state in words, for people who look inside.
-    fn describe(&self, py: Python<'_>, s: u32) -> PyResult<String> {
-        let s = self.state(py, s)?;
+    fn describe(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<String> {
+        let s = &s.get().inner;
         let (stand, (expected, pointer)) =
-            py.allow_threads(|| (self.core.stand_text(s), self.core.describe(s)));
+            unlocked(py, || Ok((self.core.stand_text(s)?, self.core.describe(s)?))).map_err(raise)?;
         let place = pointer.map(|p| format!(" (schema {p:?})")).unwrap_or_default();
         Ok(format!("{stand}: expects {}{place}", expected.join(" or ")))
     }
 
     /// The allowed tokens by the slow way: token by token, byte by byte. For tests.
-    fn oracle(&self, py: Python<'_>, s: u32) -> PyResult<Vec<u32>> {
-        let s = self.state(py, s)?;
-        py.allow_threads(|| self.core.oracle(s)).map_err(raise)
+    fn oracle(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<Vec<u32>> {
+        let s = &s.get().inner;
+        unlocked(py, || self.core.oracle(s)).map_err(raise)
     }
 
-    /// Number of states met so far.
+    /// States that the automaton holds now; those that are let go and asked for again are counted anew.
     #[getter]
-    fn state_count(&self, py: Python<'_>) -> usize {
-        py.allow_threads(|| self.core.state_count())
+    fn state_count(&self) -> usize {
+        self.core.stats().states
+    }
+
+    /// What the automaton holds, and why earlier generations of it ended.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let s = self.core.stats();
+        let out = PyDict::new(py);
+        out.set_item("states", s.states)?;
+        out.set_item("bytes", s.bytes)?;
+        out.set_item("bytes_of_live_texts", s.moved)?;
+        out.set_item("generations", s.generations)?;
+        out.set_item("ended_full", s.full)?;
+        out.set_item("ended_by_errors", s.failed)?;
+        out.set_item("ended_cleared", s.cleared)?;
+        Ok(out)
+    }
+
+    /// Lets go of everything but the states that are held; these are made again when they are asked for.
+    fn clear(&self, py: Python<'_>) {
+        unlocked(py, || self.core.clear());
     }
 }
 
 /// Fills rows, the states split among threads.
-fn fill(core: &Core, rows: &mut [(&mut [u32], StateId)], threads: usize) -> tokenform_core::Result<()> {
-    let one = |rows: &mut [(&mut [u32], StateId)]| -> tokenform_core::Result<()> {
+fn fill(core: &Core, rows: &mut [(&mut [u32], &CoreState)], threads: usize) -> tokenform_core::Result<()> {
+    let one = |rows: &mut [(&mut [u32], &CoreState)]| -> tokenform_core::Result<()> {
         for (row, s) in rows {
-            core.mask(*s)?.write(row);
+            core.mask(s)?.write(row);
         }
         Ok(())
     };
@@ -306,6 +333,6 @@ fn fill(core: &Core, rows: &mut [(&mut [u32], StateId)], threads: usize) -> toke
 /// Entries, bytes, hits and misses of the table of lexical masks that all automata share.
 #[pyfunction]
 pub fn store_figures() -> (usize, usize, u64, u64) {
-    let f = Store::global().figures();
+    let f = store::figures();
     (f.entries, f.bytes, f.hits, f.misses)
 }

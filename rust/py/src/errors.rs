@@ -4,12 +4,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use tokenform_core::{Error, Kind};
 
+use crate::host::take_raised;
+
 pub fn names() -> Vec<&'static str> {
     Kind::ALL.iter().map(|k| k.name()).collect()
 }
 
 /// The exception for an engine error.
 pub fn raise(error: Error) -> PyErr {
+    if error.kind == Kind::Interrupted {
+        if let Some(raised) = take_raised() {
+            return raised;
+        }
+    }
     Python::with_gil(|py| build(py, &error).unwrap_or_else(|e| e))
 }
 

@@ -1,23 +1,27 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
 use tokenform_core::json::JsonMachine;
 use tokenform_core::lexical::Lexicon;
+use tokenform_core::mask::automaton::engine;
+use tokenform_core::mask::core::Engine;
 use tokenform_core::mask::pattern::Pattern;
 use tokenform_core::mask::TokenAutomaton as Core;
 use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
-use tokenform_core::schema::options::{Options, Order, Whitespace};
+use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::schema::Schema;
-use tokenform_core::{gbnf, vocab, Error, Kind, Result};
+use tokenform_core::{gbnf, vocab, work, Error, Kind, Limits, Result};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
+use crate::host::unlocked;
+use crate::limits::Limits as PyLimits;
 use crate::vocabulary::Vocabulary;
 
 /// What a grammar was made of, so that it can be built once more for another vocabulary.
@@ -49,7 +53,7 @@ enum Built {
 
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct Grammar {
-    source: Source,
+    source: Arc<Source>,
     ready: Mutex<Option<Built>>,
     report: Vec<String>,
 }
@@ -110,36 +114,42 @@ impl Source {
     }
 
     fn grammar(self, py: Python<'_>) -> PyResult<Grammar> {
-        let (built, report) = py.allow_threads(|| self.build()).map_err(raise)?;
-        Ok(Grammar { source: self, ready: Mutex::new(Some(built)), report })
+        let built = unlocked(py, || work::run(Limits::default().work, || self.build()));
+        let (built, report) = built.map_err(Error::from).and_then(|built| built).map_err(raise)?;
+        Ok(Grammar { source: Arc::new(self), ready: Mutex::new(Some(built)), report })
     }
 }
 
-fn automaton(built: Built, vocab: Arc<vocab::Vocabulary>) -> Result<Core> {
+fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>, limits: &Limits) -> Box<dyn Engine> {
     match built {
-        Built::Json(machine) => Core::new(*machine, vocab),
-        Built::Pattern(pattern) => Core::new(*pattern, vocab),
-        Built::Joint(joint) => Core::new(*joint, vocab),
-        Built::ContextFree(Machine::Scanned(machine)) => Core::new(*machine, vocab),
-        Built::ContextFree(Machine::Segmented(machine)) => Core::new(*machine, vocab),
+        Built::Json(machine) => engine(*machine, vocab, limits),
+        Built::Pattern(pattern) => engine(*pattern, vocab, limits),
+        Built::Joint(joint) => engine(*joint, vocab, limits),
+        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
+        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
     }
 }
 
 #[pymethods]
 impl Grammar {
     /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    fn compile(&self, py: Python<'_>, vocab: &Bound<'_, Vocabulary>) -> PyResult<TokenAutomaton> {
+    #[pyo3(signature = (vocab, limits = None))]
+    fn compile(
+        &self,
+        py: Python<'_>,
+        vocab: &Bound<'_, Vocabulary>,
+        limits: Option<&Bound<'_, PyLimits>>,
+    ) -> PyResult<TokenAutomaton> {
+        let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let inner = vocab.get().inner.clone();
-        let core = py
-            .allow_threads(|| {
-                let built = match self.ready.lock().take() {
-                    Some(built) => built,
-                    None => self.source.build()?.0,
-                };
-                automaton(built, inner)
-            })
-            .map_err(raise)?;
-        Ok(TokenAutomaton::new(core, vocab.clone().unbind()))
+        let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (source, own) = (self.source.clone(), inner.clone());
+        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
+        let core = unlocked(py, || {
+            let first = first.map(|built| engine_of(built, &inner, &limits));
+            Core::new(first, recipe, inner, limits)
+        });
+        Ok(TokenAutomaton::new(core.map_err(raise)?, vocab.clone().unbind()))
     }
 
     /// What was ignored, loosened or not proven.
@@ -159,48 +169,27 @@ fn option<T: Copy>(name: &str, value: &str, known: &[(&str, T)]) -> PyResult<T> 
     })
 }
 
-/// A constraint from the text of a JSON Schema.
+/// A constraint from the text of a JSON Schema; `options` by the names that [`json_options`] lists.
 #[pyfunction]
-#[pyo3(signature = (text, *, order = "declared", whitespace = "spaced", numbers = "canonical",
-    strings = "canonical", formats = "assert", additional = "schema", unsupported = "refuse",
-    registry = Vec::new()))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (text, *, registry = Vec::new(), **options))]
 pub fn json_schema(
     py: Python<'_>,
     text: String,
-    order: &str,
-    whitespace: &str,
-    numbers: &str,
-    strings: &str,
-    formats: &str,
-    additional: &str,
-    unsupported: &str,
     registry: Vec<(String, String)>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    let spelling = [("canonical", false), ("any", true)];
-    let report = option("unsupported", unsupported, &[("refuse", false), ("report", true)])?;
-    let options = Options {
-        order: option("order", order, &[("declared", Order::Declared), ("any", Order::Any)])?,
-        whitespace: option(
-            "whitespace",
-            whitespace,
-            &[
-                ("compact", Whitespace::Compact),
-                ("spaced", Whitespace::Spaced),
-                ("indent", Whitespace::Indent),
-                ("any", Whitespace::Any),
-            ],
-        )?,
-        numbers_any: option("numbers", numbers, &spelling)?,
-        strings_any: option("strings", strings, &spelling)?,
-        formats: option("formats", formats, &[("assert", true), ("annotate", false)])?,
-        refuse_unknown_formats: false,
-        forbid_additional: option("additional", additional, &[("schema", false), ("forbid", true)])?,
-        report_unsupported: report,
-        registry,
-        without: Vec::new(),
-    };
-    Source::Schema { text, options }.grammar(py)
+    let mut chosen = Options { registry, ..Options::default() };
+    for (name, value) in options.into_iter().flatten() {
+        // what is no text is no known value either
+        chosen.set(&name.to_string(), &value.to_string()).map_err(raise)?;
+    }
+    Source::Schema { text, options: chosen }.grammar(py)
+}
+
+/// The options of JSON by name, each with the names of its values, the default first.
+#[pyfunction]
+pub fn json_options() -> Vec<(&'static str, Vec<&'static str>)> {
+    CHOICES.iter().map(|(name, values)| (*name, values.to_vec())).collect()
 }
 
 /// A constraint from a regular expression; `dialect` is "python" (the whole text matches) or "ecma" (a match is
@@ -239,9 +228,7 @@ pub fn gbnf_grammar(py: Python<'_>, text: String, start: String) -> PyResult<Gra
 /// The neutral form of a grammar in GBNF, as JSON text.
 #[pyfunction]
 pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> {
-    py.allow_threads(|| gbnf::read(&text, start))
-        .map(|structure| structure.to_value().to_string())
-        .map_err(raise)
+    unlocked(py, || gbnf::read(&text, start)).map(|structure| structure.to_value().to_string()).map_err(raise)
 }
 
 /// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.

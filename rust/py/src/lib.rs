@@ -3,6 +3,9 @@
 mod automaton;
 mod errors;
 mod grammar;
+mod host;
+mod limits;
+mod state;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -17,7 +20,13 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<vocabulary::Vocabulary>()?;
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
+    m.add_class::<state::State>()?;
+    m.add_class::<limits::Limits>()?;
+    m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::memory_held, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::clear_shared, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::json_options, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
@@ -26,6 +35,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::endless_rule, m)?)?;
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
+    host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())
 }

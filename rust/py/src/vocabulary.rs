@@ -8,6 +8,7 @@ use tokenform_core::mask::lexmask::LexMask;
 use tokenform_core::vocab;
 
 use crate::errors::raise;
+use crate::host::unlocked;
 
 #[pyclass(frozen, subclass, module = "tokenform._core")]
 pub struct Vocabulary {
@@ -21,14 +22,13 @@ impl Vocabulary {
     #[pyo3(signature = (tokens, eos, special = Vec::new()))]
     fn new(py: Python<'_>, tokens: Vec<Vec<u8>>, eos: Vec<u32>, special: Vec<u32>) -> PyResult<Self> {
         let named = special.clone();
-        let inner = py
-            .allow_threads(move || {
-                let tokens = tokens.into_iter().map(Into::into).collect();
-                let vocabulary = vocab::Vocabulary::new(tokens, eos, &named)?;
-                LexMask::prepare(&vocabulary);
-                Ok(vocabulary)
-            })
-            .map_err(raise)?;
+        let made = unlocked(py, move || {
+            let tokens = tokens.into_iter().map(Into::into).collect();
+            let vocabulary = vocab::Vocabulary::new(tokens, eos, &named)?;
+            LexMask::prepare(&vocabulary);
+            Ok(vocabulary)
+        });
+        let inner = made.map_err(raise)?;
         Ok(Vocabulary { inner: Arc::new(inner), special })
     }
 

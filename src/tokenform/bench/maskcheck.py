@@ -25,10 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tokenform import _core
 from tokenform.bench.data import Case, keywords_of, read_maskbench, sample
 from tokenform.bench.documents import write
 from tokenform.bench.workers import Outcome, run_tasks
 from tokenform.errors import TokenformError
+from tokenform.frontends.schemas import SPELLINGS
 
 CLASSES = (
     "pass",
@@ -42,12 +44,7 @@ CLASSES = (
     "crash",
     "error",
 )
-OPTIONS = {
-    "order": ("declared", "any"),
-    "whitespace": ("compact", "spaced", "indent", "any"),
-    "numbers": ("canonical", "any"),
-    "strings": ("canonical", "any"),
-}
+OPTIONS = {name: values for name, values in _core.json_options() if name in SPELLINGS}
 
 
 @dataclass
@@ -254,13 +251,23 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--uses", help="only schemas with one of these comma-separated keys in their text")
 
 
+def add_option_arguments(parser: argparse.ArgumentParser, **defaults: str) -> None:
+    """An argument for each option that says how documents are written."""
+    for name, choices in OPTIONS.items():
+        parser.add_argument(f"--{name}", choices=choices, default=defaults.get(name))
+
+
+def chosen_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options that were chosen; the others have the engine's defaults."""
+    return {name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None}
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="tokenform.bench.maskcheck", description=(__doc__ or "").split("\n")[0]
     )
     add_data_arguments(parser)
-    for option, choices in OPTIONS.items():
-        parser.add_argument(f"--{option}", choices=choices)
+    add_option_arguments(parser)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
         "--timeout", type=float, default=10.0, help="seconds for one schema before it is given up"
@@ -276,9 +283,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="write the verdicts as JSON")
     parser.add_argument("--since", type=Path, help="compare with a file written by --out")
     arguments = parser.parse_args(argv)
-    options: dict[str, Any] = {
-        name: value for name in OPTIONS if (value := getattr(arguments, name)) is not None
-    }
+    options = chosen_options(arguments)
     begun = time.perf_counter()
     tally = Tally()
     verdicts = judge(

@@ -11,14 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tokenform.errors import ModelError
+from tokenform.errors import ModelError, extras
 
 WEIGHTS = Path(__file__).with_name("weights")
 
 
 def read_tokenizer(folder: Path) -> Any:
     """The `PreTrainedTokenizerFast` that lies in a folder."""
-    from transformers import PreTrainedTokenizerFast
+    with extras():
+        from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
 
@@ -30,9 +31,10 @@ def read(folder: Path) -> tuple[Any, Any]:
             f"the built-in model has no weights in {folder}: reinstall the package, "
             "or make them with `python -m tokenform.builtin.train`"
         )
-    import torch
-    from transformers import LlamaForCausalLM
-    from transformers.utils import logging
+    with extras():
+        import torch
+        from transformers import LlamaForCausalLM
+        from transformers.utils import logging
 
     quiet = not logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

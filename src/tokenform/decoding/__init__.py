@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tokenform.decoding.generator import Generator
-from tokenform.decoding.results import Estimates, Result, Stats
-from tokenform.decoding.samplers import Local
+from tokenform.errors import extras
+
+with extras():
+    from tokenform.decoding.generator import Generator
+    from tokenform.decoding.results import Estimates, Result, Stats
+    from tokenform.decoding.samplers import Local
 
 __all__ = ["Estimates", "Generator", "Local", "Result", "Stats"]

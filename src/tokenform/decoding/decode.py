@@ -25,7 +25,7 @@ from tokenform.decoding.results import Stats
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.randomness import uniform
 from tokenform.decoding.speculative.report import Report
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import BudgetTooSmall, ModelError
 from tokenform.masking import CAPACITY, MaskTable, apply_mask_
 
@@ -59,7 +59,7 @@ class Row:
     number: int = 0
     hints: Sequence[bytes] = ()
     companion: Sequence[int] = ()
-    state: int = field(init=False)
+    state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     stats: Stats = field(default_factory=Stats)

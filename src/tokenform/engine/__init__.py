@@ -1,9 +1,28 @@
-"""The engine as Python sees it: a vocabulary, a grammar, and the automaton of both."""
+"""The engine as Python sees it: a vocabulary, a grammar, the automaton of both, its states and its limits."""
 
 from __future__ import annotations
 
-from tokenform._core import TokenAutomaton
+from typing import Any
+
+from tokenform._core import Limits, State, TokenAutomaton, set_limits
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
-__all__ = ["Grammar", "TokenAutomaton", "Vocabulary"]
+__all__ = ["Grammar", "Limits", "State", "TokenAutomaton", "Vocabulary", "set_limits"]
+
+
+def _automaton_in_a_notebook(self: Any) -> str:
+    from tokenform.engine.drawing import automaton_html
+
+    return automaton_html(self)
+
+
+def _grammar_in_a_notebook(self: Any) -> str:
+    from tokenform.engine.drawing import grammar_html
+
+    return grammar_html(self)
+
+
+# notebooks ask for this name; the compiled class and the frontends know nothing of drawings
+setattr(TokenAutomaton, "_repr_html_", _automaton_in_a_notebook)  # noqa: B010
+setattr(Grammar, "_repr_html_", _grammar_in_a_notebook)  # noqa: B010

@@ -61,17 +61,24 @@ class Grammar:
         self.tools = tuple(tools)
         self.source = source
         self._read = read or _same_text
-        self._automata: dict[_core.Vocabulary, _core.TokenAutomaton] = {}
+        self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
 
-    def compile(self, vocabulary: _core.Vocabulary) -> _core.TokenAutomaton:
+    def compile(
+        self, vocabulary: _core.Vocabulary, *, limits: _core.Limits | None = None
+    ) -> _core.TokenAutomaton:
         """The automaton of this grammar over the vocabulary's tokens; lazy, so this is cheap.
 
+        Args:
+            vocabulary: the tokens.
+            limits: what a call may need and the automaton may keep; None: as it is for the process.
         Raises:
             VocabularyError: the vocabulary lacks bytes that every accepted text needs.
+            LimitExceeded: making the constraint needs more work than the limits allow.
         """
-        automaton = self._automata.get(vocabulary)
+        key = vocabulary, limits
+        automaton = self._automata.get(key)
         if automaton is None:
-            automaton = self._automata.setdefault(vocabulary, self.core.compile(vocabulary))
+            automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits))
         return automaton
 
     @property

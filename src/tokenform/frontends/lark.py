@@ -25,7 +25,7 @@ from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
-from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.schemas import json_schema, known_options
 
 
 def lark(
@@ -47,7 +47,7 @@ def lark(
         import_paths: folders in which `%import` looks, before Lark's own grammars.
         definitions: grammars by the names of terminals that the text uses and does not define.  The lexer
             does not cut them: every text of such a grammar counts, and what is ignored may stand around it.
-        json_options: options of `json_schema` for each `%json`.
+        json_options: options of `json_schema` for each `%json`, by its names and with its defaults.
 
     Raises:
         InvalidGrammar: `line` and `column` are the place of the mistake where the text has one.
@@ -65,9 +65,10 @@ def lark(
     declared = "".join(f"\n%declare {name}" for name in given)
     structure = read_lark(text + declared, start=start, lexer=lexer, import_paths=import_paths)
     parts = {name: forms.lowered(grammar.form) for name, grammar in given.items()}
+    options = known_options(json_options)
     for name, schema in structure["schemas"].items():
         try:
-            parts[name] = json_schema(schema, **(json_options or {})).form
+            parts[name] = json_schema(schema, **options).form
         except TokenformError as error:
             raise with_place(error, text, int(name.rpartition("_")[2])) from None
     return from_structure(structure, text, parts)

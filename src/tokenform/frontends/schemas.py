@@ -25,15 +25,8 @@ Schema = Mapping[str, Any] | bool | str
 
 _TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
 
-_CHOICES = {
-    "order": ("declared", "any"),
-    "whitespace": ("compact", "spaced", "indent", "any"),
-    "numbers": ("canonical", "any"),
-    "strings": ("canonical", "any"),
-    "formats": ("assert", "annotate"),
-    "additional": ("schema", "forbid"),
-    "unsupported": ("refuse", "report"),
-}
+# How documents are written, as opposed to which of them are meant.
+SPELLINGS = ("order", "whitespace", "numbers", "strings")
 
 
 def json_schema(
@@ -41,8 +34,8 @@ def json_schema(
     *,
     order: Literal["declared", "any"] = "declared",
     whitespace: Literal["compact", "spaced", "indent", "any"] = "spaced",
-    numbers: Literal["canonical", "any"] = "canonical",
-    strings: Literal["canonical", "any"] = "canonical",
+    numbers: Literal["natural", "canonical", "any"] = "natural",
+    strings: Literal["any", "canonical"] = "any",
     formats: Literal["assert", "annotate"] = "assert",
     additional: Literal["schema", "forbid"] = "schema",
     unsupported: Literal["refuse", "report"] = "refuse",
@@ -55,7 +48,10 @@ def json_schema(
         schema: the schema as a mapping, a boolean, or JSON text.
         order: keys as the schema's text first names them, or in any order.
         whitespace: none, one space as `json.dumps` writes it, indented, or any (bounded).
-        numbers, strings: as `json.dumps` spells them, or every spelling that JSON has.
+        numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
+            `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
+            "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.
+        strings: every escape that JSON has, or only those that it demands.
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
@@ -75,22 +71,25 @@ def json_schema(
         "additional": additional,
         "unsupported": unsupported,
     }
-    for name, value in chosen.items():
-        if value not in _CHOICES[name]:
-            allowed = ", ".join(repr(choice) for choice in _CHOICES[name])
-            raise OptionError(f"{name}={value!r} is not known; choose one of {allowed}.")
     text = schema_text(schema)
     given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
     known = list((meta_schemas(text, *given.values()) | given).items())
     form: Form = {"schema": text, "options": {**chosen, "registry": known}}
     if strings_in:
-        if strings != "canonical":
-            raise OptionError("strings_in needs strings='canonical'.")
         form["schema"], form["holes"] = with_marks(text, strings_in)
         core = forms.compiled(form, "the schema")
     else:
         core = _core.json_schema(text, **chosen, registry=known)
     return Grammar(core, form=form, read=json.loads, source=text, schema=schema)
+
+
+def known_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options by name, all of which `json_schema` has."""
+    known = [*(name for name, _ in _core.json_options()), "registry"]
+    for name in options or {}:
+        if name not in known:
+            raise OptionError(f"there is no option {name!r}; there are {', '.join(map(repr, known))}.")
+    return dict(options or {})
 
 
 # What a schema of strings may say beside its grammar.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenform.decoding.prompts import PromptFormat
-from tokenform.errors import ModelError
+from tokenform.errors import ModelError, extras
 from tokenform.frontends import Condition, Grammar
 
 
@@ -73,8 +73,9 @@ def _pretrained(name: str) -> OpenModel:
     path = Path(name).expanduser()
     if looks_local and not path.exists():
         raise ModelError(f"there is no model at {name!r}; give a model's folder or its name on the hub.")
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    with extras():
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = str(path) if path.exists() else name
     try:

@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import LogitsProcessor
 
 from tokenform.decoding.generator import read_vocabulary
-from tokenform.engine import TokenAutomaton, Vocabulary
-from tokenform.errors import BudgetTooSmall, ModelError, OptionError
+from tokenform.engine import State, TokenAutomaton, Vocabulary
+from tokenform.errors import BudgetTooSmall, ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
 from tokenform.masking import CAPACITY, MaskTable, Wanted
+
+with extras():
+    from transformers import LogitsProcessor
 
 _Path = tuple[int, ...]
 
@@ -69,7 +71,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._table: MaskTable | None = None
         self._prompts: set[_Path] = set()
         self._length = -1
-        self._states: dict[tuple[int, _Path], int | None] = {}
+        self._states: dict[tuple[int, _Path], State | None] = {}
 
     @torch.inference_mode()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -123,19 +125,18 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         left = self._max_tokens - len(path)
         return np.asarray(automaton.mask_within(state, left)) if left > 0 else self._only_end
 
-    def _state(self, which: int, automaton: TokenAutomaton, path: _Path) -> int | None:
+    def _state(self, which: int, automaton: TokenAutomaton, path: _Path) -> State | None:
         """Where the automaton stands after a path; None where it refuses it."""
-        known = self._states.get((which, path), -1)
-        if known != -1:
-            return known
-        state: int | None = automaton.start
+        if (which, path) in self._states:
+            return self._states[which, path]
+        state: State | None = automaton.start
         if path:
             above = self._states[which, path[:-1]]
             state = None if above is None else self._after(automaton, above, path[-1])
         self._states[which, path] = state
         return state
 
-    def _after(self, automaton: TokenAutomaton, state: int, token: int) -> int | None:
+    def _after(self, automaton: TokenAutomaton, state: State, token: int) -> State | None:
         if automaton.is_finished(state) or token >= self.vocabulary.size:
             return None
         return automaton.advance(state, token) if automaton.allows(state, token) else None

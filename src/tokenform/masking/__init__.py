@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from tokenform.masking.apply import apply_mask_, apply_rows
-from tokenform.masking.reference import unpack_mask
-from tokenform.masking.table import CAPACITY, MaskTable, Wanted
+from tokenform.errors import extras
+
+with extras():
+    from tokenform.masking.apply import apply_mask_, apply_rows
+    from tokenform.masking.reference import unpack_mask
+    from tokenform.masking.table import CAPACITY, MaskTable, Wanted
 
 __all__ = ["CAPACITY", "MaskTable", "Wanted", "apply_mask_", "apply_rows", "unpack_mask"]

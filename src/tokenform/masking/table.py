@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import OptionError
 from tokenform.masking.apply import apply_rows
 
 CAPACITY = 4096
 """Rows of a table."""
 
-Wanted = tuple[TokenAutomaton, int] | np.ndarray
+Wanted = tuple[TokenAutomaton, State] | np.ndarray
 """A state of an automaton, or a mask that belongs to none: uint32 [W]."""
 
 
@@ -142,20 +142,20 @@ class MaskTable:
         """The missing masks, int32 [n, W] in memory that the device can read by itself."""
         staging = torch.empty(len(missing), self.words, dtype=torch.int32, pin_memory=self._side is not None)
         target = staging.numpy()
-        states: dict[TokenAutomaton, tuple[list[int], list[int]]] = {}
+        states: dict[TokenAutomaton, tuple[list[State], list[int]]] = {}
         for place, one in enumerate(missing.values()):
             if isinstance(one, np.ndarray):
                 target[place] = one.view(np.int32)
             else:
-                numbers, places = states.setdefault(one[0], ([], []))
-                numbers.append(one[1])
+                own, places = states.setdefault(one[0], ([], []))
+                own.append(one[1])
                 places.append(place)
-        for automaton, (numbers, places) in states.items():
+        for automaton, (own, places) in states.items():
             if places[-1] - places[0] + 1 == len(places):
-                automaton.fill_masks(numbers, target[places[0] : places[-1] + 1])
+                automaton.fill_masks(own, target[places[0] : places[-1] + 1])
             else:
-                rows: Any = np.empty((len(numbers), self.words), dtype=np.int32)
-                automaton.fill_masks(numbers, rows)
+                rows: Any = np.empty((len(own), self.words), dtype=np.int32)
+                automaton.fill_masks(own, rows)
                 target[places] = rows
         return staging
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import elements, lists, marked, newer, tagged, unmarked
+from . import elements, lists, marked, nested, newer, tagged, unmarked
 from .cases import TOOLS, Layout
 
 LAYOUTS: list[Layout] = [
@@ -32,12 +32,19 @@ LAYOUTS: list[Layout] = [
     *newer.internlm(),
     *newer.apertus(),
     *newer.exaone(),
+    *newer.lfm2(),
+    *newer.olmo3(),
     *elements.deepseek_v4(),
     *elements.dsml("deepseek_v41", "calls", " "),
     *elements.qwen_like("seed_oss", "seed:", ("<seed:think>", "</seed:think>"), "<seed:eos>"),
     *elements.qwen_like("mimo", "", ("<think>", "</think>"), "<|im_end|>"),
     *elements.step3(),
     *elements.ling(),
+    *elements.kimi_k3(),
+    *nested.gemma4(),
+    *nested.functiongemma(),
+    *nested.minimax_m3(),
+    *nested.command_a(),
 ]
 
 __all__ = ["LAYOUTS", "TOOLS", "Layout"]

@@ -187,3 +187,91 @@ def ling() -> list[Layout]:
         at("hermes", "read", "<tool_call>\n" + OB + "\n</tool_call>", BOOK),
         at("end_token", "read", tight + "<|role_end|>", ("play", {"song": "x"})),
     ]
+
+
+def kimi_k3() -> list[Layout]:
+    def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
+        return Layout(name, "kimi_k3", tier, output, calls, **more)
+
+    def fence(name: str, inside: str) -> str:
+        return f"<|open|>{name}<|sep|>{inside}<|close|>{name.split()[0]}<|sep|>"
+
+    def arg(key: str, value: str, kind: str) -> str:
+        return fence(f'argument key="{key}" type="{kind}"', value)
+
+    def call(name: str, *body: str, index: int = 1) -> str:
+        return fence(f'call tool="{name}" index="{index}"', "".join(body))
+
+    def tools(*calls: str) -> str:
+        return fence("tools", "".join(calls))
+
+    b = call("book_table", arg("place", "Zum Löwen", "string"), arg("guests", "4", "number"))
+    p = call("play", arg("song", "Ode an die Freude", "string"), arg("volume", "0.5", "number"), index=2)
+    values = (arg("tags", '["a", "b"]', "array"), arg("meta", '{"x": {"y": [1, 2.5, null, true]}}', "object"))
+    thought, answer = fence("think", "A table."), fence("response", "Gern.")
+    nulls = (arg("until", "null", "null"), arg("owner", "Ada", "string"))
+    whole = call("play", '<|open|>json type="object"<|sep|>{"song": "x"}<|close|>json<|sep|>')
+    spaced = tools(call("play", arg("song", "x", "string"))).replace("<|sep|>", " <|sep|>")
+    spaced = spaced.replace("<|open|>", "<|open|> ").replace("<|close|>", "<|close|> ")
+    return [
+        at("two", "must", tools(b, p), BOOK, PLAY, choice="required"),
+        at("empty", "must", tools(call("ping")), PING, choice="required"),
+        at("quoted", "must", tools(call("note", arg("text", QUOTED["text"], "string"))), ("note", QUOTED)),
+        at("values", "must", tools(call("note", *values)), NOTE_N),
+        at("nullable", "must", tools(call("note", *nulls)), ("note", {"until": None, "owner": "Ada"})),
+        at(
+            "null_owner", "must", tools(call("note", arg("owner", "null", "null"))), ("note", {"owner": None})
+        ),
+        at(
+            "null_text",
+            "must",
+            tools(call("note", arg("owner", "null", "string"))),
+            ("note", {"owner": "null"}),
+        ),
+        at(
+            "true",
+            "must",
+            tools(call("book_table", arg("place", "x", "string"), arg("terrace", "true", "boolean"))),
+            ("book_table", {"place": "x", "terrace": True}),
+        ),
+        at(
+            "turn",
+            "must",
+            thought + answer + tools(b) + "<|close|>message<|sep|>",
+            BOOK,
+            content="Gern.",
+            reasoning="A table.",
+        ),
+        at(
+            "opened",
+            "must",
+            thought.partition("<|sep|>")[2] + fence("response", "") + tools(b),
+            BOOK,
+            reasoning="A table.",
+            choice="required",
+        ),
+        at("answer_opened", "must", answer.partition("<|sep|>")[2] + tools(b), BOOK, content="Gern."),
+        at("answer", "must", answer, content="Gern."),
+        at("plain", "must", "Gern.", content="Gern."),
+        at(
+            "no_type", "read", tools(call("play", fence('argument key="song"', "x"))), ("play", {"song": "x"})
+        ),
+        at(
+            "integer",
+            "read",
+            tools(call("book_table", arg("place", "x", "string"), arg("guests", "4", "integer"))),
+            ("book_table", {"place": "x", "guests": 4}),
+        ),
+        at("json", "read", tools(whole), ("play", {"song": "x"})),
+        at("spaced", "read", "Gern. " + spaced, ("play", {"song": "x"}), content="Gern. "),
+        at("end_token", "read", tools(b) + "<|close|>message<|sep|><|end_of_msg|>", BOOK),
+        at("in_thought", "read", "<|open|>think<|sep|>Hm." + tools(call("ping")), PING, reasoning="Hm."),
+        at("unknown", "refuse", tools(call("stop"))),
+        at("missing", "refuse", tools(call("play"))),
+        at("wrong_type", "refuse", tools(call("play", arg("song", "1", "number"))), readable=True),
+        at("twice", "refuse", tools(call("play", arg("song", "x", "string"), arg("song", "y", "string")))),
+        at("cut", "refuse", tools(b)[:-9]),
+        at("no_tools", "refuse", answer, content="Gern.", choice="required"),
+        at("no_index", "refuse", tools(b).replace(' index="1"', "")),
+        at("hermes", "refuse", "<tool_call>\n" + OB + "\n</tool_call>", choice="required", readable=True),
+    ]

@@ -18,6 +18,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
 use super::skeleton::{Places, Skeleton, Source};
+use crate::held;
 
 /// The number of an item set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +73,10 @@ pub struct Chart {
     returns: IndexSet<Box<[Return]>, FxBuildHasher>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
     pub overflow: bool,
+    boxed: held::Boxed,
+    boxed_returns: held::Boxed,
+    /// Bytes of the closures' own lists.
+    closed: usize,
 }
 
 impl Chart {
@@ -84,9 +89,24 @@ impl Chart {
             returns: IndexSet::default(),
             steps: FxHashMap::default(),
             overflow: false,
+            boxed: held::Boxed::default(),
+            boxed_returns: held::Boxed::default(),
+            closed: 0,
         };
         this.returns.insert(Box::new([END]));
         this
+    }
+
+    /// Bytes that the sets hold.
+    pub fn bytes(&mut self) -> usize {
+        held::set(&self.sets)
+            + self.boxed.count(&self.sets, |kernel| held::slice(&kernel.items))
+            + held::list(&self.closures)
+            + self.closed
+            + self.skeletons.len() * 1024
+            + held::set(&self.returns)
+            + self.boxed_returns.count(&self.returns, |list| held::slice(list))
+            + held::map(&self.steps)
     }
 
     /// The set before the first symbol.
@@ -99,6 +119,7 @@ impl Chart {
     }
 
     fn intern(&mut self, kernel: Kernel) -> SetId {
+        crate::work::spend(2 + kernel.items.len() as u64 / 4);
         self.overflow |= self.sets.len() >= MAX_SETS || kernel.items.len() > MAX_ITEMS;
         let (i, new) = self.sets.insert_full(kernel);
         if new {
@@ -153,6 +174,7 @@ impl Chart {
             self.waiting(set, Symbol::Terminal(terminal), &mut todo);
         }
         while let Some(item) = todo.pop() {
+            crate::work::spend(1);
             let item = Item { dot: item.dot + 1, ..item };
             let expansion = &self.grammar.expansions[item.expansion as usize];
             if item.dot < expansion.symbols.len() as u32 {
@@ -205,7 +227,8 @@ impl Chart {
                 }
             };
             let skeleton = self.skeletons[shape].clone();
-            let returns = vec![None; skeleton.predicted.len()].into();
+            let returns: Box<[Option<ReturnsId>]> = vec![None; skeleton.predicted.len()].into();
+            self.closed += held::slice(&returns);
             self.closures[set.0 as usize] = Some(Closure { skeleton, shape: shape as u32, returns });
         }
         self.closures[set.0 as usize].as_mut().expect("just made")

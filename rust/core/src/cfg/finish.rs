@@ -246,6 +246,7 @@ fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     let mut seen = FxHashSet::from_iter([begin]);
     let mut queue = std::collections::VecDeque::from([(begin, String::new())]);
     while let Some((lex, text)) = queue.pop_front() {
+        crate::work::spend(1 + text.len() as u64 / 16);
         if lexicon.outcome(lex) != Lexicon::NONE {
             out.push(text.clone().into_bytes());
             if out.len() >= most {

@@ -23,6 +23,7 @@ use super::finish;
 use super::grammar::Grammar;
 use super::layout::{Blocks, STEP, WIDEST};
 use crate::error::{Error, Result};
+use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
@@ -488,6 +489,21 @@ impl Scanned {
 impl Structure for Scanned {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
+    }
+
+    fn bytes(&mut self) -> usize {
+        let known = held::map(&self.begins)
+            + held::map(&self.by_places)
+            + held::map(&self.after)
+            + held::map(&self.leaves)
+            + held::map(&self.escapes)
+            + held::map(&self.by_shape)
+            + held::map(&self.by_context)
+            + held::map(&self.ending);
+        // lists of what may begin: a few dozen terminals each
+        let lists = (self.by_places.len() + self.by_shape.len() + self.by_context.len()) * 256;
+        let interned = held::set(&self.contexts) + held::set(&self.blocks) + self.blocks.len() * 64;
+        interned + known + lists + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {

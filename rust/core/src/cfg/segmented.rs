@@ -13,6 +13,7 @@ use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
 use crate::error::Error;
+use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 use crate::mask::structure::{CtxId, Pos, Structure};
@@ -40,6 +41,7 @@ pub struct Segmented {
     contexts: IndexSet<Context, FxBuildHasher>,
     fans: FxHashMap<CtxId, Fan>,
     start: Option<CtxId>,
+    boxed: held::Boxed,
 }
 
 impl Segmented {
@@ -50,6 +52,7 @@ impl Segmented {
             contexts: IndexSet::default(),
             fans: FxHashMap::default(),
             start: None,
+            boxed: held::Boxed::default(),
         }
     }
 
@@ -167,6 +170,13 @@ impl Segmented {
 impl Structure for Segmented {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
+    }
+
+    fn bytes(&mut self) -> usize {
+        let begun = self.boxed.count(&self.contexts, |context| held::slice(&context.begun));
+        // a fan's lists: a few classes
+        let fans = held::map(&self.fans) + self.fans.len() * 256;
+        held::set(&self.contexts) + begun + fans + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {

@@ -19,8 +19,7 @@ use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::mask::pattern::Pattern;
 use crate::mask::structure::Piece;
-use crate::schema::options::{Options, Order, Whitespace};
-use crate::schema::Schema;
+use crate::schema::{Options, Schema};
 
 /// A constraint that was read.
 pub enum Composite {
@@ -79,6 +78,8 @@ impl Joint {
             byte_sets: FxHashMap::default(),
             words: FxHashMap::default(),
             report: Vec::new(),
+            boxed: Default::default(),
+            boxed_texts: Default::default(),
         };
         this.texts.insert(Box::new([]));
         // the place where the whole text ends
@@ -124,14 +125,7 @@ impl Joint {
     /// The documents of a schema.
     fn schema(&mut self, form: &Value) -> Result<u32> {
         let text = form["schema"].as_str().unwrap_or_default();
-        let options = options(&form["options"])?;
-        let spelling = self.machines.first().map(|m| m.schema.options.numbers_any);
-        if spelling.is_some_and(|any| any != options.numbers_any) {
-            return Err(Error::new(
-                Kind::OptionError,
-                "the schemas of one grammar must agree on how numbers are spelled; give all the same numbers=",
-            ));
-        }
+        let options = Options::read(&form["options"])?;
         let mut holes = Vec::new();
         for hole in form["holes"].as_array().into_iter().flatten() {
             let before = self.parts.len();
@@ -227,33 +221,4 @@ fn with_optional(structure: &mut Structure, empty: &[&str]) {
         structure.rules.push((maybe(name), vec![name.to_string()]));
         structure.rules.push((maybe(name), Vec::new()));
     }
-}
-
-/// Options of a schema by their names in the frontends.
-fn options(value: &Value) -> Result<Options> {
-    let is = |key: &str, word: &str| value[key] == word;
-    let registry = value["registry"].as_array().into_iter().flatten();
-    let pair = |v: &Value| Some((v[0].as_str()?.to_string(), v[1].as_str()?.to_string()));
-    Ok(Options {
-        order: if is("order", "any") { Order::Any } else { Order::Declared },
-        whitespace: match value["whitespace"].as_str() {
-            Some("compact") => Whitespace::Compact,
-            Some("indent") => Whitespace::Indent,
-            Some("any") => Whitespace::Any,
-            _ => Whitespace::Spaced,
-        },
-        numbers_any: is("numbers", "any"),
-        strings_any: is("strings", "any"),
-        formats: !is("formats", "annotate"),
-        refuse_unknown_formats: false,
-        forbid_additional: is("additional", "forbid"),
-        report_unsupported: is("unsupported", "report"),
-        registry: registry.filter_map(pair).collect(),
-        without: value["without"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|w| Some(w.as_str()?.into()))
-            .collect(),
-    })
 }

@@ -97,9 +97,7 @@ fn regex(lexicon: &mut Lexicon, pattern: &str, ecma: bool) -> Result<TermId> {
 
 /// The strings that satisfy a schema, as they are, without quotes.
 fn strings_of(lexicon: &mut Box<Lexicon>, schema: &str) -> Result<TermId> {
-    // how numbers are spelled belongs to the arena, and other schemas of it have chosen
-    let options = Options { numbers_any: lexicon.terms.numbers.any_spelling, ..Options::default() };
-    let mut schema = Schema::with_lexicon(schema, options, std::mem::take(lexicon), &[])?;
+    let mut schema = Schema::with_lexicon(schema, Options::default(), std::mem::take(lexicon), &[])?;
     let root = schema.root()?;
     let term = schema.value(root).str;
     *lexicon = std::mem::take(&mut schema.lexicon);

@@ -148,6 +148,8 @@ pub struct Joint {
     byte_sets: FxHashMap<CtxId, ByteSet>,
     words: FxHashMap<u32, Option<Vec<Piece>>>,
     report: Vec<String>,
+    boxed: crate::held::Boxed,
+    boxed_texts: crate::held::Boxed,
 }
 
 impl Joint {

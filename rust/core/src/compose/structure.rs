@@ -1,7 +1,8 @@
 //! The face to the token layer.
 
-use super::{BackId, Ctx, Joint, Part, Run, Thread, END};
+use super::{BackId, Ctx, Host, Joint, Part, Run, Thread, END};
 use crate::error::Error;
+use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::mask::structure::Piece;
@@ -62,6 +63,18 @@ impl Joint {
         out
     }
 
+    fn machine_bytes(&mut self, machine: u32) -> usize {
+        // beside the common arena: an empty one stands in its place
+        self.machines[machine as usize].bytes()
+    }
+
+    fn host_bytes(&mut self, host: u32) -> usize {
+        match &mut self.hosts[host as usize] {
+            Host::Plain(chart) => chart.bytes(),
+            Host::Lexed(scanned) => scanned.bytes(),
+        }
+    }
+
     fn find_split(&mut self, pos: Pos) -> Option<super::Positions> {
         let Ctx::Set(threads) = self.ctxs[pos.ctx.0 as usize].clone() else { return None };
         let mut out = Vec::new();
@@ -94,10 +107,35 @@ impl Structure for Joint {
         &mut self.lexicon
     }
 
-    fn begin(&mut self) {
+    fn set_deepest(&mut self, levels: u32) {
         for machine in &mut self.machines {
-            machine.begin();
+            machine.set_deepest(levels);
         }
+    }
+
+    fn bytes(&mut self) -> usize {
+        let machines: usize = (0..self.machines.len() as u32).map(|m| self.machine_bytes(m)).sum();
+        let hosts: usize = (0..self.hosts.len() as u32).map(|h| self.host_bytes(h)).sum();
+        let threads = |ctx: &Ctx| match ctx {
+            Ctx::Set(threads) => held::slice(threads),
+            Ctx::One(_) => 0,
+        };
+        held::set(&self.backs)
+            + held::set(&self.ctxs)
+            + self.boxed.count(&self.ctxs, threads)
+            + held::set(&self.texts)
+            + self.boxed_texts.count(&self.texts, |text| held::slice(text))
+            + held::set(&self.quotes)
+            + held::map(&self.settled)
+            + held::map(&self.arrived)
+            + held::map(&self.alone)
+            + held::map(&self.splits)
+            + held::map(&self.byte_sets)
+            // lists of threads: a few each
+            + (self.settled.len() + self.arrived.len() + self.splits.len()) * 128
+            + self.lexicon.bytes()
+            + machines
+            + hosts
     }
 
     fn bind(&mut self, vocab: &Vocabulary) {

@@ -7,7 +7,7 @@
 //! every such closing is counted, and the caller takes the exact way where the count moved.
 //! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.
 
-use super::{JsonMachine, Node, ObjectFrame, Pending, Place, MAX_DEPTH};
+use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
 use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::mask::{CtxId, Pos};
@@ -183,7 +183,9 @@ impl JsonMachine {
         let depth = self.node(ctx).depth;
         // above this depth a level tells what whitespace may follow
         let shallow = levels + self.indents(longest)?;
-        (depth > shallow && depth + levels < MAX_DEPTH).then(|| self.cut(ctx, levels))
+        // a token may open as many levels as it has bytes
+        let deepest = depth.saturating_add(longest);
+        (depth > shallow && deepest < self.deepest).then(|| self.cut(ctx, levels))
     }
 
     fn cut(&mut self, ctx: CtxId, levels: u32) -> u32 {

@@ -7,13 +7,15 @@
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
 //! Reading order: this file (positions), [`object`] and [`array`] (frames), [`simple`] (keys that are counted),
-//! [`white`] (what stands between lexemes), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
+//! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
 //! out), [`describe`] (words).
 
 mod array;
+mod depth;
 mod describe;
 mod finish;
 mod generic;
+mod memory;
 mod object;
 mod simple;
 mod step;
@@ -32,7 +34,7 @@ use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::mask::{CtxId, Pos};
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
-use crate::Error;
+use crate::{Error, Limits};
 
 /// Where a context stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -137,7 +139,12 @@ pub struct JsonMachine {
     texts_closed: u64,
     /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
     tails: FxHashMap<Pos, Tail>,
+    /// Nesting that a document may have.
+    deepest: u32,
+    /// Goals of containers at that depth, by those that they have above it.
+    flat: FxHashMap<u32, u32>,
     pub(crate) error: Option<Error>,
+    counted: memory::Counted,
 }
 
 /// Bytes on a way to the end, and the position after them.
@@ -154,8 +161,6 @@ pub(crate) enum Kind {
     Bare,
 }
 
-/// Nesting that a document may have.
-const MAX_DEPTH: u32 = 10_000;
 /// Alternatives that declared order may multiply out; beyond, the order of that object is free.
 const MAX_ORDERS: usize = 1_024;
 /// The order of a frame without one.
@@ -194,7 +199,10 @@ impl JsonMachine {
             roomy: FxHashMap::default(),
             texts_closed: 0,
             tails: FxHashMap::default(),
+            deepest: Limits::default().depth,
+            flat: FxHashMap::default(),
             error: None,
+            counted: Default::default(),
         };
         this.orders.insert(Box::new([]));
         this.ranks.push(FxHashMap::default());
@@ -217,11 +225,6 @@ impl JsonMachine {
     }
 
     fn ctx(&mut self, place: Place, up: CtxId, frame: u32, record: u32, depth: u32) -> CtxId {
-        if depth > MAX_DEPTH {
-            self.error.get_or_insert_with(|| {
-                Error::limit(format!("the document is nested more than {MAX_DEPTH} deep"))
-            });
-        }
         CtxId(self.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
     }
 
@@ -304,7 +307,8 @@ impl JsonMachine {
             .collect();
         let words = self.terms().words(words);
         let set = self.schema.numbers(&value);
-        let numbers = self.terms().numbers_in(set);
+        let how = self.schema.options.numbers;
+        let numbers = self.terms().numbers_in(set, how);
         self.terms().or(&[words, numbers])
     }
 

@@ -18,12 +18,14 @@ impl JsonMachine {
                 Some(Pos { ctx, lex })
             }
             b'{' => {
+                let goals = self.goals_at(goals, depth);
                 let frame = self.open_object(goals)?;
                 let record = self.add(record, b"{");
                 let ctx = self.ctx(Place::ObjectStart, up, frame, record, depth + 1);
                 Some(self.pos(ctx))
             }
             b'[' => {
+                let goals = self.goals_at(goals, depth);
                 let frame = self.open_array(goals)?;
                 let record = self.add(record, b"[");
                 let ctx = self.ctx(Place::ArrayStart, up, frame, record, depth + 1);
@@ -184,8 +186,12 @@ impl Structure for JsonMachine {
         &mut self.schema.lexicon
     }
 
-    fn begin(&mut self) {
-        self.schema.begin();
+    fn bytes(&mut self) -> usize {
+        self.bytes_held()
+    }
+
+    fn set_deepest(&mut self, levels: u32) {
+        JsonMachine::set_deepest(self, levels);
     }
 
     fn start(&mut self) -> Option<Pos> {

@@ -30,6 +30,12 @@ pub struct Contents {
     left: u32,
 }
 
+impl Contents {
+    pub(super) fn bytes(&self) -> usize {
+        crate::held::map(&self.known)
+    }
+}
+
 impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
     pub fn content(&mut self, lex: LexId, longest: u32) -> Option<Content> {
@@ -103,7 +109,8 @@ impl Terms {
             Term::Not(x) => self.parts(8, &[x], false, &mut out)?,
             Term::Repeat(x, mut lo, mut hi) => {
                 if clamp {
-                    let longest = self.contents.longest;
+                    let digits = self.is_digits(x).then_some(self.numbers.reach.digits);
+                    let longest = digits.unwrap_or(u32::MAX).min(self.contents.longest);
                     lo = lo.min(longest + 1);
                     hi = if hi > longest { INF } else { hi };
                 }
@@ -122,6 +129,10 @@ impl Terms {
             Term::Spans(..) | Term::Find(..) => return None,
         }
         Some(key(&out))
+    }
+
+    fn is_digits(&self, x: TermId) -> bool {
+        matches!(self.get(x), Term::Class(s) if self.set(*s) == [(0x30, 0x39)])
     }
 
     fn parts(&mut self, tag: u8, xs: &[TermId], clamp: bool, out: &mut Vec<u8>) -> Option<()> {

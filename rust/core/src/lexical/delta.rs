@@ -6,6 +6,8 @@
 //! differ.  Rejected: a representative per class, which derives the same term once a class.
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
+use crate::held;
+use crate::work;
 
 /// Code points up to and including `end` (from the one after the run before) lead to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,20 +20,29 @@ pub type Runs = std::sync::Arc<[Run]>;
 
 /// Derivatives by the number of their term, as far as they were asked for.
 #[derive(Default)]
-pub(super) struct Derived(Vec<Option<Runs>>);
+pub(super) struct Derived {
+    runs: Vec<Option<Runs>>,
+    boxed: usize,
+}
 
 impl Derived {
     #[inline]
     fn get(&self, t: TermId) -> Option<&Runs> {
-        self.0.get(t.0 as usize)?.as_ref()
+        self.runs.get(t.0 as usize)?.as_ref()
     }
 
     fn put(&mut self, t: TermId, runs: Runs) {
         let at = t.0 as usize;
-        if at >= self.0.len() {
-            self.0.resize(at + 1, None);
+        if at >= self.runs.len() {
+            self.runs.resize(at + 1, None);
         }
-        self.0[at] = Some(runs);
+        // what both forms share is counted for each its half
+        self.boxed += held::slice(&runs) / std::sync::Arc::strong_count(&runs);
+        self.runs[at] = Some(runs);
+    }
+
+    pub fn bytes(&self) -> usize {
+        held::list(&self.runs) + self.boxed
     }
 }
 
@@ -101,6 +112,7 @@ impl Terms {
             return runs.clone();
         }
         let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
+        work::spend(2 + runs.len() as u64 / 4);
         if !self.overflow {
             self.raw.put(t, runs.clone());
         }
@@ -202,6 +214,7 @@ impl Terms {
         let mut last: Option<(Vec<TermId>, TermId)> = None;
         let mut out: Vec<Run> = Vec::new();
         loop {
+            work::spend(1 + parts.len() as u64 / 8);
             let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
             let to = match &last {
                 Some((key, to)) if *key == targets => *to,
@@ -218,7 +231,6 @@ impl Terms {
             if end >= MAX_CP {
                 return out.into();
             }
-            self.charge(parts.len());
             for (k, part) in parts.iter().enumerate() {
                 if part[at[k]].end == end {
                     at[k] += 1;
@@ -230,7 +242,7 @@ impl Terms {
 }
 
 /// Single code points, in ascending order, with what each leads to; all others lead nowhere.
-pub(super) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
+pub(crate) fn runs_of_points(points: &[(u32, TermId)]) -> Vec<Run> {
     let mut runs = Vec::with_capacity(points.len() * 2 + 1);
     let mut next = 0;
     for &(cp, to) in points {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
+use crate::work;
 
 /// Where the characters lead that bring a word nearer, sorted; all others lead to the beginning.
 type Ways = Arc<[(u32, u32)]>;
@@ -78,6 +79,11 @@ impl Finder {
         }
     }
 
+    /// Bytes that it holds, as far as its nodes tell.
+    pub fn bytes(&self) -> usize {
+        self.children.len() * 96
+    }
+
     /// Those of what a node fails to, and its own.
     fn ways(&mut self, node: u32) -> Ways {
         let mut open = Vec::new();
@@ -115,7 +121,7 @@ impl Terms {
             return Self::EMPTY;
         }
         let finder = Finder::new(words);
-        self.charge(8 * finder.children.len());
+        work::spend(4 * finder.children.len() as u64);
         self.finders.push(finder);
         self.intern(Term::Find(self.finders.len() as u32 - 1, 0))
     }
@@ -127,7 +133,7 @@ impl Terms {
 
     pub(super) fn find_runs(&mut self, finder: u32, node: u32) -> Vec<Run> {
         let ways = self.finders[finder as usize].ways(node);
-        self.charge(ways.len());
+        work::spend(1 + ways.len() as u64 / 4);
         let other = self.intern(Term::Find(finder, 0));
         let to = |this: &mut Self, node: u32| match this.find_missing(finder, node) {
             0 => Self::EPS,

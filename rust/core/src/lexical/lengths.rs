@@ -9,6 +9,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::term::{Term, TermId, Terms, INF};
+use crate::work;
 
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
 /// every term: greater lengths are told no nearer than "65,535 or more", `most` as if it were unbounded.
@@ -168,7 +169,8 @@ impl Terms {
             }
             next.sort_unstable();
             next.dedup();
-            if !self.charge(next.len()) {
+            work::spend(1 + next.len() as u64);
+            if self.overflow {
                 return true;
             }
             level = next;
@@ -216,7 +218,7 @@ impl Terms {
             Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
                 let words = self.finite_words(t)?;
-                self.charge(words.iter().map(|word| word.len() / 16 + 1).sum());
+                work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
                 words.iter().map(|s| s.chars().count() as u32).min()
             }
             Term::Concat(x, y) => {

@@ -3,7 +3,7 @@
 //! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are
 //! searched over their derivatives until one accepts; what was met on the way is answered with it.  A bound on
 //! length is taken apart first, because walking the counter would visit a term a count: `R & .{lo,hi}` needs
-//! the lengths of R's words, not its words.  A search ends with the call's work ([`super::meter`]): what is not
+//! the lengths of R's words, not its words.  A search ends with the call's work ([`crate::work`]): what is not
 //! decided by then fails the call, since a guess would lead a text into a dead end.
 
 use std::cmp::Reverse;

@@ -3,7 +3,7 @@
 //! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
 //! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `lengths` bounds on length that a term's form tells; [`base`] what a state
-//! differs little from; [`content`] states as keys of shared masks; [`meter`] how much work a call may do; [`lower`] from the parsed tree of a pattern;
+//! differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern;
 //! [`spell`] states over bytes.
 
 pub mod base;
@@ -16,7 +16,6 @@ mod find;
 mod lengths;
 pub mod live;
 pub mod lower;
-pub mod meter;
 pub mod spans;
 pub mod spell;
 pub mod term;

@@ -14,6 +14,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::term::{Term, TermId, Terms};
+use crate::held;
 
 /// The number of a lexical state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,6 +137,10 @@ pub struct Lexicon {
     outcomes: IndexSet<Box<[u32]>, FxBuildHasher>,
     /// Outcomes of tuples.
     held: FxHashMap<TermId, OutcomeId>,
+    boxed: held::Boxed,
+    blocks: held::Boxed,
+    row_bytes: usize,
+    digits_filled: usize,
 }
 
 impl Default for Lexicon {
@@ -160,6 +165,10 @@ impl Lexicon {
             digits: Vec::new(),
             outcomes: IndexSet::default(),
             held: FxHashMap::default(),
+            boxed: held::Boxed::default(),
+            blocks: held::Boxed::default(),
+            row_bytes: 0,
+            digits_filled: 0,
         };
         this.intern(Lex::Dead);
         this.outcomes.insert(Box::new([]));
@@ -179,14 +188,24 @@ impl Lexicon {
         self.states.len()
     }
 
-    /// Lets go of what steps have left and can be computed again; numbers keep their meaning.
-    pub fn rest(&mut self) {
-        self.rows.iter_mut().for_each(|row| *row = None);
-        self.steps = FxHashMap::default();
-        self.digits = Vec::new();
-        self.states.shrink_to_fit();
-        self.rows.shrink_to_fit();
-        self.terms.rest();
+    /// Bytes that the states and their terms hold.
+    pub fn bytes(&mut self) -> usize {
+        let digits = self.digits.len() * 8 + self.digits_filled * 64 * std::mem::size_of::<LexId>();
+        let outcomes = held::set(&self.outcomes) + self.boxed.count(&self.outcomes, |o| held::slice(o));
+        held::set(&self.states)
+            + self.blocks.count(&self.states, |state| match state {
+                Lex::Block { runs, .. } | Lex::LowBackslash { runs } | Lex::LowU { runs } => {
+                    held::slice(runs)
+                }
+                _ => 0,
+            })
+            + held::list(&self.rows)
+            + self.row_bytes
+            + held::map(&self.steps)
+            + digits
+            + outcomes
+            + held::map(&self.held)
+            + self.terms.bytes()
     }
 
     /// The state at the beginning of a term; `DEAD` when it accepts nothing.
@@ -378,6 +397,7 @@ impl Lexicon {
         if self.digits.len() <= lex.0 as usize {
             self.digits.resize(lex.0 as usize + 1, None);
         }
+        self.digits_filled += 1;
         self.digits[lex.0 as usize] = Some(Box::new(table));
     }
 
@@ -389,6 +409,7 @@ impl Lexicon {
         if let Some(&to) = self.steps.get(&(lex, byte)) {
             return stay(to);
         }
+        crate::work::spend(1);
         let to = match self.states[lex.0 as usize].clone() {
             Lex::Dead => Self::DEAD,
             Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
@@ -416,6 +437,7 @@ impl Lexicon {
         let runs = self.terms.delta(term);
         let row: Row = runs.iter().map(|r| (r.end, self.at_live(spelling, r.to))).collect();
         if !self.terms.overflow {
+            self.row_bytes += held::slice(&row);
             self.rows[lex.0 as usize] = Some(row.clone());
         }
         row

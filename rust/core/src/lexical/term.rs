@@ -13,8 +13,10 @@ use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
-use crate::number::set::NumSetId;
-use crate::number::NumberTerms;
+use crate::error::Error;
+use crate::held;
+use crate::number::{NumberTerms, SpelledId};
+use crate::work;
 
 /// The greatest code point.
 pub const MAX_CP: u32 = 0x10FFFF;
@@ -47,7 +49,7 @@ pub enum Term {
     /// Several languages walked together; which of them accept is the outcome.
     Tuple(Box<[TermId]>),
     /// The rest of a number whose value must lie in a set; the text so far is part of the state.
-    Num(NumSetId, u32),
+    Num(SpelledId, u32),
     /// The rest of a span of a document.
     Spans(u32, u32),
     /// Up to the first occurrence of a word: which words, and the node of their automaton.
@@ -92,10 +94,13 @@ pub struct Terms {
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     pub(super) finders: Vec<super::find::Finder>,
+    boxed: held::Boxed,
+    boxed_sets: held::Boxed,
+    /// Bytes of the words of all tables.
+    pub(super) word_bytes: usize,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
     pub max_terms: usize,
-    pub meter: super::meter::Meter,
 }
 
 impl Default for Terms {
@@ -109,20 +114,27 @@ impl Terms {
     pub const EPS: TermId = TermId(1);
     pub const ALL: TermId = TermId(2);
 
-    /// Lets go of derivatives, which can be computed again; numbers keep their meaning.
-    pub(super) fn rest(&mut self) {
-        self.raw = Derived::default();
-        self.pruned = Derived::default();
-        self.read_by = FxHashMap::default();
-        self.relaxed = FxHashMap::default();
-        self.clamped = FxHashMap::default();
-        self.reaches = FxHashMap::default();
-        self.bases = FxHashMap::default();
-        self.contents = Default::default();
-        self.word_tables = FxHashMap::default();
-        self.terms.shrink_to_fit();
-        self.facts.shrink_to_fit();
-        self.sets.shrink_to_fit();
+    /// Bytes that the arena holds.
+    pub fn bytes(&mut self) -> usize {
+        let boxed = |term: &Term| match term {
+            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => held::slice(xs),
+            Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
+            _ => 0,
+        };
+        let terms = held::set(&self.terms) + self.boxed.count(&self.terms, boxed) + held::list(&self.facts);
+        let sets = held::set(&self.sets) + self.boxed_sets.count(&self.sets, |s| held::slice(s));
+        let words: usize = self.word_sets.len() * 64 + self.word_bytes;
+        let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
+        let known = held::map(&self.live)
+            + held::map(&self.witness)
+            + held::map(&self.least)
+            + held::map(&self.clamped)
+            + held::map(&self.relaxed)
+            + held::map(&self.read_by)
+            + held::map(&self.reaches)
+            + held::map(&self.bases)
+            + self.contents.bytes();
+        terms + sets + words + finders + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
     }
 
     pub fn new(max_terms: usize) -> Self {
@@ -147,9 +159,11 @@ impl Terms {
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             finders: Vec::new(),
+            boxed: held::Boxed::default(),
+            boxed_sets: held::Boxed::default(),
+            word_bytes: 0,
             overflow: false,
             max_terms,
-            meter: Default::default(),
         };
         this.intern(Term::Empty);
         this.intern(Term::Eps);
@@ -159,6 +173,16 @@ impl Terms {
 
     pub fn get(&self, t: TermId) -> &Term {
         &self.terms[t.0 as usize]
+    }
+
+    /// The limit on terms, where it was reached.
+    pub fn limit_error(&self) -> Option<Error> {
+        self.overflow.then(|| {
+            Error::limit(format!(
+                "the constraint's patterns need more than {} states; simplify or bound them",
+                self.max_terms
+            ))
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -189,15 +213,7 @@ impl Terms {
         &self.sets[s.0 as usize]
     }
 
-    pub(super) fn intern(&mut self, term: Term) -> TermId {
-        let operands = match &term {
-            Term::Or(xs) | Term::And(xs) | Term::Tuple(xs) => xs.len(),
-            Term::Branch(node) => node.next.len(),
-            _ => 0,
-        };
-        if !self.charge(8 + operands) {
-            return Self::EMPTY;
-        }
+    pub(crate) fn intern(&mut self, term: Term) -> TermId {
         if let Some(i) = self.terms.get_index_of(&term) {
             return TermId(i as u32);
         }
@@ -205,6 +221,7 @@ impl Terms {
             self.overflow = true;
             return Self::EMPTY;
         }
+        work::spend(2);
         let facts = self.facts_of(&term);
         if facts.open && facts.nullable && term != Term::All {
             return Self::ALL;
@@ -258,10 +275,6 @@ impl Terms {
     /// Any one code point.
     pub fn any(&mut self) -> TermId {
         self.class(&[(0, 0xD7FF), (0xE000, MAX_CP)])
-    }
-
-    pub fn number(&mut self, set: NumSetId, text: u32) -> TermId {
-        self.intern(Term::Num(set, text))
     }
 
     pub fn concat(&mut self, x: TermId, y: TermId) -> TermId {
@@ -382,6 +395,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
+        work::spend(1 + flat.len() as u64 / 8);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {
@@ -423,6 +437,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
+        work::spend(1 + flat.len() as u64 / 8);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

@@ -10,6 +10,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
+use crate::held;
+use crate::work;
 
 /// Words whose lengths are looked at when a term is made.
 const FEW: u32 = 16;
@@ -66,7 +68,8 @@ impl Terms {
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
         let ascii = words.iter().all(|word| word.is_ascii());
-        self.charge(words.iter().map(|word| word.len() / 16 + 1).sum());
+        work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
+        self.word_bytes += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
         let id = WordSetId(self.word_sets.len() as u32);
         self.word_sets.push(WordSet { words, plain, ascii });
         self.word_tables.insert(hash, id);

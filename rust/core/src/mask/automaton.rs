@@ -1,112 +1,167 @@
-//! The face of the engine: states as numbers, safe to share between threads.
+//! The face of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
-//! Finished masks and edges are read under a shared lock that is held for the time of a lookup; building is
-//! done by one thread at a time per automaton.  Masks are reference counted, so one that is evicted while a
-//! reader copies it stays whole.
+//! What a state's record says is read without a lock; what is missing is made by the builder of the current
+//! generation, which one thread at a time takes (see [`super::generation`]).
+//! Invariant: an error or a panic belongs to the call in which it happened.  What that call was building is dropped
+//! as a whole and made again when it is asked for, so that nothing is remembered that was cut short.
+//! Memory: a generation that holds more than `Limits.memory` (beside what texts brought along from the one before it)
+//! ends; states that are held stay valid, and are made again in the next one from their texts.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use arc_swap::ArcSwap;
 
-use super::core::{tokens_of, Class, Core, Engine, StateId};
-use super::idle;
+use super::builder::Builder;
+use super::core::{Core, Engine, StateId};
+use super::generation::{Generation, Taken};
+use super::reclaim;
 use super::row::Mask;
-use super::structure::{Piece, Structure, LONGEST};
+use super::state::{Record, State};
+use super::structure::Structure;
+pub use super::ways::FAR;
 use crate::error::{Error, Kind, Result};
+use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
+use crate::work;
 
 /// Offset of the first refused byte, what was expected there, and the JSON Pointer of the schema that says so.
 pub type Refusal = (usize, Vec<String>, Option<String>);
 
-/// Bytes of masks that one automaton keeps.
-const MASK_BYTES: usize = 256 << 20;
+/// Bytes that one call tells of what every continuation shares.
+const LONGEST_FORCED: usize = 4096;
 
-/// Bytes up to which the whole way is cut into the fewest tokens.
-const SHORT_WAY: usize = 64;
+/// Makes the constraint again, for the next generation.
+pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
-/// Distance of a state for which no end is known.
-pub const FAR: u32 = u32::MAX;
+/// A structure as an engine over the tokens of a vocabulary.
+pub fn engine<S: Structure + 'static>(
+    mut structure: S,
+    vocab: &Arc<Vocabulary>,
+    limits: &Limits,
+) -> Box<dyn Engine> {
+    structure.set_deepest(limits.depth);
+    Box::new(Core::new(structure, vocab.clone()))
+}
 
-#[derive(Default)]
-struct Tables {
-    masks: Vec<Option<Arc<Mask>>>,
-    mask_bytes: usize,
-    /// Where the sweep that evicts goes on.
-    hand: usize,
+/// What an automaton holds, and why.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stats {
+    /// States of the current generation.
+    pub states: usize,
+    /// Bytes that the current generation holds, and those of them that texts begun before it needed.
+    pub bytes: usize,
+    pub moved: usize,
+    /// Generations so far, and why those before this one ended.
+    pub generations: u32,
+    pub full: u32,
+    pub failed: u32,
+    pub cleared: u32,
 }
 
 /// A constraint over the tokens of a vocabulary.
 pub struct TokenAutomaton {
+    number: u64,
     vocab: Arc<Vocabulary>,
-    start: StateId,
-    core: Mutex<Box<dyn Engine>>,
-    tables: RwLock<Tables>,
-    edges: RwLock<FxHashMap<(u32, u32), StateId>>,
-    /// States that are known to exist: a lower bound, read without the core's lock.
-    states: AtomicU32,
-    /// How far an end is, and the first token of the way there.
-    distances: Mutex<FxHashMap<Class, Way>>,
-    ends: Mutex<VecDeque<((StateId, u32), Arc<Ends>)>>,
-    /// How many automata there were when this one was last asked for something.
+    limits: Limits,
+    recipe: Recipe,
+    current: ArcSwap<Generation>,
+    /// The state after an end-of-text token.
+    finished: State,
+    /// When it was last asked, on the clock of [`reclaim`].
     used: AtomicU64,
+    full: AtomicU32,
+    failed: AtomicU32,
+    cleared: AtomicU32,
 }
-
-/// A distance, and the first token of the way.
-type Way = (u32, Option<TokenId>);
-
-/// The distances to an end after each token that a state allows.
-struct Ends {
-    after: Vec<(u32, u32)>,
-    accepting: bool,
-    farthest: u32,
-}
-
-/// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
-/// tell apart), the later tokens are left out of it. The same for the lexical terms that the ways need.
-const MOST_ENDS: usize = 16_384;
-const MOST_TERMS: usize = 10_000;
-
-/// States whose [`Ends`] are kept.
-const KEPT_ENDS: usize = 4;
-
-/// The state after an end-of-text token.
-pub const FINISHED: StateId = StateId(u32::MAX - 1);
 
 impl TokenAutomaton {
-    pub fn new<S: Structure + 'static>(structure: S, vocab: Arc<Vocabulary>) -> Result<Self> {
-        let mut core: Box<dyn Engine> = Box::new(Core::new(structure, vocab.clone()));
-        let start = core.start()?;
-        let this = TokenAutomaton {
+    /// The automaton of a constraint that `recipe` makes, each time the same; `first`: made already.
+    pub fn new(
+        first: Option<Box<dyn Engine>>,
+        recipe: Recipe,
+        vocab: Arc<Vocabulary>,
+        limits: Limits,
+    ) -> Result<Arc<Self>> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let this = Arc::new(TokenAutomaton {
+            number,
+            limits,
+            recipe,
+            current: ArcSwap::from_pointee(Generation::new(number, 1)),
+            finished: Self::finished_state(number),
+            used: AtomicU64::new(reclaim::now()),
+            full: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
+            cleared: AtomicU32::new(0),
             vocab,
-            start,
-            core: Mutex::new(core),
-            tables: RwLock::default(),
-            edges: RwLock::default(),
-            states: AtomicU32::new(0),
-            distances: Mutex::default(),
-            ends: Mutex::default(),
-            used: AtomicU64::new(idle::made()),
-        };
-        if !this.vocab.spells_every_byte() {
+        });
+        let generation = this.current.load_full();
+        let taken = generation.take().map_err(Error::from)?;
+        debug_assert!(matches!(taken, Taken::None));
+        let builder = this.build(&generation, first)?;
+        let spelled = this.vocab.spells_every_byte();
+        this.call(&generation, builder, |builder| match spelled {
+            true => Ok(()),
             // raises where no accepted text can be spelled with these tokens
-            this.distance(start, FAR)?;
-        }
+            false => builder.distance(&generation.start, FAR).map(|_| ()),
+        })?;
+        reclaim::enroll(&this);
         Ok(this)
+    }
+
+    /// The automaton of a structure that can be made again.
+    pub fn of<S: Structure + 'static>(
+        make: impl Fn() -> Result<S> + Send + Sync + 'static,
+        vocab: Arc<Vocabulary>,
+    ) -> Result<Arc<Self>> {
+        let own = vocab.clone();
+        let limits = Limits::default();
+        let recipe = Box::new(move || Ok(engine(make()?, &own, &limits)));
+        Self::new(None, recipe, vocab, limits)
+    }
+
+    fn finished_state(number: u64) -> State {
+        let finished = Record::new(number, 0, StateId(u32::MAX), None);
+        finished.0.set_mask(&Arc::new(Mask::Sparse(Box::new([]))));
+        finished.0.set_accepting(true);
+        finished.0.set_distance(0);
+        finished.0.set_farthest(0);
+        finished.0.set_forced(&[]);
+        finished
     }
 
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocab
     }
 
-    pub fn start(&self) -> StateId {
-        self.start
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub fn start(&self) -> State {
+        self.current.load().start.clone()
+    }
+
+    /// Whether an end-of-text token was taken.
+    pub fn is_finished(&self, s: &State) -> bool {
+        *s == self.finished
+    }
+
+    /// Raises where the state is another automaton's.
+    pub fn check_state(&self, s: &State) -> Result<()> {
+        if s.0.owner == self.number {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::InvalidState,
+            "the state is not of this automaton; states come from its own start and advance",
+        ))
     }
 
     fn note_use(&self) {
-        let now = idle::made();
+        let now = reclaim::now();
         if self.used.load(Ordering::Relaxed) != now {
             self.used.store(now, Ordering::Relaxed);
         }
@@ -116,150 +171,157 @@ impl TokenAutomaton {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Lets go of what can be computed again; numbers keep their meaning.  False where it is being built.
-    pub(super) fn rest(&self) -> bool {
-        let Some(mut core) = self.core.try_lock() else { return false };
-        core.rest();
-        *self.tables.write() = Tables::default();
-        *self.edges.write() = FxHashMap::default();
-        self.ends.lock().clear();
-        true
+    /// Bytes that the current generation held when it was last at work.
+    pub fn bytes(&self) -> usize {
+        self.current.load().bytes()
     }
 
-    /// The state that a number names, where that is known without waiting.
-    pub fn known_state(&self, number: u32) -> Option<StateId> {
-        let known = number < self.states.load(Ordering::Acquire) || number == FINISHED.0;
-        known.then_some(StateId(number))
-    }
-
-    /// The state that a number names.
-    pub fn state(&self, number: u32) -> Result<StateId> {
-        if self.known_state(number).is_some() || (number as usize) < self.core.lock().state_count() {
-            Ok(StateId(number))
-        } else {
-            Err(Error::new(
-                Kind::InvalidState,
-                format!("{number} is not a state of this automaton; states come from start and advance"),
-            ))
+    /// Lets go of the generation where nobody works in it.
+    pub(super) fn let_go(&self) {
+        let generation = self.current.load_full();
+        if generation.close_idle() {
+            self.cleared.fetch_add(1, Ordering::Relaxed);
+            self.renew(&generation);
         }
     }
 
-    /// The mask of a state, if it is there already: a lookup that waits for no builder.
-    pub fn finished_mask(&self, s: StateId) -> Option<Arc<Mask>> {
-        self.note_use();
-        self.tables.read().masks.get(s.0 as usize)?.clone()
+    /// Lets go of everything but the states that are held, which are made again when they are asked for.
+    pub fn clear(&self) {
+        let generation = self.current.load_full();
+        generation.close();
+        self.cleared.fetch_add(1, Ordering::Relaxed);
+        self.renew(&generation);
     }
 
-    /// The state after a token, if the edge is there already: a lookup that waits for no builder.
-    pub fn finished_edge(&self, s: StateId, token: TokenId) -> Option<StateId> {
+    /// The next generation follows on a closed one.
+    fn renew(&self, closed: &Arc<Generation>) {
+        let next = Arc::new(Generation::new(self.number, closed.number + 1));
+        self.current.compare_and_swap(closed, next);
+    }
+
+    /// Runs a call on the builder of the current generation.
+    fn with<T>(&self, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
         self.note_use();
-        self.edges.read().get(&(s.0, token.0)).copied()
+        loop {
+            let generation = self.current.load_full();
+            let builder = match generation.take().map_err(Error::from)? {
+                Taken::Builder(builder) => builder,
+                Taken::None => self.build(&generation, None)?,
+                Taken::Closed => {
+                    self.renew(&generation);
+                    continue;
+                }
+            };
+            return self.call(&generation, builder, call);
+        }
+    }
+
+    /// Makes the builder of a generation, which this thread has taken.
+    fn build(&self, generation: &Arc<Generation>, first: Option<Box<dyn Engine>>) -> Result<Box<Builder>> {
+        let made = work::run(self.limits.work, || {
+            let engine = match first {
+                Some(engine) => engine,
+                None => (self.recipe)()?,
+            };
+            Builder::new(engine, self.vocab.clone(), &generation.start)
+        });
+        made.map_err(Error::from).and_then(|made| made).map(Box::new).inspect_err(|_| self.fail(generation))
+    }
+
+    fn fail(&self, generation: &Arc<Generation>) {
+        generation.close();
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        self.renew(generation);
+    }
+
+    /// Runs a call on a builder that this thread has taken, and puts it back where it may be used again.
+    fn call<T>(
+        &self,
+        generation: &Arc<Generation>,
+        mut builder: Box<Builder>,
+        call: impl FnOnce(&mut Builder) -> Result<T>,
+    ) -> Result<T> {
+        let answer = work::run(self.limits.work, || call(&mut builder)).unwrap_or_else(|cut| Err(cut.into()));
+        if answer.as_ref().is_err_and(Error::spoils) {
+            reclaim::later(builder, generation.bytes());
+            self.fail(generation);
+            return answer;
+        }
+        let bytes = builder.bytes();
+        // what live texts brought along may double before it is thrown away: a text that does not fit is not made
+        // again at every call
+        if bytes > self.limits.memory.saturating_add(2 * builder.moved()) {
+            reclaim::later(builder, bytes);
+            generation.close();
+            self.full.fetch_add(1, Ordering::Relaxed);
+            self.renew(generation);
+        } else {
+            let grown = bytes > generation.bytes();
+            generation.put(builder, bytes);
+            if grown {
+                reclaim::keep_within_bound();
+            }
+        }
+        answer
     }
 
     /// The mask of a state.
-    pub fn mask(&self, s: StateId) -> Result<Arc<Mask>> {
-        if let Some(mask) = self.finished_mask(s) {
-            return Ok(mask);
-        }
-        if s == FINISHED {
-            return Ok(Arc::new(Mask::Sparse(Box::new([]))));
-        }
-        let mut core = self.core.lock();
-        if let Some(mask) = self.finished_mask(s) {
-            return Ok(mask);
-        }
-        let mask = core.mask(s)?;
-        let states = core.state_count();
-        drop(core);
-        self.keep(s, mask.clone(), states);
-        Ok(mask)
-    }
-
-    fn keep(&self, s: StateId, mask: Arc<Mask>, states: usize) {
-        let mut tables = self.tables.write();
-        if tables.masks.len() < states {
-            tables.masks.resize(states, None);
-        }
-        tables.mask_bytes += mask.bytes();
-        tables.masks[s.0 as usize] = Some(mask);
-        let mut steps = 0;
-        while tables.mask_bytes > MASK_BYTES && steps < states {
-            let hand = tables.hand % states;
-            tables.hand = hand + 1;
-            steps += 1;
-            if hand != s.0 as usize {
-                if let Some(old) = tables.masks[hand].take() {
-                    tables.mask_bytes -= old.bytes();
-                }
-            }
+    pub fn mask(&self, s: &State) -> Result<Arc<Mask>> {
+        self.check_state(s)?;
+        match s.0.mask() {
+            Some(mask) => Ok(mask.clone()),
+            None => self.with(|builder| builder.mask(s)),
         }
     }
 
     /// Whether a token is allowed, without the whole mask.
-    pub fn allows(&self, s: StateId, token: TokenId) -> Result<bool> {
-        if token.0 as usize >= self.vocab.size() || s == FINISHED {
+    pub fn allows(&self, s: &State, token: TokenId) -> Result<bool> {
+        self.check_state(s)?;
+        if token.0 as usize >= self.vocab.size() {
             return Ok(false);
         }
-        if let Some(Some(mask)) = self.tables.read().masks.get(s.0 as usize) {
+        if let Some(mask) = s.0.mask() {
             return Ok(mask.has(token.0));
         }
-        Ok(self.step(s, token)?.is_some())
+        if self.vocab.is_eos(token) && self.accepting(s)? {
+            return Ok(true);
+        }
+        self.with(|builder| {
+            let here = builder.here(s)?;
+            Ok(builder.follow(here.0.id, token)?.is_some())
+        })
     }
 
     /// The state after a token.
-    pub fn advance(&self, s: StateId, token: TokenId) -> Result<StateId> {
-        if let Some(to) = self.finished_edge(s, token) {
+    pub fn advance(&self, s: &State, token: TokenId) -> Result<State> {
+        self.check_state(s)?;
+        if let Some(to) = s.known_edge(token) {
             return Ok(to);
         }
-        match self.step(s, token)? {
+        if token.0 as usize >= self.vocab.size() || self.is_finished(s) {
+            return Err(self.rejection(s, token));
+        }
+        if self.vocab.is_eos(token) && self.accepting(s)? {
+            return Ok(self.finished.clone());
+        }
+        match self.with(|builder| builder.step(s, token))? {
             Some(to) => Ok(to),
             None => Err(self.rejection(s, token)),
         }
     }
 
-    fn step(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
-        if token.0 as usize >= self.vocab.size() || s == FINISHED {
-            return Ok(None);
-        }
-        if self.vocab.is_eos(token) && self.accepting(s)? {
-            return Ok(Some(FINISHED));
-        }
-        let next = self.follow(s, token)?;
-        if let Some(to) = next {
-            self.states.fetch_max(to.0 + 1, Ordering::AcqRel);
-            self.edges.write().insert((s.0, token.0), to);
-        }
-        Ok(next)
-    }
-
-    /// The state after a token of the text, a special one included.
-    fn follow(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
-        if self.vocab.is_special(token) {
-            return self.core.lock().take_special(s, token);
-        }
-        match self.vocab.token(token) {
-            [] => Ok(None),
-            bytes => self.core.lock().advance_bytes(s, bytes),
-        }
-    }
-
-    /// The state after a special token that is part of the text.
-    pub fn step_special(&self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
-        if s == FINISHED {
-            return Ok(None);
-        }
-        self.core.lock().take_special(s, token)
-    }
-
-    fn rejection(&self, s: StateId, token: TokenId) -> Error {
-        if s == FINISHED {
+    fn rejection(&self, s: &State, token: TokenId) -> Error {
+        if self.is_finished(s) {
             return Error::new(Kind::TokenRejected, "the text has ended: no token may follow");
         }
         let shown = match self.vocab.tokens().get(token.0 as usize) {
             Some(bytes) => format!("token {} ({:?})", token.0, String::from_utf8_lossy(bytes)),
             None => format!("token {}, which the vocabulary does not have,", token.0),
         };
-        let (expected, pointer) = self.core.lock().describe(s);
+        let (expected, pointer) = match self.describe(s) {
+            Ok(said) => said,
+            Err(error) => return error,
+        };
         let mut error = Error::new(
             Kind::TokenRejected,
             format!("{shown} is not allowed here; expected {}", expected.join(" or ")),
@@ -269,11 +331,12 @@ impl TokenAutomaton {
     }
 
     /// Whether the text may end here.
-    pub fn accepting(&self, s: StateId) -> Result<bool> {
-        if s == FINISHED {
-            return Ok(true);
+    pub fn accepting(&self, s: &State) -> Result<bool> {
+        self.check_state(s)?;
+        match s.0.accepting() {
+            Some(known) => Ok(known),
+            None => self.with(|builder| builder.accepting(s)),
         }
-        self.core.lock().accepting(s)
     }
 
     /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
@@ -281,250 +344,106 @@ impl TokenAutomaton {
     /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
     /// number falls by at least one a token for whoever follows it. No end is sought that plainly needs more than
     /// `within` tokens: a decoder that has so many left asks no more than that.
-    pub fn distance(&self, s: StateId, within: u32) -> Result<u32> {
-        Ok(self.way_out(s, within)?.0)
-    }
-
-    /// Bytes that so many tokens can hold, as far as a way out may have them.
-    fn bytes_of(&self, tokens: u32) -> usize {
-        let long = self.vocab.long().iter().map(|&token| self.vocab.token(token).len()).max().unwrap_or(0);
-        (tokens as usize).saturating_mul(self.vocab.longest().max(long).max(4)).min(LONGEST)
-    }
-
-    /// Distance, and the first token of the way.
-    fn way_out(&self, s: StateId, within: u32) -> Result<Way> {
-        if s == FINISHED || self.accepting(s)? {
-            return Ok((0, None));
+    pub fn distance(&self, s: &State, within: u32) -> Result<u32> {
+        self.check_state(s)?;
+        match s.0.distance() {
+            Some(known) => Ok(known),
+            None => self.with(|builder| builder.distance(s, within)),
         }
-        let mut core = self.core.lock();
-        let class = core.class(s);
-        if let Some(&known) = self.distances.lock().get(&class) {
-            return Ok(known);
-        }
-        let most = self.bytes_of(within);
-        let Some(way) = core.way_out(s, most)? else {
-            if most == LONGEST {
-                self.distances.lock().insert(class, (FAR, None));
-            }
-            return Ok((FAR, None));
-        };
-        let (way, beyond) = self.until_known(&mut core, s, way)?;
-        let Some(tokens) = tokens_of(&self.vocab, &way) else {
-            let texts =
-                way.iter().filter_map(|p| if let Piece::Bytes(b) = p { Some(b.as_slice()) } else { None });
-            let text = texts.collect::<Vec<_>>().concat();
-            return Err(Error::new(
-                Kind::VocabularyError,
-                format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
-            ));
-        };
-        if tokens.is_empty() {
-            return Ok((beyond, None));
-        }
-        let total = tokens.len() as u32 + beyond;
-        self.remember_way(&mut core, s, class, &tokens, total)?;
-        Ok(*self.distances.lock().entry(class).or_insert((FAR, None)))
-    }
-
-    /// The distances of the positions on a way, whose tokens are `total` with what is known beyond.
-    fn remember_way(
-        &self,
-        core: &mut Box<dyn Engine>,
-        s: StateId,
-        class: Class,
-        tokens: &[TokenId],
-        total: u32,
-    ) -> Result<()> {
-        let mut at = s;
-        let mut known = self.distances.lock();
-        // the class of the first position is asked once: finding the way may have told more positions apart
-        let mut keep = |class: Class, i: usize| {
-            let way = (total - i as u32, Some(tokens[i]));
-            let known = known.entry(class).or_insert(way);
-            if way.0 < known.0 {
-                *known = way;
-            }
-        };
-        keep(class, 0);
-        let mut i = 0;
-        while i < tokens.len() {
-            let special = self.vocab.is_special(tokens[i]);
-            let run = tokens[i..].iter().take_while(|&&t| self.vocab.is_special(t) == special).count();
-            let next = if special {
-                i += 1;
-                core.take_special(at, tokens[i - 1])?
-            } else {
-                let run = &tokens[i..i + run];
-                let text: Vec<u8> = run.iter().flat_map(|&t| self.vocab.token(t)).copied().collect();
-                let mut end = self.vocab.token(run[0]).len();
-                let mut token = i + 1;
-                core.follow(at, &text, &mut |read, class| {
-                    if read == end && token < tokens.len() {
-                        class.into_iter().for_each(|class| keep(class, token));
-                        end += self.vocab.token(tokens[token]).len();
-                        token += 1;
-                    }
-                    true
-                })?;
-                i += run.len();
-                if i == tokens.len() {
-                    break;
-                }
-                core.advance_bytes(at, &text)?
-            };
-            let Some(next) = next else { break };
-            at = next;
-            if i < tokens.len() {
-                let class = core.class(at);
-                keep(class, i);
-            }
-        }
-        Ok(())
-    }
-
-    /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
-    /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(
-        &self,
-        core: &mut Box<dyn Engine>,
-        s: StateId,
-        way: Vec<Piece>,
-    ) -> Result<(Vec<Piece>, u32)> {
-        let [Piece::Bytes(text)] = &way[..] else { return Ok((way, 0)) };
-        if text.len() <= SHORT_WAY {
-            return Ok((way, 0));
-        }
-        let mut found = None;
-        core.follow(s, text, &mut |read, class| {
-            let known = class.and_then(|class| self.distances.lock().get(&class).copied());
-            found = known.filter(|&(left, _)| left != FAR).map(|(left, _)| (read, left));
-            found.is_none()
-        })?;
-        if let Some((read, left)) = found {
-            return Ok((vec![Piece::Bytes(text[..read].to_vec())], left));
-        }
-        Ok((way, 0))
     }
 
     /// The tokens after which an accepted end is known within `budget` tokens in all.
     ///
     /// Each allowed token is tried, once for a state: the distances after it are kept for the states asked last,
     /// so a budget that is far away costs a look.
-    pub fn mask_within(&self, s: StateId, budget: u32) -> Result<Vec<u32>> {
+    pub fn mask_within(&self, s: &State, budget: u32) -> Result<Vec<u32>> {
+        self.check_state(s)?;
+        if s.0.farthest().is_none_or(|farthest| budget <= farthest) && !self.is_finished(s) {
+            if let Some(row) = self.with(|builder| builder.within(s, budget))? {
+                return Ok(row);
+            }
+        }
         let mut row = vec![0u32; self.vocab.mask_words()];
-        if s == FINISHED {
-            return Ok(row);
-        }
-        // budgets of one size share their answers
-        let ends = self.ends_after(s, budget.checked_next_power_of_two().unwrap_or(FAR).max(256))?;
-        if budget > ends.farthest {
-            self.mask(s)?.write(&mut row);
-            return Ok(row);
-        }
-        let near = ends.after.iter().filter(|&&(_, left)| left < budget).map(|&(id, _)| id);
-        let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
-        // the known way out always fits: the rest of the mask may be estimated from farther away
-        let way = match self.way_out(s, budget)? {
-            (left, Some(first)) if left <= budget => Some(first.0),
-            _ => None,
-        };
-        for id in near.chain(eos).chain(way) {
-            row[id as usize >> 5] |= 1 << (id & 31);
-        }
+        self.mask(s)?.write(&mut row);
         Ok(row)
     }
 
-    /// How far the end is after each allowed token; [`FAR`] where that is plainly more than `within`.
-    fn ends_after(&self, s: StateId, within: u32) -> Result<Arc<Ends>> {
-        if let Some((_, known)) = self.ends.lock().iter().find(|e| e.0 == (s, within)) {
-            return Ok(known.clone());
-        }
-        let mut ends = Ends { after: Vec::new(), accepting: self.accepting(s)?, farthest: 0 };
-        let room = self.distances.lock().len() + MOST_ENDS;
-        let (after, most) = {
-            let mut core = self.core.lock();
-            (core.classes_after(s)?, core.terms() + MOST_TERMS)
-        };
-        for id in self.mask(s)?.ids(self.vocab.mask_words()) {
-            let token = TokenId(id);
-            if ends.accepting && self.vocab.is_eos(token) {
-                continue;
-            }
-            let known = match after.binary_search_by_key(&token, |c| c.0) {
-                Ok(at) => self.distances.lock().get(&after[at].1).map(|way| way.0),
-                Err(_) => None,
-            };
-            // not by `step`, and only for a new class: a hundred thousand states and edges are not worth keeping
-            let left = match known {
-                Some(left) => left,
-                // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
-                None if self.distances.lock().len() > room || self.core.lock().terms() > most => FAR,
-                None => match self.follow(s, token)? {
-                    Some(next) => self.distance(next, within)?,
-                    None => FAR,
-                },
-            };
-            ends.farthest = ends.farthest.max(left);
-            ends.after.push((id, left));
-        }
-        let ends = Arc::new(ends);
-        let mut kept = self.ends.lock();
-        if kept.len() >= KEPT_ENDS {
-            kept.pop_front();
-        }
-        kept.push_back(((s, within), ends.clone()));
-        Ok(ends)
-    }
-
     /// The bytes that every accepted continuation shares.
-    pub fn forced_bytes(&self, s: StateId) -> Vec<u8> {
-        if s == FINISHED {
-            return Vec::new();
+    pub fn forced_bytes(&self, s: &State) -> Result<Vec<u8>> {
+        self.check_state(s)?;
+        match s.0.forced() {
+            Some(known) => Ok(known.to_vec()),
+            None => self.with(|builder| builder.forced(s, LONGEST_FORCED)),
         }
-        self.core.lock().forced(s, 4096)
     }
 
     /// The state after bytes that need not be whole tokens.
-    pub fn step_bytes(&self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
-        if s == FINISHED {
-            return Ok(bytes.is_empty().then_some(s));
+    pub fn step_bytes(&self, s: &State, bytes: &[u8]) -> Result<Option<State>> {
+        self.check_state(s)?;
+        if bytes.is_empty() || self.is_finished(s) {
+            return Ok(bytes.is_empty().then(|| s.clone()));
         }
-        self.core.lock().advance_bytes(s, bytes)
+        self.with(|builder| builder.step_bytes(s, bytes))
     }
 
     /// Offset of the first byte that is refused, what was expected there, and where the schema says so;
     /// `None` when the text is accepted. At the end of the text the offset is its length.
     pub fn check(&self, text: &[u8]) -> Result<Option<Refusal>> {
-        let mut core = self.core.lock();
-        let (read, s) = core.walk(self.start, text)?;
-        if read == text.len() && core.accepting(s)? {
-            return Ok(None);
-        }
-        let (expected, pointer) = core.describe(s);
-        Ok(Some((read, expected, pointer)))
+        self.with(|builder| {
+            let (read, id) = builder.engine.walk(StateId(0), text)?;
+            if read == text.len() && builder.engine.accepting(id)? {
+                return Ok(None);
+            }
+            let (expected, pointer) = builder.engine.describe(id);
+            Ok(Some((read, expected, pointer)))
+        })
     }
 
     /// What may come next, in words, and where that is said.
-    pub fn describe(&self, s: StateId) -> (Vec<String>, Option<String>) {
-        if s == FINISHED {
-            return (vec!["nothing: the text has ended".into()], None);
+    pub fn describe(&self, s: &State) -> Result<(Vec<String>, Option<String>)> {
+        self.check_state(s)?;
+        if self.is_finished(s) {
+            return Ok((vec!["nothing: the text has ended".into()], None));
         }
-        self.core.lock().describe(s)
-    }
-
-    pub fn state_count(&self) -> usize {
-        self.core.lock().state_count()
+        self.with(|builder| {
+            let here = builder.here(s)?;
+            Ok(builder.engine.describe(here.0.id))
+        })
     }
 
     /// The mask by the slow way, for tests.
-    pub fn oracle(&self, s: StateId) -> Result<Vec<u32>> {
-        super::oracle::mask(self, s)
+    pub fn oracle(&self, s: &State) -> Result<Vec<u32>> {
+        self.check_state(s)?;
+        if self.is_finished(s) {
+            return Ok(Vec::new());
+        }
+        self.with(|builder| super::oracle::mask(builder, s))
     }
 
-    pub fn stand_text(&self, s: StateId) -> String {
-        if s == FINISHED {
-            return "finished".into();
+    /// What tells states apart, for people who look inside.
+    pub fn stand_text(&self, s: &State) -> Result<String> {
+        self.check_state(s)?;
+        if self.is_finished(s) {
+            return Ok("finished".into());
         }
-        self.core.lock().stand_text(s)
+        self.with(|builder| {
+            let here = builder.here(s)?;
+            Ok(builder.engine.stand_text(here.0.id))
+        })
+    }
+
+    /// What the automaton holds, and why earlier generations ended.
+    pub fn stats(&self) -> Stats {
+        let generation = self.current.load_full();
+        let (states, moved) = generation.counts();
+        Stats {
+            states,
+            bytes: generation.bytes(),
+            moved,
+            generations: generation.number,
+            full: self.full.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            cleared: self.cleared.load(Ordering::Relaxed),
+        }
     }
 }

@@ -7,12 +7,14 @@ use super::core::Core;
 use super::exits::{Exit, Exits, Remainders};
 use super::lexmask::LexMask;
 use super::row::Mask;
-use super::store::{Key, Store};
+use super::store::Key;
 use super::structure::{step, CtxId, Pos, Structure};
 use super::within::{Lengths, Within};
 use super::wordmask::of_words;
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
+use crate::process::Process;
 use crate::vocab::{NodeId, Trie};
 
 /// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
@@ -38,7 +40,7 @@ impl<S: Structure> Core<S> {
             node: node.0,
             content,
         });
-        let found = key.as_ref().and_then(|k| Store::global().get(k));
+        let found = key.as_ref().and_then(|k| Process::current().store.get(k));
         let mask = match found {
             Some(mask) => mask,
             None => {
@@ -48,8 +50,9 @@ impl<S: Structure> Core<S> {
                     return mask;
                 }
                 let mask = Arc::new(self.build_lexmask(node, lex));
+                self.listed += mask.bytes();
                 if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
-                    Store::global().put(key, mask.clone());
+                    Process::current().store.put(key, mask.clone());
                 }
                 mask
             }
@@ -199,6 +202,7 @@ impl<S: Structure> Core<S> {
             self.collect_group(group, pos.ctx, &mut ids);
         }
         let ids: Arc<[u32]> = ids.into();
+        self.listed += held::slice(&ids);
         self.left.insert((pos.ctx, exits.id), ids.clone());
         self.without(&ids, &mask.missing, out);
     }
@@ -212,6 +216,7 @@ impl<S: Structure> Core<S> {
         let mut ids: Vec<u32> = trie.tokens(Trie::ROOT).iter().map(|t| t.0).collect();
         self.walk_trie(trie, Trie::ROOT, next, &[], &mut ids);
         let ids: Arc<[u32]> = ids.into();
+        self.listed += held::slice(&ids);
         self.after.insert((next, exits.id), ids.clone());
         ids
     }
@@ -341,6 +346,7 @@ impl<S: Structure> Core<S> {
     /// The plain walk, byte by byte.
     fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
         let (bytes, nodes) = trie.children(node);
+        crate::work::spend(1 + bytes.len() as u64);
         let allowed = if nodes.len() > 8 { self.next_bytes(pos) } else { ByteSet::ALL };
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if !allowed.has(byte) {

@@ -16,16 +16,15 @@ use super::row::Mask;
 use super::structure::{step, CtxId, Piece, Pos, Structure};
 use super::within::Within;
 use crate::error::{Error, Kind, Result};
+use crate::held;
 use crate::lexical::content::Content;
 use crate::lexical::LexId;
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use crate::work;
 
 /// The number of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
-
-/// States that one automaton may have.
-const MAX_STATES: usize = 8_000_000;
 
 /// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is one for each
 /// byte, and each would hold the text.
@@ -40,7 +39,8 @@ pub struct Stand {
 /// A position, and the number of the lexeme's text where that matters to the ways out.
 pub type Class = (Pos, u32);
 
-/// What [`super::TokenAutomaton`] asks of a core, whatever the structure.
+/// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
+/// [`Error::spoils`], or a panic, a core is to be dropped.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
@@ -50,7 +50,7 @@ pub trait Engine: Send {
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
-    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8>;
+    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
@@ -63,11 +63,11 @@ pub trait Engine: Send {
         visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
     ) -> Result<()>;
     fn state_count(&self) -> usize;
-    /// Lets go of what can be computed again; numbers keep their meaning.
-    fn rest(&mut self);
+    /// Bytes that it holds.
+    fn bytes(&mut self) -> usize;
     /// States with the same class have the same ways out: the text of a key that no schema names makes no
     /// difference to them.
-    fn class(&mut self, s: StateId) -> Class;
+    fn class(&mut self, s: StateId) -> Result<Class>;
     /// The class of the state after each token of the text, in the order of the tokens; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
     fn stand_text(&self, s: StateId) -> String;
@@ -90,12 +90,15 @@ pub struct Core<S> {
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     lexemes: Lexemes,
-    failed: Option<Error>,
+    boxed: held::Boxed,
+    /// Bytes of the lists and masks in the tables.
+    pub(super) listed: usize,
 }
 
 impl<S: Structure> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
         structure.bind(&vocab);
+        structure.lexicon().terms.numbers.reach = vocab.reach();
         let mut texts: IndexSet<Box<[u8]>, FxBuildHasher> = IndexSet::default();
         texts.insert(Box::new([]));
         Core {
@@ -110,20 +113,17 @@ impl<S: Structure> Core<S> {
             content_ids: FxHashMap::default(),
             left: FxHashMap::default(),
             lexemes: Lexemes::default(),
-            failed: None,
+            boxed: held::Boxed::default(),
+            listed: 0,
         }
     }
 
-    fn intern(&mut self, pos: Pos, text: &[u8]) -> Result<StateId> {
+    fn intern(&mut self, pos: Pos, text: &[u8]) -> StateId {
         let text = match self.texts.get_index_of(text) {
             Some(i) => i,
             None => self.texts.insert_full(text.into()).0,
         };
-        if self.stands.len() >= MAX_STATES {
-            return Err(Error::limit(format!("the automaton has {MAX_STATES} states; start a new one")));
-        }
-        let (i, _) = self.stands.insert_full(Stand { pos, text: text as u32 });
-        Ok(StateId(i as u32))
+        StateId(self.stands.insert_full(Stand { pos, text: text as u32 }).0 as u32)
     }
 
     fn stand(&self, s: StateId) -> Stand {
@@ -134,25 +134,15 @@ impl<S: Structure> Core<S> {
         self.texts[stand.text as usize].to_vec()
     }
 
-    /// The value, unless a limit was reached on the way. From then on the automaton only repeats the error:
-    /// what it remembers may rest on work that was cut short.
+    /// The value, unless a limit was reached on the way.
     fn check<T>(&mut self, value: T) -> Result<T> {
-        if self.failed.is_none() {
-            self.failed = self.structure.take_error();
+        if let Some(error) = self.structure.take_error() {
+            return Err(error);
         }
-        if self.failed.is_none() {
-            self.failed = self.structure.lexicon().terms.limit_error();
-        }
-        match &self.failed {
-            Some(error) => Err(error.clone()),
+        match self.structure.lexicon().terms.limit_error() {
+            Some(error) => Err(error),
             None => Ok(value),
         }
-    }
-
-    fn begin(&mut self) -> Result<()> {
-        self.structure.begin();
-        self.structure.lexicon().terms.begin();
-        self.check(())
     }
 
     fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
@@ -242,6 +232,7 @@ impl<S: Structure> Core<S> {
         out: &mut Vec<(TokenId, Class)>,
     ) {
         let (bytes, nodes) = trie.children(node);
+        work::spend(bytes.len() as u64);
         let before = text.clone();
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if let Some(next) = step(&mut self.structure, pos, text, byte) {
@@ -259,6 +250,7 @@ impl<S: Structure> Core<S> {
     fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
+            work::spend(1);
             let held = text.len();
             match step(&mut self.structure, pos, &mut text, byte) {
                 Some(next) => pos = next,
@@ -289,16 +281,14 @@ impl<S: Structure> Core<S> {
 
 impl<S: Structure> Engine for Core<S> {
     fn start(&mut self) -> Result<StateId> {
-        self.begin()?;
         let start = self.structure.start();
         match self.check(start)? {
-            Some(pos) => self.intern(pos, &[]),
+            Some(pos) => Ok(self.intern(pos, &[])),
             None => Err(Error::new(Kind::UnsatisfiableGrammar, "the constraint accepts no text at all")),
         }
     }
 
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>> {
-        self.begin()?;
         let stand = self.stand(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
         let near = self.structure.near(stand.pos.ctx, levels, longest);
@@ -311,23 +301,22 @@ impl<S: Structure> Engine for Core<S> {
             return Ok(mask.clone());
         }
         let mask = Arc::new(self.build_mask(stand)?);
+        self.listed += mask.bytes() + held::BLOCK;
         self.near.insert(key, mask.clone());
         Ok(mask)
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
-        self.begin()?;
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
         if refused.is_some() {
             return Ok(None);
         }
-        self.intern(pos, &text).map(Some)
+        Ok(Some(self.intern(pos, &text)))
     }
 
     fn accepting(&mut self, s: StateId) -> Result<bool> {
-        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let accepts = self.structure.accepting(stand.pos, &text);
@@ -335,7 +324,6 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
-        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let way = self.structure.way_out(stand.pos, &text, most);
@@ -343,17 +331,16 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {
-        self.begin()?;
         let stand = self.stand(s);
         let text = self.text(stand);
         let next = self.structure.take_special(stand.pos, &text, token);
         match self.check(next)? {
-            Some(pos) => self.intern(pos, &[]).map(Some),
+            Some(pos) => Ok(Some(self.intern(pos, &[]))),
             None => Ok(None),
         }
     }
 
-    fn forced(&mut self, s: StateId, limit: usize) -> Vec<u8> {
+    fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         let mut out = Vec::new();
@@ -382,7 +369,7 @@ impl<S: Structure> Engine for Core<S> {
                 _ => break,
             }
         }
-        out
+        self.check(out)
     }
 
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>) {
@@ -391,11 +378,10 @@ impl<S: Structure> Engine for Core<S> {
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {
-        self.begin()?;
         let stand = self.stand(s);
         let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
-        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)?))
+        Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)))
     }
 
     fn follow(
@@ -404,10 +390,10 @@ impl<S: Structure> Engine for Core<S> {
         bytes: &[u8],
         visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
     ) -> Result<()> {
-        self.begin()?;
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
+            work::spend(1);
             let Some(next) = step(&mut self.structure, pos, &mut text, byte) else { break };
             pos = next;
             let class = (text.len() <= LONG_TEXT).then(|| self.class_of(pos, &text));
@@ -422,27 +408,25 @@ impl<S: Structure> Engine for Core<S> {
         self.stands.len()
     }
 
-    fn rest(&mut self) {
-        self.lexmasks = FxHashMap::default();
-        self.after = FxHashMap::default();
-        self.near = FxHashMap::default();
-        self.contents = IndexSet::default();
-        self.content_ids = FxHashMap::default();
-        self.left = FxHashMap::default();
-        self.lexemes = Lexemes::default();
-        self.stands.shrink_to_fit();
-        self.texts.shrink_to_fit();
-        self.structure.lexicon().rest();
+    fn bytes(&mut self) -> usize {
+        let tables = held::map(&self.lexmasks)
+            + held::map(&self.after)
+            + held::map(&self.left)
+            + held::map(&self.near)
+            + held::set(&self.contents)
+            + held::map(&self.content_ids);
+        let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));
+        held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
-    fn class(&mut self, s: StateId) -> Class {
+    fn class(&mut self, s: StateId) -> Result<Class> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.class_of(stand.pos, &text)
+        let class = self.class_of(stand.pos, &text);
+        self.check(class)
     }
 
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>> {
-        self.begin()?;
         let stand = self.stand(s);
         let mut text = self.text(stand);
         let mut out = Vec::new();

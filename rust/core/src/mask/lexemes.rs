@@ -23,6 +23,7 @@ use super::rest::{Rest, RestId, Rests};
 use super::single::{beaten, build, differ, exits_without, without_exceptions, Single};
 use super::structure::{Alive, CtxId, Scanner};
 use super::within::Within;
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 use crate::vocab::{NodeId, Trie, Vocabulary};
@@ -107,6 +108,8 @@ pub struct Lexemes {
     plans: FxHashMap<(RestId, ListId), Arc<Plan>>,
     found: FxHashMap<(RestId, CtxId), Arc<[u32]>>,
     found_size: usize,
+    /// Bytes of masks and lists of ids.
+    listed: usize,
 }
 
 /// One call: the tables, and what they are asked with.
@@ -117,6 +120,20 @@ struct Reader<'a> {
 }
 
 impl Lexemes {
+    /// Bytes that the tables hold.
+    pub fn bytes(&mut self) -> usize {
+        let tables = held::map(&self.list_ids)
+            + held::map(&self.by_context)
+            + held::map(&self.starts)
+            + held::map(&self.singles)
+            + held::map(&self.losses)
+            + held::map(&self.filtered)
+            + held::map(&self.plans)
+            + held::map(&self.found);
+        let lists = self.lists.len() * 512 + self.filtered.len() * 64;
+        tables + lists + self.listed + self.found_size * 4 + self.rests.bytes()
+    }
+
     /// The tokens that may come where a lexeme has begun that may become these.
     pub fn tokens(
         &mut self,
@@ -338,6 +355,7 @@ impl Reader<'_> {
             return known.clone();
         }
         let plan = Arc::new(self.make_plan(rest, list));
+        self.tables.listed += 128 + held::slice(&plan.ids) + plan.words.iter().map(own_share).sum::<usize>();
         self.tables.plans.insert((rest, list), plan.clone());
         plan
     }
@@ -441,6 +459,7 @@ impl Reader<'_> {
         let own = self.tables.rests.get(rest);
         let trie = self.tables.rests.trie(own, self.vocab);
         let found: Arc<[u32]> = beaten(self.scanner.lexicon(), trie, own, (term, other), chosen).into();
+        self.tables.listed += held::slice(&found);
         self.tables.losses.insert(key, found.clone());
         found
     }
@@ -462,7 +481,13 @@ impl Reader<'_> {
             Arc::new(made.unwrap_or_else(|| {
                 build(self.scanner.lexicon(), self.vocab, &mut self.tables.rests, own, term)
             }));
+        self.tables.listed += single.bytes();
         self.tables.singles.insert((rest, term), single.clone());
         single
     }
+}
+
+/// Bytes of a shared mask, by those who share it.
+fn own_share(words: &Arc<[u32]>) -> usize {
+    held::slice(words) / Arc::strong_count(words)
 }

@@ -8,11 +8,12 @@ use std::sync::{Arc, OnceLock};
 
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
-use super::store::{Key, Store};
+use super::store::Key;
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
 use crate::lexical::base::Base;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::process::Process;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -90,7 +91,7 @@ impl LexMask {
         if let (Some(content), Some(mask)) = (content, mask) {
             mask.lengths(vocab, &mut lexicon, free);
             let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
-            Store::global().put(key, Arc::new(mask));
+            Process::current().store.put(key, Arc::new(mask));
         }
     }
 
@@ -285,12 +286,12 @@ impl LexMask {
 
     /// What the mask holds; of what it shares with others, its part.
     pub fn bytes(&self) -> usize {
-        let within = match &self.within {
-            Within::Few(ids) => ids.len() * 4 / Arc::strong_count(ids),
-            Within::Many(words, _) => words.len() * 4 / Arc::strong_count(words),
-        };
         let odd = self.odd.iter().map(Exit::bytes).sum::<usize>();
-        within + self.missing.len() * 4 + odd + self.exits.bytes() / Arc::strong_count(&self.exits) + 192
+        self.within.bytes()
+            + self.missing.len() * 4
+            + odd
+            + self.exits.bytes() / Arc::strong_count(&self.exits)
+            + 192
     }
 }
 

@@ -4,29 +4,37 @@
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
 //! others leave it, [`walk`], [`charwalk`] and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
-//! and [`textwalk`] what one language does with that); [`core`] states, edges, and what is asked of them; [`automaton`] the face that threads
-//! share; [`idle`] what becomes of those that nobody asks; [`oracle`] the slow, right version.
+//! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
+//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is); `generation` how threads
+//! take turns with it and when it ends; [`automaton`] the face that threads share; [`reclaim`] the memory of the
+//! process; `oracle` the slow, right version.
 
 pub mod automaton;
+mod builder;
 mod charwalk;
 mod collect;
 pub mod core;
+mod edges;
 pub mod exits;
-pub mod idle;
+mod generation;
 pub mod lexemes;
 pub mod lexmask;
-pub mod oracle;
+mod oracle;
 pub mod pattern;
+pub mod reclaim;
 mod rest;
 pub mod row;
 mod single;
+pub mod state;
 pub mod store;
 pub mod structure;
 mod textwalk;
 mod walk;
+mod ways;
 pub mod within;
 mod wordmask;
 
 pub use automaton::TokenAutomaton;
 pub use row::Mask;
+pub use state::State;
 pub use structure::{CtxId, Piece, Pos, Structure};

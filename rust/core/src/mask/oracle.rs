@@ -3,25 +3,22 @@
 //! It shares the automaton over bytes with the fast version, and nothing of the token layer: no trie, no
 //! shared lexical masks, no memo.
 
-use super::automaton::TokenAutomaton;
-use super::core::StateId;
+use super::builder::Builder;
+use super::state::State;
 use crate::error::Result;
 use crate::vocab::TokenId;
+use crate::work;
 
 /// Sorted ids of the tokens that the state allows.
-pub fn mask(automaton: &TokenAutomaton, s: StateId) -> Result<Vec<u32>> {
-    let vocab = automaton.vocabulary();
+pub(super) fn mask(builder: &mut Builder, s: &State) -> Result<Vec<u32>> {
+    let here = builder.here(s)?.0.id;
+    let accepting = builder.engine.accepting(here)?;
     let mut out = Vec::new();
-    for id in 0..vocab.size() as u32 {
+    for id in 0..builder.vocab.size() as u32 {
         let token = TokenId(id);
-        let allowed = if vocab.is_special(token) {
-            vocab.is_eos(token) && automaton.accepting(s)? || automaton.step_special(s, token)?.is_some()
-        } else if vocab.token(token).is_empty() {
-            false
-        } else {
-            automaton.step_bytes(s, vocab.token(token))?.is_some()
-        };
-        if allowed {
+        // as many calls as there are tokens
+        work::refill();
+        if builder.vocab.is_eos(token) && accepting || builder.follow(here, token)?.is_some() {
             out.push(id);
         }
     }

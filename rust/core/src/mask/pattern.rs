@@ -35,6 +35,10 @@ impl Structure for Pattern {
         &mut self.lexicon
     }
 
+    fn bytes(&mut self) -> usize {
+        self.lexicon.bytes()
+    }
+
     fn start(&mut self) -> Option<Pos> {
         let lex = self.lexicon.at(Spelling::Raw, self.term);
         (lex != Lexicon::DEAD).then_some(Pos { ctx: CtxId(0), lex })
@@ -104,6 +108,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
     // of equals the deepest, then the one met first
     let mut queue = BinaryHeap::from([(Reverse(0), 0, Reverse(0), at)]);
     while let Some((Reverse(bound), depth, _, lex)) = queue.pop() {
+        crate::work::spend(4);
         if depth > seen[&lex] {
             continue;
         }

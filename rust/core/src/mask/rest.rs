@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 
@@ -35,6 +36,11 @@ pub struct Rests {
 }
 
 impl Rests {
+    /// Bytes that the sets and their own tries hold.
+    pub fn bytes(&self) -> usize {
+        held::list(&self.all) + held::map(&self.known) + self.tries.iter().map(Trie::bytes).sum::<usize>()
+    }
+
     pub fn get(&self, id: RestId) -> Rest {
         self.all[id.0 as usize]
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::rest::{Rest, RestId, Rests};
 use super::textwalk::TextWalk;
 use super::within::Within;
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
@@ -26,6 +27,12 @@ pub struct Single {
     pub exits: Arc<[RestId]>,
     /// Tokens of those that it does not end in.
     pub removed: Arc<[u32]>,
+}
+
+impl Single {
+    pub(super) fn bytes(&self) -> usize {
+        96 + self.within.bytes() + held::slice(&self.exits) + held::slice(&self.removed)
+    }
 }
 
 /// Nodes from which on what follows an end stays a subtree of the vocabulary's trie.

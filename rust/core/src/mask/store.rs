@@ -1,4 +1,4 @@
-//! Where lexical masks are kept: one table for the process, bounded in bytes.
+//! Where lexical masks are kept: one table for the process, bounded in bytes; the host sizes and empties it.
 //!
 //! The key is the vocabulary, the node of its trie and the *content* of the lexical state, so that "inside a
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
@@ -6,13 +6,13 @@
 //! Entries are reference counted; what is evicted lives on while an automaton holds it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 
 use super::lexmask::LexMask;
 use crate::lexical::content::Content;
+use crate::process::Process;
 
 /// Bytes that an entry takes beside its mask.
 const ENTRY: usize = 64;
@@ -30,14 +30,13 @@ struct Entry {
     used: AtomicU64,
 }
 
-/// The table; see [`Store::global`].
+/// The table; see [`figures`], [`set_limit`], [`clear`].
 pub struct Store {
     table: RwLock<FxHashMap<Key, Entry>>,
     bytes: AtomicUsize,
     clock: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
-    limit: usize,
 }
 
 /// What the table holds and how often it served.
@@ -49,28 +48,53 @@ pub struct Figures {
     pub misses: u64,
 }
 
-impl Store {
-    /// Bytes of masks that the process keeps: enough for some ten thousand lexical states.
-    pub const LIMIT: usize = 64 << 20;
+/// Bytes of masks that a process keeps unless told otherwise: enough for some ten thousand lexical states.
+pub const BYTES: usize = 64 << 20;
 
-    pub fn new(limit: usize) -> Self {
+static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
+
+/// What the process's table holds and how often it served.
+pub fn figures() -> Figures {
+    Process::current().store.figures()
+}
+
+/// The bytes that the process's table may hold.
+pub fn limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Sets them, at once.
+pub fn set_limit(bytes: usize) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+    let store = &Process::current().store;
+    while store.bytes.load(Ordering::Relaxed) > bytes {
+        store.evict();
+    }
+}
+
+/// Empties the process's table.
+pub fn clear() {
+    let store = &Process::current().store;
+    let old = std::mem::take(&mut *store.table.write().unwrap_or_else(PoisonError::into_inner));
+    store.bytes.store(0, Ordering::Relaxed);
+    drop(old);
+}
+
+impl Default for Store {
+    fn default() -> Self {
         Store {
             table: RwLock::default(),
             bytes: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
-            limit,
         }
     }
+}
 
-    pub fn global() -> &'static Store {
-        static STORE: OnceLock<Store> = OnceLock::new();
-        STORE.get_or_init(|| Store::new(Self::LIMIT))
-    }
-
+impl Store {
     pub fn get(&self, key: &Key) -> Option<Arc<LexMask>> {
-        let table = self.table.read();
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         match table.get(key) {
             Some(entry) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
@@ -86,19 +110,19 @@ impl Store {
 
     pub fn put(&self, key: Key, mask: Arc<LexMask>) {
         let size = mask.bytes() + ENTRY;
-        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > self.limit {
+        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > limit() {
             self.evict();
         }
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
-        self.table.write().insert(key, Entry { mask, used });
+        self.table.write().unwrap_or_else(PoisonError::into_inner).insert(key, Entry { mask, used });
     }
 
     /// Drops the half that was not used for longest: linear, and rare.
     fn evict(&self) {
-        let mut table = self.table.write();
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
         if ages.is_empty() {
-            return;
+            return self.bytes.store(0, Ordering::Relaxed);
         }
         let middle = ages.len() / 2;
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
@@ -108,12 +132,12 @@ impl Store {
         self.bytes.store(left, Ordering::Relaxed);
         drop(table);
         // giving megabytes back takes milliseconds, which no mask should wait for
-        let _ = std::thread::Builder::new().name("tokenform-evict".into()).spawn(move || drop(gone));
+        Process::current().drop_later(Box::new(gone));
     }
 
     pub fn figures(&self) -> Figures {
         Figures {
-            entries: self.table.read().len(),
+            entries: self.table.read().unwrap_or_else(PoisonError::into_inner).len(),
             bytes: self.bytes.load(Ordering::Relaxed),
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),

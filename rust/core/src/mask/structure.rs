@@ -36,8 +36,11 @@ pub enum Piece {
 pub trait Structure: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
-    /// A call of the engine begins: the time that it may take is counted from here.
-    fn begin(&mut self) {}
+    /// Documents may be nested so deep, where there is such a thing; said before anything else is asked.
+    fn set_deepest(&mut self, _levels: u32) {}
+
+    /// Bytes that the structure holds, its lexicon included.
+    fn bytes(&mut self) -> usize;
 
     /// The position before the first byte; `None` when nothing is accepted.
     fn start(&mut self) -> Option<Pos>;

@@ -4,6 +4,7 @@ use super::exits::Exit;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, Vocabulary};
+use crate::work;
 
 /// The walk of [`LexMask::differ`].
 pub(super) struct Difference<'a> {
@@ -26,6 +27,7 @@ impl<'a> Difference<'a> {
     pub(super) fn visit(&mut self, node: NodeId, lex: LexId, base: LexId) {
         let trie = self.vocab.trie();
         let (bytes, nodes) = trie.children(node);
+        work::spend(1 + bytes.len() as u64 / 4);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             let Step::Stay(under) = self.lexicon.step(base, byte) else {
                 if byte == b'"' && self.lexicon.step(lex, byte) == Step::Dead {
@@ -126,6 +128,7 @@ impl<'a> Walk<'a> {
         if bytes.is_empty() {
             return;
         }
+        work::spend(1 + bytes.len() as u64 / 8);
         let place = self.place(lex, bytes.len());
         let (string, whole) = match place {
             Some(at) => (self.known[at].string, self.known[at].whole),

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::held;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 
@@ -86,6 +87,14 @@ impl Lengths {
 }
 
 impl Within {
+    /// Bytes of the list or mask, by those who share it.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Within::Few(ids) => held::slice(ids) / Arc::strong_count(ids),
+            Within::Many(words, _) => held::slice(words) / Arc::strong_count(words),
+        }
+    }
+
     pub(super) fn of(mut ids: Vec<u32>, vocab: &Vocabulary) -> Self {
         if ids.len() <= MANY {
             ids.sort_unstable();

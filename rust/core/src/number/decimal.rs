@@ -60,6 +60,16 @@ impl Decimal {
         Some(Decimal::new(digits.parse().ok()?, exp - frac.len() as i64))
     }
 
+    /// Digits after the point in plain notation.
+    pub fn places(&self) -> i64 {
+        (-self.exponent).max(0)
+    }
+
+    /// The digits, without a sign and without the zeros at the end.
+    pub fn digits(&self) -> String {
+        self.mantissa.magnitude().to_string()
+    }
+
     pub fn is_zero(&self) -> bool {
         self.mantissa.is_zero()
     }

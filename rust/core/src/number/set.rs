@@ -148,7 +148,7 @@ impl Piece {
     }
 
     /// `None`: the spellings clash.
-    fn intersect(&self, other: &Piece) -> Option<Piece> {
+    pub(super) fn intersect(&self, other: &Piece) -> Option<Piece> {
         let spelling = self.spelling.and(other.spelling)?;
         let unit = match (&self.unit, &other.unit) {
             (Some(a), Some(b)) => Some(a.lcm(b)),
@@ -413,9 +413,16 @@ impl NumSet {
 #[derive(Default)]
 pub struct NumSets {
     sets: IndexSet<NumSet, FxBuildHasher>,
+    boxed: crate::held::Boxed,
 }
 
 impl NumSets {
+    /// Bytes that the sets hold; of a piece's digits those of usual ones.
+    pub(crate) fn bytes(&mut self) -> usize {
+        let pieces = |set: &NumSet| set.pieces.len() * (std::mem::size_of::<Piece>() + 64);
+        crate::held::set(&self.sets) + self.boxed.count(&self.sets, pieces)
+    }
+
     pub fn intern(&mut self, set: NumSet) -> NumSetId {
         NumSetId(self.sets.insert_full(set).0 as u32)
     }

@@ -2,8 +2,9 @@
 //! of the set that begins so, or an exponent that leads into the set.
 
 use super::decimal::Decimal;
+use super::possible::{canonical_forms, half_line, interval, one_lead_digit};
 use super::set::{NumSet, Piece, Spelling};
-use super::text::{canonical_forms, half_line, interval, one_lead_digit, Partial, MAX_EXP};
+use super::text::{Partial, Style, MAX_EXP};
 use crate::lexical::term::{Term, TermId, Terms};
 
 /// Digits that may be needed before a canonical exponent; the fraction must not end in zero.
@@ -19,16 +20,18 @@ impl Terms {
 
     /// The rest of a number of this state, by an exponent; `None` where none is known to fit.
     pub fn number_tail(&self, term: TermId) -> Option<String> {
-        let Term::Num(set, text) = *self.get(term) else { return None };
-        let text = &self.numbers.texts[text as usize];
-        let set = self.numbers.sets.get(set);
+        let Term::Num(language, text) = *self.get(term) else { return None };
+        let (language, text) = (self.numbers.language(language), self.numbers.text(text));
+        let set = &language.values;
         let part = Partial::of(text);
         let digits = digit_tail(set, &part, text);
-        let exponent = match self.numbers.any_spelling {
-            true => any_tail(set, &part, text),
-            false => canonical_tail(set, &part, text),
+        let exponent = match language.style {
+            Style::Free => any_tail(set, &part, text),
+            Style::Canonical { .. } => canonical_tail(set, &part, text),
+            Style::Plain { .. } => None,
         };
-        digits.into_iter().chain(exponent).min_by_key(String::len)
+        let fits = |tail: &String| language.within(&Partial::of(&format!("{text}{tail}")));
+        digits.into_iter().chain(exponent).filter(fits).min_by_key(String::len)
     }
 }
 

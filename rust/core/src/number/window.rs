@@ -2,8 +2,9 @@
 //! digits that follow decides.
 
 use super::decimal::Decimal;
+use super::possible::{half_line, interval, meets, one_lead_digit, reach, shifts};
 use super::set::{Bound, NumSet, Piece};
-use super::text::{half_line, interval, meets, one_lead_digit, reach, shifts, Partial};
+use super::text::{held, Partial, Spelled, Style};
 use crate::lexical::term::INF;
 
 /// How many digits an integer may still take, where their number alone decides: all completions of a length are in
@@ -47,12 +48,23 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
 }
 
 /// Whether every completion is in the set, so that only the syntax is left to watch.
-pub(super) fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bool) -> bool {
+pub(super) fn includes_all(language: &Spelled, part: &Partial) -> bool {
     if part.exponent.is_some() || part.digits.is_empty() {
         return false;
     }
-    let hull = if any {
-        half_line(part)
+    let integral = matches!(language.style, Style::Plain { .. } | Style::Canonical { integral: true });
+    let hull = if language.style == Style::Free {
+        let mut side = half_line(part);
+        if part.digits.bytes().any(|digit| digit != b'0') {
+            let zero = if part.negative { &mut side.hi } else { &mut side.lo };
+            *zero = Some(Bound { at: Decimal::zero(), open: true });
+        }
+        if language.whole != INF {
+            return held(vec![side]).pieces.iter().all(|part| {
+                language.values.pieces.iter().any(|p| free_of_units(p, integral) && covers(p, part))
+            });
+        }
+        side
     } else if part.has_point && !one_lead_digit(part) {
         interval(part, -(part.fraction as i64), false)
     } else if part.has_point || one_lead_digit(part) && !integral {
@@ -66,11 +78,11 @@ pub(super) fn includes_all(set: &NumSet, part: &Partial, integral: bool, any: bo
             false => Piece { hi: None, ..start },
         }
     };
-    set.pieces.iter().any(|p| {
-        let units =
-            p.not_units.is_empty() && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()));
-        units && covers(p, &hull)
-    })
+    language.values.pieces.iter().any(|p| free_of_units(p, integral) && covers(p, &hull))
+}
+
+fn free_of_units(p: &Piece, integral: bool) -> bool {
+    p.not_units.is_empty() && (p.unit.is_none() || integral && p.unit == Some(Decimal::one()))
 }
 
 /// Whether the interval of `outer` holds that of `inner`.

@@ -90,6 +90,11 @@ impl Document {
         &self.nodes[id.0 as usize]
     }
 
+    /// Bytes that the nodes hold: of texts those that are usual.
+    pub fn bytes(&self) -> usize {
+        self.nodes.capacity() * (std::mem::size_of::<Json>() + 12 + 48) + crate::held::map(&self.sorted)
+    }
+
     pub fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -10,6 +10,7 @@ mod decide;
 pub mod document;
 pub mod keywords;
 pub mod live;
+mod memory;
 mod names;
 pub mod object;
 pub mod options;
@@ -35,9 +36,6 @@ use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
 pub(crate) const MARK: &str = "tokenform-mark-";
-
-/// Work that one look into a formula counts for: what it does besides interning terms.
-const LOOK: usize = 100;
 
 /// The number of an interned name (a key, or a part of a schema's text).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +94,7 @@ pub struct Schema {
     pub(crate) budget: u32,
     pub(crate) unproven: u32,
     pub(crate) error: Option<Error>,
+    counted: memory::Counted,
 }
 
 impl Schema {
@@ -109,13 +108,12 @@ impl Schema {
     pub fn with_lexicon(
         text: &str,
         options: Options,
-        mut lexicon: Box<Lexicon>,
+        lexicon: Box<Lexicon>,
         marks: &[TermId],
     ) -> Result<Self> {
         let mut doc = Document::default();
         let root = doc.parse(text)?;
         let resolver = Resolver::new(&mut doc, root, &options)?;
-        lexicon.terms.numbers.any_spelling = options.numbers_any;
         let mut this = Schema {
             doc,
             options,
@@ -157,6 +155,7 @@ impl Schema {
             budget: 0,
             unproven: 0,
             error: None,
+            counted: Default::default(),
             guard: Terms::ALL,
         };
         this.guard = this.without();
@@ -187,14 +186,10 @@ impl Schema {
         terms.and(&parts)
     }
 
-    /// A call of the engine begins.
-    pub fn begin(&mut self) {
-        self.lexicon.terms.begin();
-    }
-
-    /// Whether the call under way has done all the work that it may, or failed already; the work is then cut short.
+    /// Counts a step of a search through formulas; whether the call failed already, so that it need not go on.
     pub(crate) fn late(&mut self) -> bool {
-        self.error.is_some() || !self.lexicon.terms.charge(LOOK)
+        crate::work::spend(4);
+        self.error.is_some()
     }
 
     /// The constants of every arena.

@@ -1,4 +1,13 @@
-//! The choices that a caller has.
+//! The choices that a caller has, their names and their defaults: the one place that knows them.
+//!
+//! Every frontend hands options on as pairs of a name and a value ([`Options::set`]); what it says of them in its
+//! own signature is compared with [`CHOICES`] by a test.  The defaults take away nothing that a careful writer of
+//! JSON would write, and nothing more is taken for the sake of a canonical form: a model that copies a price or
+//! indents a document is not driven into another text (`docs/json-schema.md` has the reasons one by one).
+
+use serde_json::Value;
+
+use crate::error::{Error, Kind, Result};
 
 /// In which order the keys of an object may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,18 +31,34 @@ pub enum Whitespace {
     Any,
 }
 
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// Integers as digits, other numbers in every spelling whose value a double holds, both of bounded length.
+    Natural,
+    /// As `json.dumps` and `JSON.stringify` write them.
+    Canonical,
+    /// Every spelling.
+    Any,
+}
+
+/// How the characters of strings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strings {
+    /// As they are, or by any escape.
+    Any,
+    /// Only the escapes that JSON demands, in their short form.
+    Canonical,
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     pub order: Order,
     pub whitespace: Whitespace,
-    /// Every spelling of numbers, or the canonical one.
-    pub numbers_any: bool,
-    /// Every escape in strings, or only those that JSON demands.
-    pub strings_any: bool,
+    pub numbers: Numbers,
+    pub strings: Strings,
     /// Whether `format` is asserted.
     pub formats: bool,
-    /// Unknown formats are refused instead of being ignored and reported.
-    pub refuse_unknown_formats: bool,
     /// Keys that the schema does not name are forbidden.
     pub forbid_additional: bool,
     /// Keywords that can't be enforced are reported instead of being refused.
@@ -44,19 +69,104 @@ pub struct Options {
     pub without: Vec<String>,
 }
 
+/// The options that have names and the names of their values, the default first.
+pub const CHOICES: [(&str, &[&str]); 7] = [
+    ("order", &["declared", "any"]),
+    ("whitespace", &["spaced", "compact", "indent", "any"]),
+    ("numbers", &["natural", "canonical", "any"]),
+    ("strings", &["any", "canonical"]),
+    ("formats", &["assert", "annotate"]),
+    ("additional", &["schema", "forbid"]),
+    ("unsupported", &["refuse", "report"]),
+];
+
 impl Default for Options {
     fn default() -> Self {
         Options {
             order: Order::Declared,
             whitespace: Whitespace::Spaced,
-            numbers_any: false,
-            strings_any: false,
+            numbers: Numbers::Natural,
+            strings: Strings::Any,
             formats: true,
-            refuse_unknown_formats: false,
             forbid_additional: false,
             report_unsupported: false,
             registry: Vec::new(),
             without: Vec::new(),
         }
+    }
+}
+
+impl Options {
+    /// Chooses by the names of an option and of its value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        match (name, value) {
+            ("order", "declared") => self.order = Order::Declared,
+            ("order", "any") => self.order = Order::Any,
+            ("whitespace", "compact") => self.whitespace = Whitespace::Compact,
+            ("whitespace", "spaced") => self.whitespace = Whitespace::Spaced,
+            ("whitespace", "indent") => self.whitespace = Whitespace::Indent,
+            ("whitespace", "any") => self.whitespace = Whitespace::Any,
+            ("numbers", "natural") => self.numbers = Numbers::Natural,
+            ("numbers", "canonical") => self.numbers = Numbers::Canonical,
+            ("numbers", "any") => self.numbers = Numbers::Any,
+            ("strings", "any") => self.strings = Strings::Any,
+            ("strings", "canonical") => self.strings = Strings::Canonical,
+            ("formats", "assert" | "annotate") => self.formats = value == "assert",
+            ("additional", "schema" | "forbid") => self.forbid_additional = value == "forbid",
+            ("unsupported", "refuse" | "report") => self.report_unsupported = value == "report",
+            _ => return Err(unknown(name, value)),
+        }
+        Ok(())
+    }
+
+    /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its
+    /// default.
+    pub fn read(form: &Value) -> Result<Self> {
+        let mut options = Options::default();
+        let texts = |v: &Value| -> Vec<String> {
+            v.as_array().into_iter().flatten().filter_map(|w| Some(w.as_str()?.into())).collect()
+        };
+        for (name, value) in form.as_object().into_iter().flatten() {
+            match (name.as_str(), value) {
+                ("registry", Value::Array(pairs)) => {
+                    let pair = |v: &Value| Some((v[0].as_str()?.to_string(), v[1].as_str()?.to_string()));
+                    options.registry = pairs.iter().filter_map(pair).collect();
+                }
+                ("without", Value::Array(_)) => options.without = texts(value),
+                (_, Value::String(value)) => options.set(name, value)?,
+                (_, value) => return Err(unknown(name, &value.to_string())),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn unknown(name: &str, value: &str) -> Error {
+    let quoted = |names: &[&str]| names.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ");
+    let message = match CHOICES.iter().find(|c| c.0 == name) {
+        Some((_, values)) => format!("{name}='{value}' is not known; choose one of {}.", quoted(values)),
+        None => {
+            let names: Vec<&str> = CHOICES.iter().map(|c| c.0).collect();
+            format!("there is no option '{name}'; there are {}.", quoted(&names))
+        }
+    };
+    Error::new(Kind::OptionError, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_can_be_set_and_the_first_is_the_default() {
+        let mut first = Options::default();
+        for (name, values) in CHOICES {
+            for value in values {
+                Options::default().set(name, value).unwrap();
+            }
+            first.set(name, values[0]).unwrap();
+            assert!(Options::default().set(name, "nonsense").is_err());
+        }
+        assert_eq!(format!("{first:?}"), format!("{:?}", Options::default()));
     }
 }

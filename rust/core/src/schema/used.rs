@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::{NameId, Schema};
+use crate::held;
 use crate::lexical::{TermId, Terms};
 
 /// The number of a set.
@@ -38,6 +39,12 @@ pub struct KeySets {
     /// The set and the key that a set was first made of.
     parents: FxHashMap<KeySet, (KeySet, NameId)>,
     terms: FxHashMap<KeySet, TermId>,
+}
+
+impl KeySets {
+    pub(crate) fn bytes(&self) -> usize {
+        held::set(&self.nodes) + held::map(&self.parents) + held::map(&self.terms)
+    }
 }
 
 impl Default for KeySets {

@@ -48,6 +48,8 @@ pub enum Sub {
     /// Equal to this JSON value.
     Const(JId),
     Not(SubId),
+    /// Nested at most so many levels.
+    Flat(u32),
     And(Box<[SubId]>),
     Or(Box<[SubId]>),
 }
@@ -221,6 +223,22 @@ impl Schema {
         }
     }
 
+    /// Values that are nested at most so many levels; scalars have none.
+    pub(crate) fn flat(&mut self, levels: u32) -> SubId {
+        self.sub(Sub::Flat(levels))
+    }
+
+    fn flat_value(&mut self, levels: u32) -> ValId {
+        let (mut arr, mut obj) = (ArrId::FALSE, ObjId::FALSE);
+        if levels > 0 {
+            let below = self.flat(levels - 1);
+            let none = self.list(Vec::new());
+            arr = self.items(none, 0, below);
+            obj = self.shape_atom(Vec::new(), Vec::new(), below, None, self.resolver.root());
+        }
+        self.value_of(Value { consts: CONSTS, num: true, set: None, str: Terms::ALL, arr, obj })
+    }
+
     pub fn not_sub(&mut self, s: SubId) -> SubId {
         match self.subs[s.0 as usize] {
             Sub::True => SubId::FALSE,
@@ -284,11 +302,7 @@ impl Schema {
             .keyword("$ref"));
         }
         if self.late() {
-            return Err(self
-                .error
-                .clone()
-                .or(self.lexicon.terms.limit_error())
-                .expect("a limit was reached"));
+            return Err(self.error.clone().expect("it failed"));
         }
         self.compiling.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
@@ -312,6 +326,7 @@ impl Schema {
                 Ok(value)
             }
             Sub::Const(json) => self.constant(json),
+            Sub::Flat(levels) => Ok(self.flat_value(levels)),
             Sub::Not(inner) => {
                 let v = self.compile(inner)?;
                 Ok(self.not_value(v))

@@ -7,6 +7,8 @@ use crate::error::{Error, Kind, Result};
 pub use chars::Chars;
 pub use trie::{NodeId, Trie};
 
+use crate::number::alike::Reach;
+
 /// The number of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TokenId(pub u32);
@@ -23,6 +25,7 @@ pub struct Vocabulary {
     long: Vec<TokenId>,
     height: usize,
     closings: u32,
+    reach: Reach,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
     /// Each byte is a token.
@@ -66,6 +69,7 @@ impl Vocabulary {
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let closings_of = |t: &[u8]| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
         let closings = tokens.iter().map(|t| closings_of(t)).max().unwrap_or(0);
+        let reach = Reach::of(&tokens);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
         eos.dedup();
@@ -88,6 +92,7 @@ impl Vocabulary {
             long,
             height,
             closings,
+            reach,
             key,
             spelled,
             texts,
@@ -208,6 +213,11 @@ impl Vocabulary {
     /// Closing brackets of the token that has the most: how many levels one token can leave.
     pub fn most_closings(&self) -> u32 {
         self.closings
+    }
+
+    /// What one token can do to a number.
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// Tells vocabularies of one process apart.

@@ -90,6 +90,11 @@ impl Trie {
         Trie { kids_start, kids_byte, kids_node, tokens_start, tokens, parent, byte, end, height }
     }
 
+    /// Bytes that the trie holds: some twenty a node.
+    pub fn bytes(&self) -> usize {
+        self.len() * 24 + self.tokens.len() * 4
+    }
+
     pub fn len(&self) -> usize {
         self.kids_start.len() - 1
     }

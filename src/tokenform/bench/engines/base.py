@@ -42,8 +42,7 @@ class EngineOptions:
 
     Attributes:
         order: "declared" or "any".
-        whitespace: "any", "compact", "spaced" or "indent".
-        numbers, strings: "canonical" or "any".
+        whitespace, numbers, strings: as `json_schema` names them.
     """
 
     order: str = "declared"

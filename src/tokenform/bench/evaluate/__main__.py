@@ -12,6 +12,7 @@ from tokenform.bench.evaluate.job import Limits, judge, run
 from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
+from tokenform.bench.maskcheck import OPTIONS
 from tokenform.errors import TokenformError
 
 _INTERRUPTED = 130
@@ -64,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--order", choices=("declared", "any"), default=order, help="of an object's keys")
         sub.add_argument(
             "--whitespace",
-            choices=("compact", "spaced", "indent", "any"),
+            choices=OPTIONS["whitespace"],
             default=default.whitespace,
             help="between a document's tokens",
         )

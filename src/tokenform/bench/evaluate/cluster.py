@@ -21,7 +21,7 @@ from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.store import Unit
 from tokenform.bench.evaluate.units import unit_runner
 from tokenform.bench.workers import Outcome, run_tasks
-from tokenform.errors import DataError
+from tokenform.errors import DataError, extras
 
 _ATTEMPTS = 3
 _REACH_SECONDS = 10.0
@@ -51,12 +51,11 @@ def run_on_ray(
     actors, at most one a processor.
 
     Raises:
-        DataError: Ray isn't installed, or the cluster can't be reached.
+        MissingExtra: Ray isn't installed.
+        DataError: the cluster can't be reached.
     """
-    try:
+    with extras():
         import ray
-    except ImportError as error:
-        raise DataError("--ray needs the package ray: pip install ray") from error
     _connect(ray, address, workers)
     make: Any = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Host)
 

@@ -25,7 +25,7 @@ from tokenform.bench.engines import ENGINES, missing
 from tokenform.bench.evaluate.store import Store, StoredCase, Unit
 from tokenform.bench.evaluate.tasks import FAMILIES, make_tasks, read_tasks
 from tokenform.bench.keywords import KEYWORDS
-from tokenform.errors import DataError, OptionError
+from tokenform.errors import DataError, OptionError, extras
 
 HUB = "epfl-dlab/JSONSchemaBench"
 
@@ -122,14 +122,11 @@ def hub_schemas(split: str, name: str = HUB) -> Iterator[Case]:
     `datasets`.
 
     Raises:
-        DataError: `datasets` isn't installed, the data set can't be had, or it has other columns.
+        MissingExtra: `datasets` isn't installed (with `data` given, it is not needed).
+        DataError: the data set can't be had, or it has other columns.
     """
-    try:
+    with extras():
         import datasets
-    except ImportError as error:
-        raise DataError(
-            "the hub's data set needs the package datasets: pip install datasets, or give --data"
-        ) from error
     try:
         configurations = datasets.get_dataset_config_names(name)
         for subset in [c for c in configurations if c != "default"] or ["default"]:

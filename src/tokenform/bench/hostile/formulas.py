@@ -140,8 +140,18 @@ def _items() -> dict[str, Any]:
                 {"contains": {"minimum": i}, "minContains": i, "maxContains": 3 * i + 1} for i in range(6)
             ],
         },
-        "seven unique pairs of booleans": {"type": "array", "uniqueItems": True, "minItems": 7, "items": booleans},
-        "eight unique pairs of booleans": {"type": "array", "uniqueItems": True, "minItems": 8, "items": booleans},
+        "seven unique pairs of booleans": {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": 7,
+            "items": booleans,
+        },
+        "eight unique pairs of booleans": {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": 8,
+            "items": booleans,
+        },
         "2,000 unique of 1,000": {
             "type": "array",
             "uniqueItems": True,

@@ -29,15 +29,16 @@ def grammar_texts() -> dict[str, tuple[str, str]]:
     doubling = "\n".join(f"a{i}: a{i + 1} a{i + 1}" for i in range(16))
     deep = "\n".join(f"r{i} ::= r{i + 1} | r{i + 1} r{i + 1}" for i in range(40))
     return {
-        "doubling rules": ("lark", f"start: a0\n{doubling}\na16: \"x\"\n"),
-        "ambiguous sums": ("lark", "start: e\ne: e \"+\" e | e \"-\" e | e e | \"x\"\n"),
-        "everything may be empty": ("lark", "start: a*\na: b* c?\nb: c? c?\nc: \"x\"?\n"),
+        "doubling rules": ("lark", f'start: a0\n{doubling}\na16: "x"\n'),
+        "ambiguous sums": ("lark", 'start: e\ne: e "+" e | e "-" e | e e | "x"\n'),
+        "everything may be empty": ("lark", 'start: a*\na: b* c?\nb: c? c?\nc: "x"?\n'),
         "terminals that overlap": (
             "lark",
-            "start: (A|B|C|D)+\n" + "".join(f"{c}: /[a-z]{{1,{n}}}/\n" for c, n in zip("ABCD", (5, 9, 17, 33), strict=True)),
+            "start: (A|B|C|D)+\n"
+            + "".join(f"{c}: /[a-z]{{1,{n}}}/\n" for c, n in zip("ABCD", (5, 9, 17, 33), strict=True)),
         ),
-        "left and right": ("lark", "start: l\nl: l r | r\nr: r \"a\" l | \"b\"\n"),
-        "a terminal of 20,000 letters": ("lark", f"start: \"{'a' * 20_000}\"\n"),
+        "left and right": ("lark", 'start: l\nl: l r | r\nr: r "a" l | "b"\n'),
+        "a terminal of 20,000 letters": ("lark", f'start: "{"a" * 20_000}"\n'),
         "9,999 optional loops": ("gbnf", "root ::= ([^x]*){0,9999}"),
         "2,000 optional words": ("gbnf", 'root ::= ("ab" | "a" "b"?){0,2000}'),
         "repeats in repeats": ("gbnf", 'root ::= ((("a"{1,9}){1,9}){1,9}){1,9}'),

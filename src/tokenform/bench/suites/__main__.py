@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenform.bench.data import DRAFTS
-from tokenform.bench.maskcheck import add_data_arguments, select
+from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.suites import differential, fuzz_corpus, hostile, official, walks
 from tokenform.bench.tables import text_table
 from tokenform.bench.workers import run_tasks
@@ -78,7 +78,7 @@ def _run_reports(
 
 
 def run_walks(arguments: argparse.Namespace) -> int:
-    options = {"order": arguments.order, "whitespace": arguments.whitespace}
+    options = chosen_options(arguments)
     return _run_reports(arguments, walks.walker, (arguments.walks, arguments.longest, options))
 
 
@@ -130,8 +130,7 @@ def parser() -> argparse.ArgumentParser:
     add_data_arguments(sub)
     sub.add_argument("--walks", type=int, default=5, help="walks a schema")
     sub.add_argument("--longest", type=int, default=120, help="tokens beyond the least number")
-    sub.add_argument("--order", default="declared")
-    sub.add_argument("--whitespace", default="any")
+    add_option_arguments(sub)
     sub.add_argument("--timeout", type=float, default=60.0)
     sub = command("respell", run_respell, "valid documents in random spellings and tokenisations")
     add_data_arguments(sub)

@@ -80,7 +80,8 @@ class AutomatonConstraint:
             fits: Bools = bits[ids].astype(np.bool_)
         else:
             fits = np.array(
-                [self.distance(self.advance(state, token), room) < room for token in ids.tolist()], dtype=np.bool_
+                [self.distance(self.advance(state, token), room) < room for token in ids.tolist()],
+                dtype=np.bool_,
             )
         return ids if fits.all() else ids[fits]
 

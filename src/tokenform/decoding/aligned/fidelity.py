@@ -38,7 +38,7 @@ from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.aligned.trie import Trie
-from tokenform.errors import LimitExceeded, ModelError, SamplingError
+from tokenform.errors import LimitExceeded, SamplingError, extras
 
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
 ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of other shapes
@@ -140,10 +140,8 @@ class Fidelity:
 
     def plot(self, path: str | Path) -> None:
         """Distance against forward passes a draw, log-log, a line for each family of samplers."""
-        try:
+        with extras():
             from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ModelError("a plot needs matplotlib; install it, or leave the plot out") from error
         figure = Figure(figsize=(7, 5), layout="constrained")
         axes = figure.add_subplot()
         families: dict[str, list[Row]] = {}

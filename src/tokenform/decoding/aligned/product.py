@@ -60,7 +60,9 @@ class Product:
         )
 
     def distance(self, state: State, within: int | None = None) -> int:
-        return max(factor.distance(part, within) for factor, part in zip(self.factors, _parts(state), strict=True))
+        return max(
+            factor.distance(part, within) for factor, part in zip(self.factors, _parts(state), strict=True)
+        )
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:
         for factor, part in zip(self.factors, _parts(state), strict=True):

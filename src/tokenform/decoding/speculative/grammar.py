@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tokenform.engine import State
+
 from .tree import ROOT, DraftTree
 
 
 def allowed_states(
-    tree: DraftTree, automaton: Any, state: int | None, eos: frozenset[int], depth: int
-) -> dict[int, int | None]:
+    tree: DraftTree, automaton: Any, state: State | None, eos: frozenset[int], depth: int
+) -> dict[int, State | None]:
     """The nodes of a tree that can be accepted, with the automaton's state at each (`ROOT` included).
 
     Args:
@@ -27,7 +29,7 @@ def allowed_states(
         eos: tokens that end the text.
         depth: most levels that are kept.
     """
-    states: dict[int, int | None] = {ROOT: state}
+    states: dict[int, State | None] = {ROOT: state}
     ends: set[int] = set()
     parents, depths, laws = tree.parents, tree.depths, tree.laws
     for i, token in enumerate(tree.tokens):

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from tokenform.engine import State
+
 from .node import Node
 from .randomness import draw, uniform
 from .request import Request
@@ -35,7 +37,7 @@ class NodeLaws:
         tree: DraftTree,
         logits: Sequence[torch.Tensor],
         base: list[int],
-        states: dict[int, int | None],
+        states: dict[int, State | None],
         remaining: int,
     ) -> None:
         self._request, self._tree, self._logits = request, tree, logits

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tokenform.engine import State
+
 from .backbone import Backbone
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
@@ -77,7 +79,7 @@ class Live:
         limit = self.seqs[0][0].max_length
         return "length" if limit is not None and len(self.text) >= limit else ""
 
-    def _goes_on(self, state: int) -> bool:
+    def _goes_on(self, state: State) -> bool:
         """Whether a token that does not end the text is allowed."""
         words = np.array(self.request.automaton.mask(state)).view(np.uint32)
         for token in self.request.eos:

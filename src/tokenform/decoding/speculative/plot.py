@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tokenform.errors import OptionError
+from tokenform.errors import MissingExtra, OptionError, extras
 
 from .report import Report
 
@@ -24,7 +24,8 @@ def write_report(report: Report, path: str | Path) -> None:
     """Writes `.json`, `.html`, `.png`, `.svg` or `.pdf`.
 
     Raises:
-        OptionError: another ending, a folder that does not exist, or no matplotlib for a picture.
+        OptionError: another ending, or a folder that does not exist.
+        MissingExtra: a picture is asked for and matplotlib is not installed.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -45,16 +46,15 @@ def plot(report: Report, path: str | Path) -> None:
     """Writes the picture to a file; its ending chooses the format.
 
     Raises:
-        OptionError: matplotlib is not installed, or the run has drafted nothing.
+        OptionError: the run has drafted nothing.
+        MissingExtra: matplotlib is not installed.
     """
     _figure(report).savefig(path)
 
 
 def _figure(report: Report) -> Any:
-    try:
+    with extras():
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise OptionError("plots need matplotlib: pip install matplotlib") from error
     if not report.depths:
         raise OptionError("there is nothing to plot: no draft was scored")
     figure = Figure(figsize=(11, 3.4), layout="constrained")
@@ -100,7 +100,7 @@ def _page(report: Report) -> str:
         drawing = io.StringIO()
         _figure(report).savefig(drawing, format="svg")
         parts.insert(1, drawing.getvalue()[drawing.getvalue().index("<svg") :])
-    except OptionError as error:
+    except (OptionError, MissingExtra) as error:
         parts.insert(1, f"<p>{html.escape(str(error))}</p>")
     body = "\n".join(parts)
     return (

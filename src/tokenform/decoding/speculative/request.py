@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tokenform.engine import State
 from tokenform.errors import TokenformError
 
 from .node import Sampler
@@ -35,7 +36,7 @@ class Request:
     prompt: Sequence[int]
     sampler: Sampler
     automaton: Any = None
-    state: int | None = None
+    state: State | None = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
     seed: int = 0
@@ -62,7 +63,7 @@ class Output:
     """
 
     tokens: list[int] = field(default_factory=list)
-    state: int | None = None
+    state: State | None = None
     logprob: float = 0.0
     done: bool = False
     reason: str = ""

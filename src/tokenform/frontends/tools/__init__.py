@@ -14,6 +14,7 @@ from tokenform.frontends.tools.formats import FORMATS, find_format
 from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import parse_tool_calls
+from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.stream import ToolCallStream
 
@@ -29,6 +30,7 @@ __all__ = [
     "find_format",
     "parse_tool_calls",
     "read_tools",
+    "response_format",
     "shape_form",
     "tool_shape",
     "tools",

@@ -22,6 +22,7 @@ from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.schemas import SPELLINGS
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import Reasoning, tool_shape
@@ -74,6 +75,7 @@ def tools(
         parallel=parallel,
         strict=strict,
         reasoning=reasoning,
+        order=(json_options or {}).get("order", "declared"),
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
     made = shape_form(shape, json_options)
@@ -84,7 +86,7 @@ def tools(
     return Grammar(
         core,
         form=made,
-        read=lambda text: parse_tool_calls(text, known, format=form),
+        read=lambda text: parse_tool_calls(text, known, format=form, reasoning=reasoning),
         source=source,
         tools=[tool.to_openai() for tool in known],
     )
@@ -98,7 +100,7 @@ def _blamed(
         try:
             forms.compiled(shape_form(tool_shape([tool], format=form), json_options), tool.name)
         except type(error) as own:
-            message = re.sub(r"^JSON \(\d+\): ", "", str(own))
+            message = re.sub(r"^(?:JSON|[{\"].*?) \(\d+\): ", "", str(own))
             return type(own)(f"tool {tool.name!r}: {message}", pointer=own.pointer, keyword=own.keyword)
         except TokenformError:
             continue
@@ -107,7 +109,7 @@ def _blamed(
 
 def shape_form(shape: Shape, json_options: Mapping[str, str] | None = None) -> Form:
     """The form of a tree."""
-    unknown = set(json_options or ()) - {"order", "whitespace", "numbers", "strings"}
+    unknown = set(json_options or ()) - set(SPELLINGS)
     if unknown:
         raise OptionError(f"json_options: {', '.join(sorted(unknown))} can't be chosen for tools.")
     return _Compiler(shape, dict(json_options or {})).form()
@@ -311,7 +313,8 @@ class _Compiler:
         marks = sorted(self.specials - set(node.allow) - texts)
         refused += [forms.containing(literal(text)) for text in marks]
         if begins:
-            refused += [{"concat": [literal(text), ANY]} for text in node.not_prefix]
+            starts = [{"regex": pattern, "dialect": "python"} for pattern in node.not_prefix]
+            refused += [{"concat": [start, ANY]} for start in starts]
         parts: list[Language] = [{"not": language} for language in refused]
         if ends:
             parts.append(_NO_WORD_BEFORE)
@@ -338,8 +341,14 @@ def _occurring(trigger: Trigger) -> Language:
 
 
 def _raw(node: RawString) -> Language:
-    strings: Language = {"string": json.dumps({**node.schema, "type": "string"})}
-    return {"and": [strings, *({"not": forms.containing(literal(text))} for text in node.without)]}
+    """The strings with a line feed beside them; without it those that do not begin (end) with one."""
+    language: Language = {"string": json.dumps(node.schema)}
+    feed = literal("\n")
+    for fed, order in zip(node.feeds, (1, -1), strict=True):  # before it, after it
+        if fed:
+            bare: Language = {"and": [language, {"not": {"concat": [feed, ANY][::order]}}]}
+            language = {"or": [{"concat": [feed, language][::order]}, bare]}
+    return {"and": [language, *({"not": forms.containing(literal(text))} for text in node.without)]}
 
 
 def _after(items: Items, alternatives: list[Items]) -> list[Items]:

@@ -4,8 +4,7 @@ Purpose: OpenAI-style JSON, pydantic models and Python functions become `Tool`s:
 JSON Schema of the arguments as one object, and the way from a dictionary of arguments to an instance or a
 result.
 Invariant: the names of a list of tools differ, and each `parameters` is a valid JSON Schema of an object.
-Complexity: linear in the size of the definitions; a validator is built once per tool, when it is first asked
-for.
+Complexity: linear in the size of the definitions.
 Source: OpenAI's function-calling reference; the Responses API's flat form; Model Context Protocol
 (`inputSchema`).
 Rejected: guessing a missing name, or numbering tools of the same name (the caller could not tell whose call
@@ -23,6 +22,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Union
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
+from tokenform.frontends.tools.judge import fault
 
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
 
@@ -47,26 +47,19 @@ class Tool:
     function: Callable[..., Any] | None = field(default=None, repr=False)
 
     @cached_property
-    def _validator(self) -> Any:
-        from jsonschema.validators import validator_for
-        from referencing import Registry
-
-        schema = dict(self.parameters)
-        cls = validator_for(schema, default=_draft())
-        return cls(schema, registry=Registry(), format_checker=None)
+    def _schema(self) -> str:
+        return json.dumps(self.parameters)
 
     def validate(self, arguments: Any) -> None:
         """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""
         if not isinstance(arguments, dict):
             raise ToolError(f"the arguments of {self.name!r} must be a JSON object")
-        error = next(iter(self._validator.iter_errors(arguments)), None)
-        if error is not None:
-            place = "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in error.absolute_path)
+        found = fault(arguments, self._schema)
+        if found is not None:
+            place, message = found
             where = f" at {place}" if place else ""
             raise ToolError(
-                f"the arguments of {self.name!r} do not satisfy its schema{where}: {error.message}",
-                pointer=place,
-                keyword=str(error.validator),
+                f"the arguments of {self.name!r} do not satisfy its schema{where}: {message}", pointer=place
             )
 
     def instance(self, arguments: dict[str, Any]) -> Any:

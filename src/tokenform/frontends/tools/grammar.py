@@ -13,18 +13,24 @@ on).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from typing import Any, Literal
 
 from tokenform.errors import OptionError, ToolError
-from tokenform.frontends.tools import harmony
+from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
+from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -32,9 +38,11 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
+from tokenform.frontends.tools.marked import Marked
 from tokenform.frontends.tools.members import close, dump
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
+    BLANK,
     Free,
     Json,
     Node,
@@ -62,6 +70,7 @@ def tool_shape(
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
+    order: str = "declared",
 ) -> Shape:
     """The tree of a model's turn that may call tools.
 
@@ -72,9 +81,9 @@ def tool_shape(
             reasoning), "none" (no call), or the name of the one tool to call.
         parallel: several calls in one turn; a number is the most there may be.
         strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
-            Formats that write each argument by itself only ever write declared ones.
         reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
             is none.
+        order: "declared" or "any": how formats that write each argument by itself order them.
     Raises:
         ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
             write.
@@ -89,10 +98,11 @@ def tool_shape(
     if tool_choice not in ("auto", "required", "none"):
         known, most = (_named(known, tool_choice),), 1
         tool_choice = "required"
-    builder = Builder(form, known, strict)
+    builder = Builder(form, known, strict, order)
     if form.channels:
-        call = builder.call(form.wire)
-        return Shape(harmony.turn(call, tool_choice, reasoning), builder.rules)
+        for tool in known:
+            builder.check_name(form.wire.call[1:], tool)
+        return Shape(harmony.turn(builder.json, known, tool_choice, most, reasoning), builder.rules)
     return Shape(builder.turn(tool_choice, most, reasoning), builder.rules)
 
 
@@ -119,48 +129,70 @@ def _named(known: Sequence[Tool], name: str) -> Tool:
 class Builder:
     """The trees of one format for one list of tools."""
 
-    def __init__(self, form: Format, known: Sequence[Tool], strict: bool) -> None:
+    def __init__(self, form: Format, known: Sequence[Tool], strict: bool, order: str) -> None:
         self.form = form
         self.known = known
         self.strict = strict
-        self._python = Pythonic()
-        self.rules = self._python.rules
+        self.order = order
+        self.rules: dict[str, Node] = {}
+        self._notations: dict[Part, Pythonic | Marked | Nested] = {}
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
-        block = self.reasoning(reasoning)
+        if self.form.fenced:
+            return fenced.turn(self.form, self.literal, self.calls(most), tool_choice, reasoning)
         if tool_choice == "required":
-            return sequence(
-                block, optional(Text(self.form.lead)) if self.form.lead else Seq(()), self.calls(most)
-            )
+            return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
         if self.form.at_start:
             text = Free(not_prefix=self.beginnings(), allow=self.allowed())
-            if tool_choice == "none":
-                return sequence(block, text)
-            return sequence(block, choice([self.calls(most), text]))
-        text = Free(until=self.triggers(), allow=self.allowed())
+            called = sequence(BLANK, self.calls(most), BLANK)
+            return sequence(
+                self.reasoning(reasoning, False), text if tool_choice == "none" else choice([called, text])
+            )
         if tool_choice == "none":
-            return sequence(block, text)
-        before = Free(until=self.triggers(), allow=self.allowed(), word_end=self.form.whole_word)
-        if self.form.wire.section:
-            return sequence(block, optional(sequence(before, self.calls(most))), text)
-        return sequence(block, Repeat(sequence(before, self.call(self.form.wire)), 0, most), text)
+            text = Free(until=self.triggers(), allow=self.allowed())
+            return sequence(self.reasoning(reasoning, False), text)
+        after_thought = sequence(self.reasoning(reasoning, False), self.free_and_calls(most, 0, ()))
+        if not self.form.trigger_ends_reasoning or reasoning == "none":
+            return after_thought
+        # Calls end the thought only where no closing marker follows them, see `reader.py`.
+        closed = (Trigger(self.form.reasoning[1], special=self.form.reasoning[1] in self.form.special),)
+        return choice(
+            [after_thought, sequence(self.opening(reasoning), self.free_and_calls(most, 1, closed))]
+        )
 
-    def reasoning(self, reasoning: str) -> Node:
-        """The block that may come first, unconstrained inside."""
+    def free_and_calls(self, most: int | None, least: int, barred: tuple[Trigger, ...]) -> Node:
+        """Text with calls in it; no trigger of `barred` occurs in the text."""
+        until = self.triggers() + barred
+        allow = tuple(m for m in self.allowed() if m not in {t.text for t in barred})
+        before = Free(until=until, allow=allow, word_end=self.form.whole_word)
+        text = Free(until=until, allow=allow)
+        if self.form.wire.section:
+            called = sequence(before, self.calls(most))
+            return sequence(called if least else optional(called), text)
+        return sequence(Repeat(sequence(before, self.call(self.form.wire)), least, most), text)
+
+    def reasoning(self, reasoning: str, calls_end: bool = True) -> Node:
+        """The block that may come first, unconstrained inside; calls_end: a call may end it, if one can."""
         if reasoning == "none":
             return Seq(())
-        opened, closed = self.form.reasoning
+        closed = self.form.reasoning[1]
         ends = [Trigger(closed, special=closed in self.form.special)]
-        if self.form.trigger_ends_reasoning:
+        last = sequence(self.literal(closed), BLANK)
+        inside = tuple(m for m in self.form.special if m != closed)
+        if calls_end and self.form.trigger_ends_reasoning:
             ends += self.triggers()
-        last = sequence(self.literal(closed), Regex("\n{0,2}"))
-        inside = tuple(m for m in self.form.special if m not in {e.text for e in ends})
-        body = sequence(Free(until=tuple(ends), allow=inside), optional(last) if len(ends) > 1 else last)
-        # Some models write a line feed before the block.
-        return (
-            body if reasoning == "open" else optional(sequence(Regex("\n{0,2}"), self.literal(opened), body))
-        )
+            inside = tuple(m for m in inside if m not in {t.text for t in self.triggers()})
+            last = optional(last)
+        body = sequence(self.opening(reasoning), Free(until=tuple(ends), allow=inside), last)
+        return body if reasoning == "open" else optional(body)
+
+    def opening(self, reasoning: str) -> Node:
+        """What opens the reasoning block, unless the prompt has."""
+        if reasoning == "open":
+            return Seq(())
+        opener = sequence(BLANK, self.literal(self.form.reasoning[0]))
+        return optional(opener) if self.form.prompt_opens else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
         text = self.form.opener(self.form.wire)
@@ -168,46 +200,96 @@ class Builder:
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
-        return tuple(m for m in self.form.reasoning if m in self.form.special) + (self.form.content or ())
+        return tuple(m for m in self.form.reasoning + self.form.content if m in self.form.special)
 
     def beginnings(self) -> tuple[str, ...]:
-        """What only a call may begin with, in a format whose calls have no marker."""
+        """Patterns of what only a call may begin with, in a format whose calls have no marker."""
         first = self.form.wire.call[0]
-        opened = self.form.wire.section[0] if self.form.wire.section else ""
+        opened = (
+            r"\s*" + "".join(re.escape(t) + r"\s*" for t in self.form.tokens(self.form.wire.section[0]))
+            if self.form.wire.section
+            else r"\s*"
+        )
         if isinstance(first, JsonCall):
-            start = f'{{"{first.name}": "'
-            return (opened + start, start) if self.form.bare else (opened + start,)
-        return tuple(f"{opened}{tool.name}(" for tool in self.known)
+            start = rf'\{{\s*"{re.escape(first.name)}"\s*:\s*"'
+            return (opened + start, r"\s*" + start) if self.form.bare else (opened + start,)
+        return tuple(rf"{opened}{re.escape(tool.name)}\(" for tool in self.known)
 
     def calls(self, most: int | None) -> Node:
         """One call, or several in a row, with the section around them."""
         wire = self.form.wire
         one = self.call(wire)
-        several: Node = one if most == 1 else Repeat(one, 1, most, self.literal(wire.between))
-        prefix = optional(Special(self.form.prefix)) if self.form.prefix else Seq(())
+        between = sequence(BLANK, self.literal(wire.between), BLANK)
+        several: Node = one if most == 1 else Repeat(one, 1, most, between)
+        prefix = sequence(optional(Special(self.form.prefix)), BLANK) if self.form.prefix else Seq(())
         if wire.section is None:
             return sequence(prefix, several)
-        node = sequence(prefix, self.literal(wire.section[0]), several, self.literal(wire.section[1]))
+        opened, closed = map(self.literal, wire.section)
+        node = sequence(prefix, opened, BLANK, several, BLANK, closed)
         return choice([one, node]) if self.form.bare else node
 
     def call(self, wire: Wire) -> Node:
-        """One call of any of the tools."""
+        """One call of any of the tools; what stands before the name is written once for all of them."""
         before: list[Node] = []
         for index, part in enumerate(wire.call):
+            if isinstance(part, JsonCall):
+                before.append(self._head(part))
             if isinstance(part, (Name, JsonCall)):
                 rest = wire.call[index:]
                 return sequence(*before, choice([self._rest(rest, tool) for tool in self.known]))
-            before.append(self._part(part, self.known[0]))
+            before += [self._part(part, self.known[0]), self._gap(wire.call[index : index + 2])]
         raise AssertionError(f"the layout of {self.form.name} has no name")
 
     def _rest(self, parts: tuple[Part, ...], tool: Tool) -> Node:
-        self._check_name(parts, tool)
-        return sequence(*(self._part(part, tool) for part in parts))
+        self.check_name(parts, tool)
+        made: list[Node] = []
+        for index, part in enumerate(parts):
+            made += [self._part(part, tool), self._gap(parts[index : index + 2])]
+        return sequence(*made)
+
+    def _gap(self, pair: tuple[Part, ...]) -> Node:
+        """What may stand between two parts: whitespace, but not beside a name or within a marker."""
+        if len(pair) < 2:
+            return Seq(())
+        left, right = (
+            part.parts[side]
+            if isinstance(part, Maybe)
+            else part.texts[0]
+            if isinstance(part, Either)
+            else part
+            for part, side in zip(pair, (-1, 0), strict=True)
+        )
+        if isinstance(right, (Tagged, Elements)):
+            return BLANK
+        if isinstance(left, (Name, Tagged, Elements)) or isinstance(right, Name):
+            return Seq(())
+        if any(
+            isinstance(part, (JsonArguments, JsonCall, MarkedArguments, PythonArguments))
+            for part in (left, right)
+        ):
+            return BLANK
+        ends = isinstance(left, str) and self.form.pieces(left)[-1][0] in self.form.special
+        begins = isinstance(right, str) and self.form.pieces(right)[0][0] in self.form.special
+        return BLANK if ends or begins else Seq(())
+
+    def _head(self, part: JsonCall) -> Node:
+        """A call's object up to the name."""
+        number: Node = Seq(())
+        if part.id:
+            number = sequence(
+                self._key(part.id), Text('"'), Regex("[0-9]+"), Text('"'), BLANK, Text(","), BLANK
+            )
+        return sequence(Text("{"), BLANK, number, self._key(part.name))
+
+    def _key(self, key: str) -> Node:
+        return sequence(Text(dump(key)), BLANK, Text(":"), BLANK)
 
     def _part(self, part: Part, tool: Tool) -> Node:
         owner = f"tool {tool.name!r}"
         if isinstance(part, str):
             return self.literal(part)
+        if isinstance(part, Either):
+            return self.literal(part.texts[0])
         if isinstance(part, Name):
             return Text(tool.name)
         if isinstance(part, Id):
@@ -215,34 +297,77 @@ class Builder:
         if isinstance(part, JsonArguments):
             return self.json(tool)
         if isinstance(part, JsonCall):
-            number = sequence(Text(f'"{part.id}": "'), Regex("[0-9]+"), Text('", ')) if part.id else Seq(())
-            keys = Text(f'"{part.name}": {dump(tool.name)}, "{part.arguments}": ')
-            last = sequence(Text(', "id": "'), Regex(part.last_id), Text('"')) if part.last_id else None
-            end = optional(last) if last else Seq(())
-            return sequence(Text("{"), number, keys, self.json(tool), end, Text("}"))
-        if isinstance(part, PythonArguments):
-            return self._python.arguments(tool.parameters, owner)
+            comma = sequence(BLANK, Text(","), BLANK)
+            last: Node = Seq(())
+            if part.last_id:
+                last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
+            arguments = sequence(self._key(part.arguments), self.json(tool))
+            return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
+        if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
+            return self._notation(part).arguments(tool.parameters, owner, self.strict)
         if isinstance(part, Tagged):
-            return tagged_arguments(part, tool.parameters, owner, self.literal)
-        inside = sequence(*(self._part(p, tool) for p in part.parts))
+            return tagged_arguments(
+                part,
+                tool.parameters,
+                owner,
+                self.literal,
+                order=self.order,
+                strict=self.strict,
+                rules=self.rules,
+            )
+        made: list[Node] = []
+        for index, inner in enumerate(part.parts):
+            made += [self._part(inner, tool), self._gap(part.parts[index : index + 2])]
+        inside = sequence(*made)
         return inside if part.written else optional(inside)
+
+    def _notation(self, part: PythonArguments | MarkedArguments | Elements) -> Pythonic | Marked | Nested:
+        """What writes the arguments, one for all tools."""
+        if part not in self._notations:
+            made: Pythonic | Marked | Nested
+            if isinstance(part, PythonArguments):
+                made = Pythonic(self.rules, part.json_words, self.order)
+            elif isinstance(part, MarkedArguments):
+                made = Marked(self.rules, part, self.literal)
+            else:
+                made = Nested(self.rules, part, self.literal)
+            self._notations[part] = made
+        return self._notations[part]
 
     def json(self, tool: Tool) -> Node:
         """The arguments as one JSON object."""
         return Json(close(tool.parameters) if self.strict else dict(tool.parameters))
 
     def literal(self, text: str) -> Node:
-        """A literal with its special tokens as special tokens."""
-        return sequence(*(Special(t) if special else Text(t) for t, special in self.form.pieces(text)))
+        """A literal with its special tokens as special tokens, and blanks where it has whitespace or may.
 
-    def _check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
-        """Raise unless the reader can tell where the name ends."""
+        Inside a longer marker nothing stands beside a special token, and words are spaced as they are.
+        """
+        made: list[Node] = []
+        joined, inside = True, False
+        for piece, special in self.form.pieces(text):
+            inner = piece in self.form.embedded
+            if not (joined or inner):
+                made.append(BLANK)
+            if special:
+                made.append(Special(piece))
+            else:
+                gaps = r"(\s+$|\s*\n\s*)" if inside else r"(^\s+|\s+$|\s*\n\s*)"
+                words = re.split(gaps, piece)
+                made += [BLANK if word.isspace() else Text(word) for word in words]
+            joined = inside = inner
+        return sequence(*made)
+
+    def check_name(self, parts: tuple[Part, ...], tool: Tool) -> None:
+        """Raise unless readers can tell where the name ends, and Python can read it where it is to."""
         if not isinstance(parts[0], Name):
             return
         name = tool.name
         stops = [self.form.tokens(p)[0] for p in stops_after(parts[1:]) if self.form.tokens(p)]
         spaced = name != name.strip() or "\n" in name or (self.form.channels and len(name.split()) > 1)
-        if spaced or any(stop in name for stop in stops):
+        python = any(isinstance(part, PythonArguments) for part in parts)
+        foreign = python and not all(n.isidentifier() and not iskeyword(n) for n in name.split("."))
+        if spaced or foreign or any(stop in name for stop in stops):
             raise ToolError(
                 f"the tool name {name!r} can't be written in the format {self.form.name!r}; rename it"
             )
@@ -257,10 +382,14 @@ def stops_after(parts: Sequence[Part]) -> list[str]:
                 return [*stops, part]
         elif isinstance(part, Maybe):
             stops += [p for p in part.parts[:1] if isinstance(p, str)]
+        elif isinstance(part, Either):
+            return [*stops, *part.texts]
         elif isinstance(part, Tagged):
             stops.append(part.before)
+        elif isinstance(part, Elements):
+            stops.append(part.marker)
         elif isinstance(part, PythonArguments):
             return stops
-        elif isinstance(part, JsonArguments):
+        elif isinstance(part, (JsonArguments, MarkedArguments)):
             return [*stops, "{"]
     return stops

@@ -12,11 +12,14 @@ Rejected: reading channels as triggers in free text: a message has no text outsi
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.read_values import fail
 from tokenform.frontends.tools.shape import (
+    BLANK,
     Free,
     Node,
     Repeat,
@@ -38,31 +41,54 @@ _RECIPIENT = re.compile(r"to=([^\s<]+)")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
 
 
-def turn(call: Node, tool_choice: str, reasoning: str) -> Node:
-    """The messages of one turn; the last ends with `<|call|>` or `<|return|>`, which stop the model."""
+def turn(
+    call: Callable[[Tool], Node], known: Sequence[Tool], tool_choice: str, most: int | None, reasoning: str
+) -> Node:
+    """The messages of one turn; the last ends with `<|call|>` or `<|return|>`, which stop the model.
+
+    call: the node of a tool's arguments.
+    """
     inside = Free(until=tuple(Trigger(m, special=True) for m in MARKERS))
-    next_message = (Special("<|end|>"), Special("<|start|>"), Text("assistant"))
+    more = (Special("<|start|>"), Text("assistant"))
 
     def message(channel: str, *end: Node) -> Node:
         return sequence(Special("<|channel|>"), Text(channel), Special("<|message|>"), inside, *end)
 
-    thoughts = message("analysis", *next_message)
-    remark = message("commentary", *next_message)
-    answer = message("final", optional(Special("<|return|>")))
-    before = {"none": [thoughts], "required": [thoughts, remark], "auto": [thoughts, remark]}[tool_choice]
+    thoughts = message("analysis", Special("<|end|>"), *more)
+    remark = message("commentary", Special("<|end|>"), *more)
+    said = message("final", Special("<|end|>"), *more)
+    answer = message("final", optional(choice([Special("<|return|>"), Special("<|end|>")])))
+    before = {"none": [thoughts], "required": [thoughts, remark], "auto": [thoughts, remark, said]}[
+        tool_choice
+    ]
     if reasoning == "none":
         before = [m for m in before if m is not thoughts]
-    opened: Node = Seq(())
-    if reasoning == "open":
-        opened = sequence(inside, *next_message)
-    last = {"none": [answer], "required": [call], "auto": [answer, call]}[tool_choice]
-    stopped = [m if m is answer else sequence(m, optional(Special("<|call|>"))) for m in last]
-    several = Repeat(choice(before), 0, None) if before else Seq(())
-    return sequence(opened, several, choice(stopped))
+    opened: Node = sequence(inside, Special("<|end|>"), *more) if reasoning == "open" else Seq(())
+    rest = Repeat(choice(before), 0, None) if before else Seq(())
+    if tool_choice == "none":
+        return sequence(opened, rest, answer)
+    one = choice([_call(tool, call(tool)) for tool in known])
+    ends = choice([Special("<|call|>"), Special("<|end|>")])
+    last = sequence(one, optional(ends))
+    again = sequence(rest, one, ends, *more)
+    calls = sequence(Repeat(again, 0, None if most is None else most - 1), rest, last)
+    if tool_choice == "required":
+        return sequence(opened, calls)
+    return sequence(opened, choice([calls, sequence(Repeat(again, 0, most), rest, answer)]))
+
+
+def _call(tool: Tool, arguments: Node) -> Node:
+    """A call's message: the recipient stands in the role, as the template puts it, or in the channel."""
+    recipient = Text(f"to=functions.{tool.name}")
+    channel = sequence(Special("<|channel|>"), choice([Text("commentary"), Text("analysis")]))
+    space = optional(Text(" "))
+    kind = optional(choice([sequence(space, Special("<|constrain|>"), Text("json")), Text(" json")]))
+    heads = [sequence(space, recipient, space, channel), sequence(channel, Text(" "), recipient)]
+    return sequence(choice(heads), kind, Special("<|message|>"), BLANK, arguments, BLANK)
 
 
 def read(reader: Reader) -> Generator[None, None, None]:
-    """The messages of one turn, reported to the reader."""
+    """The messages of one turn, reported to the reader; one that is broken costs itself alone."""
     source = reader.source
     first = True
     channels: set[str] = set()
@@ -77,10 +103,14 @@ def read(reader: Reader) -> Generator[None, None, None]:
             first = False
             continue
         header: list[str] = []
-        if (yield from source.until(("<|message|>",), header.append)) is None:
-            raise fail(source, f"the message header {''.join(header)!r} does not end")
-        yield from source.accept("<|message|>")
-        yield from _message(reader, "".join(header), channels)
+        try:
+            if (yield from source.until(("<|message|>",), header.append)) is None:
+                raise fail(source, f"the message header {''.join(header)!r} does not end")
+            yield from source.accept("<|message|>")
+            yield from _message(reader, "".join(header), channels)
+        except ToolError as error:
+            reader.errors.append(error)
+            yield from source.until(_ENDS, lambda text: None)
         for end in _ENDS[:3]:
             yield from source.accept(end)
         first = False
@@ -93,14 +123,15 @@ def _message(reader: Reader, header: str, channels: set[str]) -> Generator[None,
         yield from reader.calls.addressed(recipient.group(1).removeprefix("functions."))
         yield from reader.source.blank()
     elif kind == "analysis":
-        if "analysis" in channels and reader.result.reasoning:
+        if "analysis" in channels and reader.has_thoughts:
             reader.thought("\n")
-        reader.result.reasoning = reader.result.reasoning or ""
+        reader.think()
         yield from reader.source.until(_ENDS, reader.thought)
     elif kind in ("final", "commentary"):
-        if channels & {"final", "commentary"} and reader.result.content:
+        if channels & {"final", "commentary"} and reader.has_content:
             reader.content("\n")
         yield from reader.source.until(_ENDS, reader.content)
     else:
-        raise fail(reader.source, f"{kind!r} is no channel; there are analysis, commentary and final")
+        known = "there are analysis, commentary and final"
+        raise fail(reader.source, f"{kind!r} is no channel; {known}", asked=False)
     channels.add(kind)

@@ -38,7 +38,43 @@ class JsonArguments:
 
 @dataclass(frozen=True)
 class PythonArguments:
-    """The arguments as keywords of a Python call: `a=1, b='x'`."""
+    """The arguments as keywords of a Python call: `a=1, b='x'`.
+
+    json_words: true, false and null are written besides True, False and None (both are read in any format).
+    """
+
+    json_words: bool = False
+
+
+@dataclass(frozen=True)
+class MarkedArguments:
+    """The arguments as `{key:value,…}`: keys bare, strings raw between the two marks, words as JSON has them.
+
+    The templates sort the keys: the grammar takes that order and the declared one.
+    """
+
+    opened: str
+    closed: str
+
+
+@dataclass(frozen=True)
+class Elements:
+    """The arguments as elements, one inside the other: members by name, items of a list alike.
+
+    member: what opens a member; {name} is its name, {kind} the kind of its value.
+    item: what opens an item of a list.
+    close: what closes a member; {name} is its name.
+    close_item: what closes an item.
+    kinds: what the kinds are called: raw text, JSON, an object, a list; None: the schema tells them apart.
+    marker: what every marker begins with, and no raw value holds.
+    """
+
+    member: str
+    item: str
+    close: str
+    close_item: str
+    marker: str
+    kinds: tuple[str, str, str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +96,8 @@ class Tagged:
     """The arguments as one marked-up element each: `before key middle value after`.
 
     middle: written before a value that is a string, which is then raw text.
-    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides.
+    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides;
+        {type} in it is the value's type.
     open_middle: read too, and then the schema decides.
     markers: texts that no raw value may hold besides the closing one.
     python_words: True, False and None are read and written besides true, false and null.
@@ -73,6 +110,11 @@ class Tagged:
     open_middle: str | None = None
     markers: tuple[str, ...] = ()
     python_words: bool = False
+
+    def typed_middle(self, kind: str) -> str:
+        """What is written before a JSON value of this type."""
+        name = "number" if kind == "integer" else kind
+        return (self.json_middle or self.middle).replace("{type}", name)
 
     @property
     def close(self) -> str:
@@ -88,7 +130,16 @@ class Maybe:
     written: bool | None
 
 
-Part = Union[str, Name, Id, JsonArguments, PythonArguments, JsonCall, Tagged, Maybe]  # noqa: UP007
+@dataclass(frozen=True)
+class Either:
+    """One of these literals; the grammar writes the first."""
+
+    texts: tuple[str, ...]
+
+
+Part = Union[  # noqa: UP007
+    str, Either, Name, Id, JsonArguments, PythonArguments, MarkedArguments, Elements, JsonCall, Tagged, Maybe
+]
 
 
 @dataclass(frozen=True)
@@ -134,11 +185,16 @@ class Format:
         reasoning: what opens and closes the reasoning block.
         trigger_ends_reasoning: an opener inside an unclosed reasoning block ends it.
         content: what opens and closes the answer's text, where the model marks it.
+        fenced: all text of the answer stands between the two `content` markers; `end` may follow the turn.
+        end: what ends the message of a fenced turn.
+        prompt_opens: the template's prompt always opens the reasoning block, so that an output may begin
+            inside it.
         dropped: markers that are no part of the text (end of turn and the like).
         short_ids: the model's template takes ids of nine letters and digits only.
         channels: the format is Harmony's sequence of messages; `wire.call` lays out the call's message.
-        template: texts by which a chat template is known, all of which must occur in it.
-        template_without: texts that must not.
+        template: texts that stand in chat templates of the format; a template that leaves calls out, and has
+            them all, is told to come near it.
+        template_without: texts that do not.
     """
 
     name: str
@@ -155,12 +211,22 @@ class Format:
     text_after: bool = True
     reasoning: tuple[str, str] = ("<think>", "</think>")
     trigger_ends_reasoning: bool = False
-    content: tuple[str, str] | None = None
+    content: tuple[str, ...] = ()
+    fenced: bool = False
+    end: str = ""
+    prompt_opens: bool = False
     dropped: tuple[str, ...] = ()
     short_ids: bool = False
     channels: bool = False
     template: tuple[str, ...] = ()
     template_without: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """What fences the reasoning and the answer is special wherever the vocabulary has it as one token."""
+        known = self.special + self.embedded
+        # A fence that is made of several tokens is none itself.
+        fences = [m for m in self.reasoning + self.content if not any(t != m and t in m for t in known)]
+        object.__setattr__(self, "special", tuple(dict.fromkeys((*self.special, *fences))))
 
     def pieces(self, literal: str) -> tuple[tuple[str, bool], ...]:
         """A literal cut at special tokens: (text, is special) in order."""

@@ -35,6 +35,7 @@ _OVER_MEMBERS = (
     "maxProperties",
     "propertyNames",
     "patternProperties",
+    "unevaluatedProperties",
     "enum",
     "const",
 )
@@ -58,50 +59,71 @@ def close(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "additionalProperties": False}
 
 
-def members(schema: Any, owner: str) -> list[Member]:
+def members(schema: Any, owner: str, strict: bool = True) -> tuple[list[Member], Any]:
     """The members of an object schema, in the order of `properties`, then those only named as required.
 
+    Returns: with them the schema of the members that are not declared; False: there are none.  Where the
+        schema does not speak of those, strict forbids them.
     Raises:
         UnsupportedSchema: a keyword binds the members together in a way that one-by-one writing can't keep.
     """
     root = schema if isinstance(schema, Mapping) else {}
-    found: dict[str, Any] = {}
-    needed: list[str] = []
-    for part in conjuncts(root, root, owner):
+    parts = [part for part, _ in conjuncts(root, root, owner)]
+    for part in parts:
         for keyword in _OVER_MEMBERS:
-            if keyword in part and not (keyword == "patternProperties" and not part[keyword]):
+            if keyword in part and not (keyword.endswith("Properties") and not part[keyword]):
                 raise UnsupportedSchema(
                     f"{owner}: {keyword!r} over the arguments as a whole can't be kept in a format that"
                     " writes each argument by itself; choose a format that writes JSON",
                     pointer=f"/{keyword}",
                     keyword=keyword,
                 )
-        for key, sub in part.get("properties", {}).items():
-            found[key] = sub if key not in found else {"allOf": [found[key], sub]}
-        needed += [key for key in part.get("required", []) if key not in needed]
-        for key in part.get("required", []):
-            found.setdefault(key, part.get("additionalProperties", True))
-    return [
-        Member(key, alone(sub, root, owner), key in needed) for key, sub in found.items() if sub is not False
-    ]
+    needed = {key for part in parts for key in part.get("required", ())}
+    declared = [key for part in parts for key in part.get("properties", ())]
+    found: list[Member] = []
+    for key in dict.fromkeys([*declared, *(key for part in parts for key in part.get("required", ()))]):
+        said = [part.get("properties", {}).get(key, part.get("additionalProperties", True)) for part in parts]
+        sub = _all_of(said)
+        if sub is not False:
+            found.append(Member(key, alone(sub, root, owner), key in needed))
+        elif key in needed:
+            raise InvalidSchema(
+                f"{owner}: the argument {key!r} is required and forbidden", keyword="required"
+            )
+    spoken = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
+    others = _all_of(spoken) if spoken else not strict
+    return found, others if others is False else alone(others, root, owner)
 
 
-def conjuncts(schema: Any, root: Mapping[str, Any], owner: str) -> list[Mapping[str, Any]]:
-    """The schema objects that must all hold: the schema itself, what it refers to, branches of `allOf`."""
-    result: list[Mapping[str, Any]] = []
-    stack: list[tuple[Any, tuple[str, ...]]] = [(schema, ())]
+def _all_of(schemas: list[Any]) -> Any:
+    """The schema of what satisfies all of them."""
+    left = [schema for schema in schemas if schema is not True]
+    if False in left:
+        return False
+    return (left[0] if len(left) == 1 else {"allOf": left}) if left else True
+
+
+def conjuncts(
+    schema: Any, root: Mapping[str, Any], owner: str, followed: frozenset[str] = frozenset()
+) -> list[tuple[Mapping[str, Any], frozenset[str]]]:
+    """The schema objects that must all hold: the schema itself, what it refers to, branches of `allOf`.
+
+    Each comes with the references that led to it, beginning with those `followed` before.
+    """
+    result: list[tuple[Mapping[str, Any], frozenset[str]]] = []
+    stack: list[tuple[Any, frozenset[str]]] = [(schema, followed)]
     while stack:
         part, trail = stack.pop()
         if part is True:
             continue
         if not isinstance(part, Mapping):
             part = {"not": {}}
-        result.append(part)
+        result.append((part, trail))
         if "$ref" in part:
             reference = str(part["$ref"])
-            if reference in trail:
+            if reference in trail - followed:
                 raise InvalidSchema(f"{owner}: {reference!r} refers to itself", keyword="$ref")
-            stack.append((resolve(reference, root, owner), (*trail, reference)))
+            stack.append((resolve(reference, root, owner), trail | {reference}))
         stack.extend((branch, trail) for branch in reversed(part.get("allOf", [])))
     return result
 
@@ -157,14 +179,19 @@ def _references(value: Any) -> set[str]:
     return set()
 
 
-def types_of(schema: Any, owner: str, root: Mapping[str, Any] | None = None) -> frozenset[str]:
+def types_of(
+    schema: Any,
+    owner: str,
+    root: Mapping[str, Any] | None = None,
+    followed: frozenset[str] = frozenset(),
+) -> frozenset[str]:
     """The types that a value may have, by the keywords that speak of types; "number" includes "integer".
 
-    An upper bound: other keywords may forbid more.
+    An upper bound: other keywords may forbid more.  A branch that leads back to itself adds nothing.
     """
     root = root if root is not None else (schema if isinstance(schema, Mapping) else {})
     allowed = frozenset(TYPES)
-    for part in conjuncts(schema, root, owner):
+    for part, trail in conjuncts(schema, root, owner, followed):
         kinds = part.get("type")
         if kinds is not None:
             named = {kinds} if isinstance(kinds, str) else set(kinds)
@@ -175,7 +202,11 @@ def types_of(schema: Any, owner: str, root: Mapping[str, Any] | None = None) -> 
             allowed &= _kinds_of(part["enum"])
         for keyword in ("anyOf", "oneOf"):
             if keyword in part:
-                branches = [types_of(b, owner, root) for b in part[keyword]]
+                branches = [
+                    types_of(b, owner, root, trail)
+                    for b in part[keyword]
+                    if not (isinstance(b, Mapping) and b.get("$ref") in trail)
+                ]
                 allowed &= frozenset().union(*branches)
         if part.get("not") == {} or part.get("not") is True:
             allowed = frozenset()
@@ -194,65 +225,6 @@ def _kinds_of(values: list[Any]) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def string_schemas(schema: Any, owner: str, root: Mapping[str, Any] | None = None) -> list[Any]:
-    """The strings that the schema allows, as alternatives.
-
-    Each alternative is a list of the only strings, or a schema of `minLength`, `maxLength`, `pattern` and
-    `format`.
-    Raises:
-        UnsupportedSchema: a keyword speaks of strings in a way that has no such form (`not`, `if`, …).
-    """
-    root = root if root is not None else (schema if isinstance(schema, Mapping) else {})
-    alternatives: list[Any] = [{}]
-    for part in conjuncts(schema, root, owner):
-        if "string" not in types_of(part, owner, root):
-            return []
-        for keyword in ("not", "if"):
-            if keyword in part:
-                raise UnsupportedSchema(
-                    f"{owner}: {keyword!r} over a string can't be kept in a format that writes strings raw",
-                    keyword=keyword,
-                )
-        own = {k: part[k] for k in ("minLength", "maxLength", "pattern", "format") if k in part}
-        sets = [part[k] if k == "enum" else [part[k]] for k in ("enum", "const") if k in part]
-        for extra in [own, *([s for s in values if isinstance(s, str)] for values in sets)]:
-            alternatives = [_both(a, extra, owner) for a in alternatives]
-        for keyword in ("anyOf", "oneOf"):
-            if keyword in part:
-                branches = [s for b in part[keyword] for s in string_schemas(b, owner, root)]
-                if keyword == "oneOf" and len(branches) > 1:
-                    raise UnsupportedSchema(
-                        f"{owner}: 'oneOf' with several kinds of string can't be kept where strings are raw",
-                        keyword="oneOf",
-                    )
-                alternatives = [_both(a, b, owner) for a in alternatives for b in branches]
-    return [a for a in alternatives if a != []]
-
-
-def _both(left: Any, right: Any, owner: str) -> Any:
-    """The strings that two alternatives share."""
-    if left == {} or right == {}:
-        return right if left == {} else left
-    if isinstance(left, list) and isinstance(right, list):
-        return [s for s in left if s in right]
-    if isinstance(left, list) or isinstance(right, list):
-        values, schema = (left, right) if isinstance(left, list) else (right, left)
-        import jsonschema
-
-        return [s for s in values if jsonschema.Draft202012Validator(schema).is_valid(s)]
-    merged = {**left, **right}
-    for keyword, pick in (("minLength", max), ("maxLength", min)):
-        if keyword in left and keyword in right:
-            merged[keyword] = pick(left[keyword], right[keyword])
-    for keyword in ("pattern", "format"):
-        if keyword in left and keyword in right and left[keyword] != right[keyword]:
-            raise UnsupportedSchema(
-                f"{owner}: two {keyword!r} over one string can't be kept in a format that writes strings raw",
-                keyword=keyword,
-            )
-    return merged
-
-
 def without_strings(schema: Any, owner: str) -> Any:
     """The same schema with strings left out."""
     kinds = [t for t in TYPES if t != "string" and t in types_of(schema, owner)]
@@ -265,6 +237,15 @@ def without_strings(schema: Any, owner: str) -> Any:
     if isinstance(inner.get("type"), (str, list)) and len(inner) == 1:
         return {**definitions, "type": kinds}
     return {**definitions, "type": kinds, "allOf": [inner]}
+
+
+def of_kind(schema: Any, kind: str) -> Any:
+    """The same schema for values of one type alone."""
+    if not isinstance(schema, Mapping):
+        return {"type": kind}
+    definitions = {d: schema[d] for d in _DEFINITIONS if d in schema}
+    inner = {k: v for k, v in schema.items() if k not in _DEFINITIONS}
+    return {**definitions, "type": kind, "allOf": [inner]} if inner else {**definitions, "type": kind}
 
 
 def dump(value: Any) -> str:

@@ -14,16 +14,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tokenform.errors import TokenformError, ToolError
 from tokenform.frontends.tools.definitions import Tool
 from tokenform.frontends.tools.grammar import stops_after
+from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import (
+    Either,
+    Elements,
     Format,
     Id,
     JsonArguments,
     JsonCall,
+    MarkedArguments,
     Maybe,
     Name,
     Part,
@@ -31,7 +36,8 @@ from tokenform.frontends.tools.layout import (
     Tagged,
     Wire,
 )
-from tokenform.frontends.tools.members import alone, members, types_of
+from tokenform.frontends.tools.members import TYPES, alone, members, types_of
+from tokenform.frontends.tools.read_nested import NestedReader, Place, marked_object
 from tokenform.frontends.tools.read_values import (
     fail,
     inside_string,
@@ -57,6 +63,14 @@ class Report(Protocol):
     def finish(self) -> None: ...
 
 
+class Nobody:
+    """Is told nothing: the text is only passed over."""
+
+    def begin(self, tool: Tool, id: str) -> None: ...
+    def fragment(self, text: str) -> None: ...
+    def finish(self) -> None: ...
+
+
 class CallReader:
     """Reads calls of one format.
 
@@ -67,29 +81,72 @@ class CallReader:
         self.form, self.tools, self.source, self.report = form, tools, source, report
         self._tool: Tool | None = None
         self._id = ""
+        self._wrong: ToolError | None = None
+        self._guess = False
         self._begun = False
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self._arguments: dict[str, dict[str, Argument]] = {}
+        self._places: dict[str, Place] = {}
+        self._tokens: dict[str, tuple[str, ...]] = {}
 
     def call(self, wire: Wire) -> Reading[None]:
-        """One call, without what stands between calls."""
+        """One call, without what stands between calls.
+
+        A call of an unknown tool is read to its end before it is refused (the error's `passed` is true),
+        unless it is a guess that a call is meant at all.
+        """
         self._tool, self._id, self._begun = None, "", False
-        yield from self._parts(wire.call, wire)
+        self._wrong, self._guess = None, wire.guess
+        try:
+            yield from self._parts(wire.call, wire)
+        except ToolError as error:
+            if self._wrong is None:
+                raise
+            self._wrong.passed, self._wrong.cut = False, error.cut
         if not self._begun:  # a layout of calls without arguments
             self._begin()
-            self.report.fragment("{}")
-        self.report.finish()
+            self._fragment("{}")
+        self._finish()
 
     def addressed(self, name: str) -> Reading[None]:
         """One call whose name was read already: its arguments."""
-        self._tool, self._id = self.find(name), ""
+        self._tool, self._id, self._wrong, self._guess = None, "", None, False
+        self._tool = self.find(name)
         self._begin()
-        yield from self._object(self.report.fragment)
+        yield from self._object(self._fragment)
+        self._finish()
+
+    def _begin(self) -> None:
+        self._begun = True
+        if self._tool is not None:
+            self.report.begin(self._tool, self._id)
+        elif self._wrong is None:
+            raise fail(self.source, "the call has no name")
+
+    def _fragment(self, text: str) -> None:
+        if self._tool is not None:
+            self.report.fragment(text)
+
+    def _finish(self) -> None:
+        if self._wrong is not None:
+            raise self._wrong
         self.report.finish()
+
+    def tokens(self, literal: str) -> tuple[str, ...]:
+        """The literal cut at special tokens and whitespace, see `Format.tokens`."""
+        if literal not in self._tokens:
+            self._tokens[literal] = self.form.tokens(literal)
+        return self._tokens[literal]
 
     def _parts(self, parts: Sequence[Part], wire: Wire) -> Reading[None]:
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 yield from self.literal(part)
+            elif isinstance(part, Either):
+                for text in part.texts[1:]:
+                    if (yield from self.try_literal(text)):
+                        break
+                else:
+                    yield from self.literal(part.texts[0])
             elif isinstance(part, Name):
                 yield from self._name(parts[index + 1 :], wire)
             elif isinstance(part, Id):
@@ -106,28 +163,38 @@ class CallReader:
                     yield from self._parts(part.parts, wire)
             elif isinstance(part, JsonArguments):
                 self._begin()
-                yield from self._object(self.report.fragment)
+                yield from self._object(self._fragment)
             elif isinstance(part, JsonCall):
-                yield from self._json_call()
+                yield from self._json_call(part)
             elif isinstance(part, PythonArguments):
                 self._begin()
                 yield from self._python()
+            elif isinstance(part, MarkedArguments):
+                self._begin()
+                yield from marked_object(self.source, part, self.report.fragment, self._place())
+            elif isinstance(part, Elements):
+                self._begin()
+                yield from NestedReader(self.source, part, self.form).arguments(
+                    self.report.fragment, self._place()
+                )
             else:
                 self._begin()
                 yield from self._tagged(part)
 
     def literal(self, text: str) -> Reading[None]:
         """Take a literal, with any whitespace before and inside it."""
-        for token in self.form.tokens(text):
+        for token in self.tokens(text):
             yield from self.source.blank()
             if not (yield from self.source.accept(token)):
-                here = (yield from self.source.peek(len(token)))[: len(token)]
-                raise fail(self.source, f"{token!r} is needed here, not {here!r}")
+                here = yield from self.source.peek(len(token))
+                if self.source.ended and token.startswith(here):
+                    self.source.take(len(here))
+                raise fail(self.source, f"{token!r} is needed here" + (f", not {here!r}" if here else ""))
 
     def try_literal(self, text: str) -> Reading[bool]:
         """Take a literal if it is there."""
         mark = self.source.mark()
-        for token in self.form.tokens(text):
+        for token in self.tokens(text):
             yield from self.source.blank()
             if not (yield from self.source.accept(token)):
                 self.source.back(mark)
@@ -136,21 +203,28 @@ class CallReader:
         self.source.release(mark)
         return True
 
-    def find(self, name: str, counted: bool = False) -> Tool:
-        """The tool of this name.  counted: a bare number stands for the only tool."""
+    def find(self, name: str, counted: bool = False) -> Tool | None:
+        """The tool of this name; None: there is none.  counted: a bare number stands for the only tool."""
         if counted and name.isdigit() and len(self.tools) == 1:
             self._id = name
             return next(iter(self.tools.values()))
         if name not in self.tools:
-            raise fail(
-                self.source, f"there is no tool {name!r}; there are {', '.join(map(repr, self.tools))}"
-            )
-        return self.tools[name]
+            self._refuse(f"there is no tool {name!r}; there are {', '.join(map(repr, self.tools)) or 'none'}")
+        return self.tools.get(name)
+
+    def _refuse(self, message: str) -> None:
+        """The call means nothing, but its text may go on."""
+        error = fail(self.source, message, asked=False)
+        if self._guess:
+            raise error
+        error.passed = True
+        self._tool, self._wrong = None, self._wrong or error
 
     def _name(self, following: Sequence[Part], wire: Wire) -> Reading[None]:
-        stops = [tokens[0] for tokens in map(self.form.tokens, stops_after(following)) if tokens]
+        stops = [tokens[0] for tokens in map(self.tokens, stops_after(following)) if tokens]
         taken: list[str] = []
-        yield from self.source.until(stops, taken.append)
+        if (yield from self.source.until(stops, taken.append)) is None:
+            raise fail(self.source, "the call's name does not end")
         counted = any(isinstance(p, Maybe) and any(isinstance(i, Id) for i in p.parts) for p in wire.call)
         self._tool = self.find("".join(taken).strip(), counted and ":" in stops)
 
@@ -163,19 +237,13 @@ class CallReader:
             raise fail(self.source, f"{text!r} is no id of a call")
         self._id = part.full.format(id=text, name=self._tool.name if self._tool else "")
 
-    def _begin(self) -> None:
-        if self._tool is None:
-            raise fail(self.source, "the call has no name")
-        self._begun = True
-        self.report.begin(self._tool, self._id)
-
     def _object(self, emit: Callable[[str], None]) -> Reading[None]:
         yield from self.source.blank()
         if (yield from self.source.peek()) != "{":
             raise fail(self.source, "the arguments must be a JSON object")
         yield from json_value(self.source, emit)
 
-    def _json_call(self) -> Reading[None]:
+    def _json_call(self, layout: JsonCall) -> Reading[None]:
         """The call as one object, its members in any order, members of other names passed over."""
         seen: set[str] = set()
         early: list[str] = []
@@ -185,109 +253,127 @@ class CallReader:
             key = yield from whole_json_string(self.source)
             yield from self.literal(":")
             yield from self.source.blank()
-            kind = "name" if key in _NAMES else "arguments" if key in _ARGUMENTS else key
+            kind = "name" if key in (layout.name, *_NAMES) else key
+            kind = "arguments" if key in (layout.arguments, *_ARGUMENTS) and key != layout.name else kind
             if kind in seen:
-                raise fail(self.source, f"the call has {key!r} twice")
-            seen.add(kind)
-            if kind == "name":
+                self._refuse(f"the call has {key!r} twice")
+            if kind == "name" and (yield from self.source.peek()) == '"':
                 self._tool = self.find((yield from whole_json_string(self.source)))
-                if "arguments" in seen:
+                if "arguments" in seen and self._tool is not None:
                     self._begin()
-                    self.report.fragment("".join(early))
-            elif kind == "arguments" and self._tool is not None:
-                self._begin()
-                yield from self._object(self.report.fragment)
+                    self._fragment("".join(early))
             elif kind == "arguments":
-                yield from self._object(early.append)
+                yield from self._json_arguments(self._tool is not None and kind not in seen, early.append)
             else:
                 other: list[str] = []
                 yield from json_value(self.source, other.append)
                 if key in _IDS:
                     self._id = str(json.loads("".join(other)))
+            seen.add(kind)
             yield from self.source.blank()
             if (yield from self.source.accept("}")):
                 break
             if not (yield from self.source.accept(",")):
                 raise fail(self.source, "the call's object needs ',' or '}' here")
-        if not {"name", "arguments"} <= seen:
-            raise fail(
-                self.source, "the call has no name" if "name" not in seen else "the call has no arguments"
-            )
+        for part in ("name", "arguments"):
+            if part not in seen:
+                self._refuse(f"the call has no {part}")
+        if self._tool is None and self._wrong is None:
+            self._refuse("the call's name must be a string")
+
+    def _json_arguments(self, known: bool, keep: Callable[[str], None]) -> Reading[None]:
+        """The arguments, told on if the call's name is known, else kept for later."""
+        if (yield from self.source.peek()) not in ("{", ""):
+            self._refuse("the arguments must be a JSON object")
+            yield from json_value(self.source, keep)
+            return
+        if known:
+            self._begin()
+        yield from self._object(self._fragment if known else keep)
 
     def _python(self) -> Reading[None]:
         seen: set[str] = set()
-        self.report.fragment("{")
+        self._fragment("{")
         yield from self.source.blank()
         while not (yield from self.source.matches(")")):
             taken: list[str] = []
             yield from self.source.run(_KEY, taken.append)
             key = "".join(taken)
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
             yield from self.literal("=")
             yield from self.source.blank()
-            self.report.fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
-            yield from python_value(self.source, self.report.fragment)
+            self._fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+            yield from python_value(self.source, self._fragment)
             seen.add(key)
             yield from self.source.blank()
             if not (yield from self.source.accept(",")) and not (yield from self.source.matches(")")):
                 raise fail(self.source, "a call needs ',' or ')' here")
             yield from self.source.blank()
-        self.report.fragment("}")
+        self._fragment("}")
 
     def _tagged(self, layout: Tagged) -> Reading[None]:
         seen: set[str] = set()
         yield from self.source.blank()
         if (yield from self.source.matches("{")):
-            yield from self._object(self.report.fragment)
+            yield from self._object(self._fragment)
             return
-        self.report.fragment("{")
+        self._fragment("{")
         while (yield from self.try_literal(layout.before)):
             taken: list[str] = []
-            middles = [m for m in (layout.middle, layout.json_middle) if m]
-            yield from self.source.until([self.form.tokens(m)[0] for m in middles], taken.append)
+            middles = [m for m in (layout.middle, layout.json_middle, layout.open_middle) if m]
+            stops = [self.tokens(m)[0].partition("{type}")[0] for m in middles]
+            yield from self.source.until(stops, taken.append)
             key = "".join(taken).strip()
-            if not key or key in seen:
+            if not key or (key in seen and self._argument(key).declared):
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
-            self.report.fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+            self._fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
             seen.add(key)
             yield from self._tagged_value(layout, key)
-        self.report.fragment("}")
+        self._fragment("}")
 
     def _tagged_value(self, layout: Tagged, key: str) -> Reading[None]:
-        schema = self._schema(key)
-        kinds = types_of(schema, key)
+        argument = self._argument(key)
+        kinds = argument.kinds
         text_only, json_only = kinds == {"string"}, False
         if layout.json_middle is None:
             yield from self.literal(layout.middle)
         elif (yield from self.try_literal(layout.middle)):
             text_only = "string" in kinds
         elif layout.open_middle is None or not (yield from self.try_literal(layout.open_middle)):
-            yield from self.literal(layout.json_middle)
+            yield from self._json_middle(layout)
             text_only, json_only = False, True
         if layout.middle.endswith("\n"):
             yield from self.source.accept("\n")
         if text_only:
-            self.report.fragment('"')
-            yield from self._raw(layout, lambda text: self.report.fragment(inside_string(text)))
-            self.report.fragment('"')
+            self._fragment('"')
+            yield from self._raw(layout, lambda text: self._fragment(inside_string(text)))
+            self._fragment('"')
             return
         strings = "string" in kinds
 
         def fits(value: Any) -> bool:
             marked = json_only or not isinstance(value, str)
-            return not strings or (marked and _satisfies(value, schema))
+            return not strings or (marked and fault(value, argument.text) is None)
 
         if (json_only or kinds - {"string"}) and (yield from self._tagged_json(layout, fits)):
             return
         taken: list[str] = []
         yield from self._raw(layout, taken.append)
-        value = self._word_or_text("".join(taken), schema, kinds, key)
-        self.report.fragment(json.dumps(value, ensure_ascii=False))
+        value = self._word_or_text("".join(taken), argument, key)
+        self._fragment(json.dumps(value, ensure_ascii=False))
+
+    def _json_middle(self, layout: Tagged) -> Reading[None]:
+        """What stands before a JSON value."""
+        if "{type}" in (layout.json_middle or ""):
+            for kind in TYPES:
+                if (yield from self.try_literal((layout.json_middle or "").replace("{type}", kind))):
+                    return
+        yield from self.literal(layout.json_middle or layout.middle)
 
     def _tagged_json(self, layout: Tagged, fits: Callable[[Any], bool]) -> Reading[bool]:
         """A value that is JSON up to the closing marker, which may stand in its strings; False: it is none,
@@ -303,7 +389,7 @@ class CallReader:
         except (ToolError, ValueError, RecursionError):
             found = False
         if found:
-            self.report.fragment("".join(taken).strip())
+            self._fragment("".join(taken).strip())
         else:
             self.source.back(mark)
         self.source.release(mark)
@@ -321,31 +407,61 @@ class CallReader:
             )
         self.source.take(len(stop or ""))
 
-    def _word_or_text(self, text: str, schema: Any, kinds: frozenset[str], key: str) -> Any:
+    def _word_or_text(self, text: str, argument: Argument, key: str) -> Any:
         """A raw value that is no JSON: the text itself where a string may stand, else a word of Python's."""
-        if "string" in kinds:
+        if "string" in argument.kinds:
             return text
         word = text.strip().lower()
-        if word in _WORDS and kinds & {"boolean", "null"} and _satisfies(_WORDS[word], schema):
+        if (
+            word in _WORDS
+            and argument.kinds & {"boolean", "null"}
+            and fault(_WORDS[word], argument.text) is None
+        ):
             return _WORDS[word]
         raise fail(self.source, f"the value of the argument {key!r} is no JSON")
 
-    def _schema(self, key: str) -> Any:
+    def _place(self) -> Place:
+        """What the tool says of its arguments."""
+        tool = self._tool
+        name = tool.name if tool else ""
+        if name not in self._places:
+            self._places[name] = Place(tool.parameters if tool else True)
+        return self._places[name]
+
+    def _argument(self, key: str) -> Argument:
         """What the tool says of this argument."""
         if self._tool is None:
-            return True
+            return _ANYTHING
         name = self._tool.name
-        if name not in self._schemas:
-            parameters = self._tool.parameters
-            try:
-                self._schemas[name] = {m.key: m.schema for m in members(parameters, name)}
-            except TokenformError:
-                properties = parameters.get("properties", {})
-                self._schemas[name] = {k: alone(v, parameters, name) for k, v in properties.items()}
-        return self._schemas[name].get(key, True)
+        known = self._arguments.setdefault(name, {})
+        if key not in known:
+            known[key] = _argument_of(self._tool, key)
+        return known[key]
 
 
-def _satisfies(value: Any, schema: Any) -> bool:
-    import jsonschema
+@dataclass(frozen=True)
+class Argument:
+    """An argument's schema as text, the types that it allows, and whether the tool declares it.
 
-    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+    One that is not declared may come twice; the last counts.
+    """
+
+    text: str
+    kinds: frozenset[str]
+    declared: bool = False
+
+
+_ANYTHING = Argument("true", frozenset(TYPES))
+
+
+def _argument_of(tool: Tool, key: str) -> Argument:
+    parameters = tool.parameters
+    try:
+        declared, others = members(parameters, tool.name, strict=False)
+        schemas = {member.key: member.schema for member in declared}
+    except TokenformError:
+        # the arguments are bound together: what the schema says of each by itself is only a hint
+        own, others = parameters.get("properties", {}), True
+        schemas = {key: alone(own[key], parameters, tool.name)} if key in own else {}
+    schema = schemas.get(key, others)
+    return Argument(json.dumps(schema), types_of(schema, tool.name), key in schemas)

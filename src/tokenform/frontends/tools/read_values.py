@@ -21,7 +21,8 @@ from tokenform.frontends.tools.source import Reading, Source
 
 Emit = Callable[[str], None]
 DEPTH = 200
-_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+# Characters and whole escapes of a JSON string, so many at a time (a longer match would be kept on a stack).
+_PLAIN = re.compile(r'(?:[^"\\\x00-\x1f]+|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,1000}')
 _WORD = re.compile(r"[\w.+-]*")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _PYTHON_NUMBER = re.compile(r"[+-]?([0-9](_?[0-9])*(\.([0-9](_?[0-9])*)?)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -37,15 +38,19 @@ _ESCAPES = {
     "f": "\f",
     "a": "\a",
     "v": "\v",
+    "\n": "",
 }
 
 
-def fail(source: Source, message: str) -> ToolError:
-    """The error for a fault at the present place."""
-    place = (
-        "at the end of the text" if source.ended and not source.here else f"at character {source.position}"
-    )
-    return ToolError(f"{message}, {place}")
+def fail(source: Source, message: str, *, asked: bool = True) -> ToolError:
+    """The error for a fault at the present place.
+
+    asked: the next character was waited for, so that an end is known to be one.
+    """
+    cut = asked and source.ended and source.spent
+    error = ToolError(f"{message}, {'where the text is cut' if cut else f'at character {source.position}'}")
+    error.cut = cut
+    return error
 
 
 def json_value(source: Source, emit: Emit) -> Reading[None]:
@@ -58,7 +63,7 @@ def json_value(source: Source, emit: Emit) -> Reading[None]:
             emit(source.take(1))
             closers.append("}" if first == "{" else "]")
             if len(closers) > DEPTH:
-                raise fail(source, f"JSON is nested deeper than {DEPTH}")
+                raise fail(source, f"JSON is nested deeper than {DEPTH}", asked=False)
             emit((yield from source.blank()))
             if not (yield from source.matches(closers[-1])):
                 if first == "{":
@@ -122,19 +127,21 @@ def json_string(source: Source, emit: Emit) -> Reading[None]:
         if following == '"':
             emit(source.take(1))
             return
+        if not following:
+            raise fail(source, "a JSON string does not end")
         if following != "\\":
-            raise fail(
-                source,
-                "a JSON string does not end" if not following else "a JSON string has a control character",
-            )
+            # a run of the greatest length ends anywhere
+            if following < " ":
+                raise fail(source, "a JSON string has a control character")
+            continue
         escape = yield from source.peek(2)
-        if escape[1:] == "u":
-            escape = yield from source.peek(6)
-            if not re.fullmatch(r"\\u[0-9a-fA-F]{4}", escape):
-                raise fail(source, f"{escape!r} is no JSON escape")
-        elif escape[1:] not in tuple('"\\/bfnrt'):
+        size = 6 if escape[1:] == "u" else 2
+        escape = yield from source.peek(size)
+        if len(escape) < size:
+            source.take(len(escape))
+            raise fail(source, "a JSON string does not end")
+        if not _PLAIN.fullmatch(escape):
             raise fail(source, f"{escape!r} is no JSON escape")
-        emit(source.take(len(escape)))
 
 
 def whole_json_string(source: Source) -> Reading[str]:
@@ -147,7 +154,7 @@ def whole_json_string(source: Source) -> Reading[str]:
 def python_value(source: Source, emit: Emit, depth: int = 0) -> Reading[None]:
     """One Python literal, handed on as JSON."""
     if depth > DEPTH:
-        raise fail(source, f"literals are nested deeper than {DEPTH}")
+        raise fail(source, f"literals are nested deeper than {DEPTH}", asked=False)
     first = yield from source.peek()
     if first in ("'", '"') and first:
         yield from _python_string(source, emit)
@@ -215,7 +222,14 @@ def _python_dict(source: Source, emit: Emit, depth: int) -> Reading[None]:
     emit("}")
 
 
-_RUNS = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
+# Characters and short escapes of a Python string, so many at a time.
+_RUNS = {quote: re.compile(rf"(?:[^{quote}\\]+|\\[^xuU0-7]){{0,1000}}", re.DOTALL) for quote in ("'", '"')}
+_SHORT = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _unescaped(text: str) -> str:
+    """Text with short escapes, as it is meant; an escape that Python does not know is itself."""
+    return _SHORT.sub(lambda m: _ESCAPES.get(m[1], m[0]), text)
 
 
 def _python_string(source: Source, emit: Emit) -> Reading[None]:
@@ -239,16 +253,20 @@ def _python_part(source: Source, quote: str, emit: Emit) -> Reading[None]:
         quote *= 3
     source.take(len(quote))
     while True:
-        yield from source.run(_RUNS[quote[0]], emit)
+        yield from source.run(_RUNS[quote[0]], lambda text: emit(_unescaped(text)))
         if (yield from source.accept(quote)):
             return
         following = yield from source.peek()
         if not following:
             raise fail(source, "a Python string does not end")
-        emit(source.take(1) if following == quote[0] else (yield from _python_escape(source)))
+        if following == quote[0]:
+            emit(source.take(1))
+        elif following == "\\":
+            emit((yield from _python_escape(source)))
 
 
 def _python_escape(source: Source) -> Reading[str]:
+    """An escape of digits; the text ends after a backslash where it is none."""
     pair = yield from source.peek(2)
     kind = pair[1:]
     for letter, digits in (("x", 2), ("u", 4), ("U", 8)):
@@ -264,9 +282,9 @@ def _python_escape(source: Source) -> Reading[str]:
         source.take(found.end() if found else 2)
         return chr(int(found.group()[1:], 8)) if found else ""
     if not kind:
+        source.take(1)
         raise fail(source, "a Python string does not end")
-    source.take(2)
-    return "" if kind == "\n" else _ESCAPES.get(kind, pair)
+    return ""
 
 
 def inside_string(text: str) -> str:

@@ -4,7 +4,7 @@ Purpose: one incremental reader for all formats.  `parse_tool_calls` feeds it a 
 (`stream.py`) pieces of it; the result is the same by construction (`source.py`).
 Invariant: nothing is lost: every character of the output is in the content, the reasoning, a call, or is
 whitespace or a marker; what looks like a call and is none is an error where the format marks calls, and
-content where it does not.
+content where it does not.  An error costs the call that it is about and no other.
 Complexity: linear in the text for marked formats; where calls have no marker, each "{" or "[" that begins
 like a call of a known tool and is none is read twice, up to `REREAD` characters in all.
 Rejected: repairing malformed calls; guessing tools that were not given.
@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.layout import PythonArguments, Wire
-from tokenform.frontends.tools.read_call import CallReader
+from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
+from tokenform.frontends.tools.read_call import CallReader, Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
@@ -51,16 +51,31 @@ def parse_tool_calls(
         validate: check the arguments against the tool's schema.
     Raises:
         ToolError: a call that is malformed, of an unknown tool or with wrong arguments; the message says
-            where.
+            where.  `calls` holds all that was read beside it, `cut` says that the text just ended.
     """
     reader = Reader(format, tools, reasoning=reasoning, validate=validate)
+    reader.source.end()  # nothing is waited for
     reader.feed(text)
-    reader.close()
+    reader.check()
     return reader.result
 
 
+def _text(part: Part) -> str:
+    """The part itself where it is a literal."""
+    return part.texts[0] if isinstance(part, Either) else part if isinstance(part, str) else ""
+
+
+def _refuse(wire: Wire, error: ToolError) -> Reading[bool]:
+    raise error
+    yield  # a reading, like `_recover`
+
+
 class Reader:
-    """The incremental reader.  `feed` and `close` return what happened; `result` is what was read so far."""
+    """The incremental reader.
+
+    `feed` and `close` return what happened, `result` is what was read so far, `errors` are about the calls
+    that were refused, `check` raises the first of them.
+    """
 
     def __init__(
         self,
@@ -73,7 +88,10 @@ class Reader:
         if reasoning not in ("auto", "open", "none"):
             raise OptionError(f'reasoning must be "auto", "open" or "none", not {reasoning!r}')
         self.form = find_format(format)
-        self.result = ToolCalls()
+        self.errors: list[ToolError] = []
+        self._result = ToolCalls()
+        self._said: list[str] = []
+        self._thoughts: list[str] | None = None
         self.source = Source()
         self._tools = by_name(read_tools(tools))
         self._reasoning, self._validate = reasoning, validate
@@ -85,10 +103,11 @@ class Reader:
         self._id = ""
         self._fragments: list[str] = []
         self._begun = 0
-        self._waiting: str | None = ""
+        self._waiting: list[str] | None = []
         self._skip = ""
-        self._feeds = ""
+        self._feeds: list[str] = []
         self._openers = self._table()
+        self._sure = [o for o, wires in self._openers.items() if not all(w.guess for w in wires)]
         self._reading = harmony.read(self) if self.form.channels else self._read()
         self._done = False
         self._reread = 0
@@ -109,43 +128,71 @@ class Reader:
 
     def _advance(self) -> list[Event]:
         self._events = []
-        try:
-            next(self._reading)
-        except StopIteration:
+        if next(self._reading, self) is self:
             self._done = True
-        except ToolError:
-            self._done = True
-            raise
         return self._events
+
+    @property
+    def result(self) -> ToolCalls:
+        """The calls, content and reasoning so far."""
+        if len(self._said) > 1:
+            self._said = ["".join(self._said)]
+        self._result.content = self._said[0] if self._said else None
+        if self._thoughts and len(self._thoughts) > 1:
+            self._thoughts = ["".join(self._thoughts)]
+        self._result.reasoning = None if self._thoughts is None else "".join(self._thoughts)
+        return self._result
+
+    def check(self) -> None:
+        """Raise the first error; its `calls` are the result."""
+        if self.errors:
+            self.errors[0].calls = self.result
+            raise self.errors[0]
 
     # What the readers of formats report.
 
     def happened(self, *event: Any) -> None:
         (self._events if self._held is None else self._held).append(event)
 
+    @property
+    def has_content(self) -> bool:
+        return bool(self._said)
+
+    @property
+    def has_thoughts(self) -> bool:
+        """Whether there is reasoning that is not empty."""
+        return bool(self._thoughts)
+
     def content(self, text: str) -> None:
         """Text outside calls; whitespace is held back until it is known to stand before text."""
         if self._waiting is not None:
             rest = text.lstrip(WHITESPACE + self._skip)
-            self._waiting += text[: len(text) - len(rest)]
+            self._waiting.append(text[: len(text) - len(rest)])
             if not rest:
                 return
-            first = not self._skip and not self.result and self.result.reasoning is None
-            text, self._waiting = (self._waiting if first else "") + rest, None
-        self.result.content = (self.result.content or "") + text
+            first = not self._skip and not self._begun and self._thoughts is None
+            text, self._waiting = ("".join(self._waiting) if first else "") + rest, None
+        self._said.append(text)
         self.happened("content", text)
+
+    def think(self) -> None:
+        """There is reasoning, and be it empty."""
+        self._thoughts = self._thoughts or []
 
     def thought(self, text: str) -> None:
         """Text of the reasoning block; line feeds at its edges are no part of it."""
-        if not self.result.reasoning:
+        self.think()
+        assert self._thoughts is not None
+        if not self._thoughts:
             text = text.lstrip("\n")
         body = text.rstrip("\n")
         if body:
-            body, self._feeds = self._feeds + body, text[len(body) :]
-            self.happened("reasoning", body)
+            feeds = "".join(self._feeds)
+            self._feeds = [text[len(body) :]]
+            self._thoughts.append(feeds + body)
+            self.happened("reasoning", feeds + body)
         else:
-            self._feeds += text
-        self.result.reasoning = (self.result.reasoning or "") + body
+            self._feeds.append(text)
 
     def begin(self, tool: Tool, id: str) -> None:
         made = secrets.token_hex(5)[:9] if self.form.short_ids else f"call_{secrets.token_hex(12)}"
@@ -157,21 +204,29 @@ class Reader:
 
     def fragment(self, text: str) -> None:
         if text:
+            if self._hold == "argument" and text.strip() not in ("", "{", "}"):
+                self._commit()
             self._fragments.append(text)
             self.happened("arguments", text)
 
     def finish(self) -> None:
         assert self._tool is not None
+        self._waiting, self._skip = [], WHITESPACE
         try:
-            arguments = json.loads("".join(self._fragments))
-        except (ValueError, RecursionError) as error:
-            raise ToolError(f"the arguments of {self._tool.name!r} can't be read: {error}") from None
-        if self._validate:
-            self._tool.validate(arguments)
+            try:
+                arguments = json.loads("".join(self._fragments))
+            except (ValueError, RecursionError) as error:
+                raise ToolError(f"the arguments of {self._tool.name!r} can't be read: {error}") from None
+            if self._validate:
+                self._tool.validate(arguments)
+        except ToolError as error:
+            if self._held is not None:
+                raise
+            self.errors.append(error)
+            return
         call = ToolCall(self._tool.name, arguments, self._id, self._tool)
-        self.result.append(call)
+        self._result.append(call)
         self.happened("end", call)
-        self._waiting, self._skip = "", WHITESPACE
 
     # Formats whose calls stand in free text.
 
@@ -204,43 +259,38 @@ class Reader:
         if self.form.whole_word and (before.isalnum() or before == "_"):
             return False
         wires = self._openers[opener]
-        fault: ToolError | None = None
         for wire in wires:
             tentative = wire.guess or wire is not self.form.wire
             if tentative and self._reread > REREAD:
                 continue
-            read = yield from self._attempt(wire, only=len(wires) == 1)
-            if read is True:
+            if (yield from self._attempt(wire, sure=len(wires) == 1)):
                 return True
-            fault = fault or (None if tentative else read)
-        if fault:
-            raise fault
+        if wires[0] is self.form.wire and not self.form.wire.guess and len(wires) > 1:
+            return (yield from self._attempt(wires[0], sure=True))
         return False
 
-    def _attempt(self, wire: Wire, only: bool) -> Reading[ToolError | Literal[True]]:
-        """Read calls of this layout; go back, with the fault, if they are none.
+    def _attempt(self, wire: Wire, sure: bool) -> Reading[bool]:
+        """Read calls of this layout; where it is not sure that calls are meant, go back if they are none.
 
-        Where only this layout can be meant, the fault is raised; the template's own layout is meant as soon
-        as a name is read in it.
+        sure: no other layout begins like this.  The template's own layout is meant as soon as an argument is
+        read in it.
         """
-        at_start = self._waiting is not None and (not self.result.content)
+        at_start = self._waiting is not None and not self._said
         own = wire is self.form.wire and not wire.guess
-        sure = own and only
-        self._hold = "none" if sure else "name" if own or (at_start and wire.guess) else "all"
+        sure = own and sure
+        self._hold = "none" if sure else "argument" if own else "name" if at_start and wire.guess else "all"
         self._held = None if sure else []
-        mark, calls, begun = self.source.mark(), len(self.result), self._begun
-        waiting, skip = self._waiting, self._skip
+        mark, calls, begun = self.source.mark(), len(self._result), self._begun
+        waiting, skip = self._waiting and list(self._waiting), self._skip
         try:
-            yield from self._section(wire)
-        except ToolError as error:
-            if self._held is None:
-                raise
+            yield from self._section(wire, self.calls, self._recover)
+        except ToolError:
             self._held = None
             self._reread += self.source.position - mark
-            del self.result[calls:]
+            del self._result[calls:]
             self._begun, self._waiting, self._skip = begun, waiting, skip
             self.source.back(mark)
-            return error
+            return False
         finally:
             self.source.release(mark)
         self._commit()
@@ -248,25 +298,65 @@ class Reader:
             self._skip = WHITESPACE + ";,"
         return True
 
+    def _recover(self, wire: Wire, error: ToolError) -> Reading[bool]:
+        """Keep the error, and find the place where reading goes on: whether that is within the section."""
+        if self._held is not None:
+            raise error
+        self.errors.append(error)
+        self._waiting, self._skip = [], WHITESPACE
+        if error.passed and wire.section:
+            return True
+        closed = self.calls.tokens(wire.section[1] if wire.section else _text(wire.call[-1]))
+        begun = self.calls.tokens(_text(wire.call[0])) if wire.section else ()
+        # a bracket may stand anywhere in what is broken; a marker that long is meant
+        ends, begins = ([t for t in tokens if len(t) > 3] for tokens in (closed[-1:], begun[:1]))
+        stop = yield from self.source.until([*ends, *begins, *self._openers], lambda text: None)
+        if stop in ends:
+            self.source.take(len(stop))
+        return stop in begins
+
     def _commit(self) -> None:
         """From here on calls are meant: what was held back has happened."""
         held, self._held, self._hold = self._held, None, "none"
         self._events += held or []
 
-    def _section(self, wire: Wire) -> Reading[None]:
-        if wire.section is None:
-            yield from self.source.blank()
-            yield from self.calls.call(wire)
-            return
+    def _section(
+        self, wire: Wire, calls: CallReader, recover: Callable[[Wire, ToolError], Reading[bool]]
+    ) -> Reading[None]:
+        """The calls of a section, or one call where there is none.
+
+        recover: goes on after a call that was refused, see `_recover`.
+        """
         pythonic = any(isinstance(part, PythonArguments) for part in wire.call)
-        yield from self.calls.literal(wire.section[0])
+        within = wire.section is not None
+        try:
+            if wire.section:
+                yield from calls.literal(wire.section[0])
+        except ToolError as error:
+            within = yield from recover(wire, error)
+            if not within:
+                return
         while True:
             yield from self.source.blank()
-            yield from self.calls.call(wire)
-            if (yield from self.calls.try_literal(wire.section[1])):
+            try:
+                yield from calls.call(wire)
+                apart = True
+            except ToolError as error:
+                apart = error.passed
+                if not (yield from recover(wire, error)):
+                    return
+            if wire.section is None:
                 return
-            yield from self.calls.literal(wire.between)
-            if pythonic and (yield from self.calls.try_literal(wire.section[1])):  # Python's last comma
+            if (yield from calls.try_literal(wire.section[1])):
+                return
+            if not apart:
+                continue
+            try:
+                yield from calls.literal(wire.between)
+            except ToolError as error:
+                if not (yield from recover(wire, error)):
+                    return
+            if pythonic and (yield from calls.try_literal(wire.section[1])):  # Python's last comma
                 return
 
     def _read_reasoning(self) -> Reading[None]:
@@ -282,20 +372,65 @@ class Reader:
             self.source.release(mark)
             if not explicit and not (yield from self._closes(closed)):
                 return
-        self.result.reasoning = ""
-        ends = [closed]
-        if self.form.trigger_ends_reasoning:
-            ends.append(self.form.opener(self.form.wire))
-        if (yield from self.source.until(ends, self.thought)) == closed:
-            self.source.take(len(closed))
+        self.think()
+        if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):
+            yield from self._thought_to(closed)
+        yield from self.source.accept(closed)
+
+    def _thought_to(self, closed: str) -> Reading[None]:
+        """The rest of a block that a call stands in: to its closing marker, outside of calls, and if there is
+        none to the first call.  (What the model only thinks of in a closed block is no call.)
+        """
+        mark = self.source.mark()
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        end = mark if self.form.trigger_ends_reasoning else None
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed:
+                break
+            place = self.source.position
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
+            elif end is None:
+                end = place
+        if stop == closed or end is None:
+            end = self.source.position
+        self.source.back(mark)
+        self.source.release(mark)
+        self.thought(self.source.take(end - mark))
+
+    def _passes(self, opener: str, silent: CallReader) -> Reading[bool]:
+        """Whether calls stand here, which are then passed over without a word."""
+        for wire in self._openers[opener]:
+            if self._reread > REREAD:
+                break
+            mark = self.source.mark()
+            try:
+                yield from self._section(wire, silent, _refuse)
+            except ToolError:
+                self._reread += self.source.position - mark
+                self.source.back(mark)
+            else:
+                return True
+            finally:
+                self.source.release(mark)
+        return False
 
     def _closes(self, closed: str) -> Reading[bool]:
-        """Whether a block that the prompt opened is closed before the first call; nothing is taken."""
+        """Whether a block that the prompt opened is closed before the first call; nothing is taken.
+
+        Where the prompt always opens one, calls in it are passed over.
+        """
         if self.form.at_start:
             return False
         mark = self.source.mark()
-        openers = [self.form.opener(self.form.wire)]
-        stop = yield from self.source.until([closed, *openers], lambda text: None)
+        silent = CallReader(self.form, self._tools, self.source, Nobody())
+        while True:
+            stop = yield from self.source.until([closed, *self._sure], lambda text: None)
+            if stop is None or stop == closed or not self.form.prompt_opens:
+                break
+            if not (yield from self._passes(stop, silent)):
+                self.source.take(len(stop))
         self.source.back(mark)
         self.source.release(mark)
         return stop == closed

@@ -50,16 +50,24 @@ class Regex:
     pattern: str
 
 
+# Where a template writes whitespace, models write less or more of it: nothing, some spaces, or a few line
+# feeds and an indentation.  It is bounded, so that no model can go on with it for ever.
+BLANK = Regex(r"[ \t]{0,4}(?:\r?\n[ \t]{0,24}){0,3}")
+
+
 @dataclass(frozen=True, eq=False)
 class RawString:
     """A string that satisfies `schema`, written as it is, without quotes or escapes.
 
-    `schema` uses only `minLength`, `maxLength`, `pattern` and `format` (all of them hold for the string that
-    is written).  `without`: texts that may not occur in it, because they would end it or be read as markup.
+    schema: stands alone; of what it allows, the strings count.
+    without: texts that may not occur in it, because they would end it or be read as markup.
+    feeds: whether a line feed may stand before it and after it that is no part of the string; of two line
+        feeds one belongs to it.
     """
 
-    schema: Mapping[str, Any]
+    schema: Any
     without: tuple[str, ...]
+    feeds: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class Free:
     What follows in the enclosing `Seq` is a trigger or the end of the output, and the *first* occurrence of a
     trigger is where the free text ends: `Free(until=(t,))` followed by t is the set of texts that have t at
     their end and nowhere else.
-    allow: special tokens that may stand in the text.  not_prefix: texts that it may not begin with.
+    allow: special tokens that may stand in the text.  not_prefix: patterns of what it may not begin with.
     word_end: it is empty or ends with no word character (a trigger that counts as a whole word only follows).
     """
 
@@ -158,11 +166,13 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def sequence(*parts: Node) -> Node:
-    """The parts as one node, nested sequences flattened and neighbouring texts joined."""
+    """The parts as one node: nested sequences flattened, neighbouring texts joined, blanks written once."""
     flat: list[Node] = []
     for part in parts:
         for piece in part.parts if isinstance(part, Seq) else (part,):
-            if isinstance(piece, Text) and not piece.text:
+            if (isinstance(piece, Text) and not piece.text) or (
+                piece is BLANK and flat and flat[-1] is BLANK
+            ):
                 continue
             if isinstance(piece, Text) and flat and isinstance(flat[-1], Text):
                 flat[-1] = Text(flat[-1].text + piece.text)
@@ -187,7 +197,7 @@ def joined(members: Sequence[tuple[Node, bool]], separator: Node | None) -> Node
     members: (node, required) pairs.  With a separator the first member written has none before it, so each
     member that may come first starts an option of its own; the tails share their nodes.
     """
-    if separator is None:
+    if separator is None or (isinstance(separator, Seq) and not separator.parts):
         return sequence(*(node if required else optional(node) for node, required in members))
     later = [sequence(separator, node) for node, _ in members]
     tail: list[Node] = [Seq(())]

@@ -20,48 +20,60 @@ Reading = Generator[None, None, T]
 WHITESPACE = " \t\r\n"
 
 
+_BLANK = re.compile(f"[{WHITESPACE}]*")
+
+
 @lru_cache(maxsize=256)
-def _any_of(texts: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the earliest of the texts, the longest of those at the same place."""
-    return re.compile("|".join(re.escape(t) for t in sorted(texts, key=len, reverse=True)))
+def _any_of(texts: tuple[str, ...]) -> tuple[re.Pattern[str], int]:
+    """Finds the earliest of the texts, the longest of those at the same place; and their greatest length."""
+    ordered = sorted(texts, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, ordered))), len(ordered[0])
 
 
 class Source:
     """The characters read and to be read.
 
     Attributes:
-        position: how many characters were taken, from the start of the text.
         ended: no more pieces will come.
     """
 
     def __init__(self) -> None:
-        self.position = 0
         self.ended = False
         self._text = ""
+        # The place in `_text` up to which characters were taken, and how many were forgotten before it.
+        self._at = 0
         self._base = 0
         self._marks: list[int] = []
 
     def feed(self, piece: str) -> None:
-        """Append a piece; what was taken and is under no mark is forgotten."""
-        keep = min([self.position, *self._marks]) - self._base
-        # The character before the position is kept: a word boundary may ask for it.
-        keep = max(keep - 1, 0)
-        self._text = self._text[keep:] + piece
-        self._base += keep
+        """Append a piece; what was taken and is under no mark is forgotten once it is the larger part."""
+        keep = min([self.position, *self._marks]) - self._base - 1  # `before` asks for one character more
+        if keep > len(self._text) // 2:
+            self._text = self._text[keep:]
+            self._at -= keep
+            self._base += keep
+        # Appended to the only reference, the text grows in place; a copy for each piece would be quadratic.
+        text, self._text = self._text, ""
+        text += piece
+        self._text = text
 
     def end(self) -> None:
         self.ended = True
 
     @property
-    def before(self) -> str:
-        """The character before the position, or nothing at the start."""
-        at = self.position - self._base
-        return self._text[at - 1 : at] if at else ""
+    def position(self) -> int:
+        """How many characters were taken, from the start of the text."""
+        return self._base + self._at
 
     @property
-    def here(self) -> str:
-        """The characters that have arrived and are not yet taken."""
-        return self._text[self.position - self._base :]
+    def spent(self) -> bool:
+        """Whether every character that has arrived is taken."""
+        return self._at >= len(self._text)
+
+    @property
+    def before(self) -> str:
+        """The character before the position, or nothing at the start."""
+        return self._text[self._at - 1 : self._at] if self._at else ""
 
     def mark(self) -> int:
         """Remember this place for `back`; every mark is released once."""
@@ -69,60 +81,54 @@ class Source:
         return self.position
 
     def back(self, mark: int) -> None:
-        self.position = mark
+        self._at = mark - self._base
 
     def release(self, mark: int) -> None:
         self._marks.remove(mark)
 
     def take(self, count: int) -> str:
         """The next `count` characters, which must have arrived."""
-        at = self.position - self._base
-        self.position += count
-        return self._text[at : at + count]
+        at = self._at
+        self._at += count
+        return self._text[at : self._at]
 
     def peek(self, count: int = 1) -> Reading[str]:
         """The next `count` characters, fewer at the end of the text; nothing is taken."""
-        while len(self._text) - (self.position - self._base) < count and not self.ended:
+        while len(self._text) - self._at < count and not self.ended:
             yield
-        at = self.position - self._base
-        return self._text[at : at + count]
+        return self._text[self._at : self._at + count]
 
     def matches(self, text: str) -> Reading[bool]:
         """Whether the text comes next; waits only as long as it might."""
         while True:
-            here = self.here[: len(text)]
-            if here == text:
+            if self._text.startswith(text, self._at):
                 return True
-            if not text.startswith(here) or self.ended:
+            if self.ended or not text.startswith(self._text[self._at : self._at + len(text)]):
                 return False
             yield
 
     def accept(self, text: str) -> Reading[bool]:
         """Take the text if it comes next."""
         if (yield from self.matches(text)):
-            self.take(len(text))
+            self._at += len(text)
             return True
         return False
 
     def blank(self) -> Reading[str]:
         """Take whitespace."""
-        taken = ""
-        while True:
-            here = self.here
-            count = len(here) - len(here.lstrip(WHITESPACE))
-            taken += self.take(count)
-            if count < len(here) or self.ended:
-                return taken
-            yield
+        if self._at < len(self._text) and self._text[self._at] not in WHITESPACE:
+            return ""
+        taken: list[str] = []
+        yield from self.run(_BLANK, taken.append)
+        return "".join(taken)
 
     def run(self, pattern: re.Pattern[str], emit: Callable[[str], None]) -> Reading[None]:
         """Take characters as long as they match the one-character pattern's repetition, and hand them on."""
         while True:
-            found = pattern.match(self._text, self.position - self._base)
-            size = found.end() - found.start() if found else 0
-            if size:
-                emit(self.take(size))
-            if self.here or self.ended:
+            found = pattern.match(self._text, self._at)
+            if found and found.end() > self._at:
+                emit(self.take(found.end() - self._at))
+            if self._at < len(self._text) or self.ended:
                 return
             yield
 
@@ -131,29 +137,30 @@ class Source:
 
         Returns: the stop, None where the text ends without one.
         """
-        pattern = _any_of(tuple(stops))
+        pattern, longest = _any_of(tuple(stops))
         while True:
-            here = self.here
-            found = pattern.search(here)
+            text, at = self._text, self._at
+            found = pattern.search(text, at)
+            held = len(text)
             # A stop that is found does not count yet where a longer one may begin with it or before it.
-            held = len(here) if self.ended else _open_tail(here, stops)
+            if not self.ended and not (found and found.start() <= held - longest):
+                held = _open_tail(text, max(held - longest + 1, at), stops)
             if found and held > found.start():
-                if found.start():
-                    emit(self.take(found.start()))
+                if found.start() > at:
+                    emit(self.take(found.start() - at))
                 return found.group()
             safe = min(held, found.start()) if found else held
-            if safe:
-                emit(self.take(safe))
+            if safe > at:
+                emit(self.take(safe - at))
             if self.ended:
                 return None
             yield
 
 
-def _open_tail(text: str, stops: Sequence[str]) -> int:
-    """Where the longest suffix of the text starts that is the beginning of a stop, but not all of it."""
-    longest = max(map(len, stops)) - 1
-    for start in range(max(len(text) - longest, 0), len(text)):
-        tail = text[start:]
+def _open_tail(text: str, start: int, stops: Sequence[str]) -> int:
+    """Where from `start` on the longest suffix begins that is the beginning of a stop, but not all of it."""
+    for place in range(start, len(text)):
+        tail = text[place:]
         if any(len(tail) < len(stop) and stop.startswith(tail) for stop in stops):
-            return start
+            return place
     return len(text)

@@ -49,6 +49,11 @@ class ToolCallStream:
         return self._reader.result
 
     @property
+    def errors(self) -> list[ToolError]:
+        """The calls that were refused so far; their deltas break off."""
+        return self._reader.errors
+
+    @property
     def finish_reason(self) -> str:
         """What the last chunk says: "tool_calls" if there was a call, else "stop"."""
         return "tool_calls" if self.result else "stop"
@@ -57,15 +62,21 @@ class ToolCallStream:
         """The deltas that this piece completes; a character cut in two waits for its rest.
 
         Raises:
-            ToolError: the output is not UTF-8, or a call is malformed; deltas given so far stand.
+            ToolError: the output is not UTF-8.
         """
         return self._deltas(self._reader.feed(self._decode(piece, False)))
 
     def close(self) -> list[dict[str, Any]]:
-        """The last deltas; the output is over."""
+        """The last deltas; the output is over.
+
+        Raises:
+            ToolError: a call was refused, as `parse_tool_calls` says; its `calls` are the result.
+        """
         rest = self._decode(b"", True)
         deltas = self._deltas(self._reader.feed(rest)) if rest else []
-        return deltas + self._deltas(self._reader.close())
+        deltas += self._deltas(self._reader.close())
+        self._reader.check()
+        return deltas
 
     def _decode(self, piece: str | bytes, final: bool) -> str:
         if isinstance(piece, str):

@@ -4,59 +4,129 @@ Purpose: each member of the arguments becomes `before key middle value after`, i
 Invariant: a value that may be a string is raw text, in which the closing marker can't occur; every other
 value is JSON.  Where both are possible the reader takes JSON first (`reader_tagged.py`), which is why `null`
 for a nullable string is null.
-Complexity: linear in the number of arguments.
+Of arguments that are not declared, one that comes twice counts as it comes last.
+Complexity: linear in the number of arguments (`order.py`).
 Source: the templates named in the format files.
-Rejected: any order of the elements (n! orders; the templates write the declared one, and the reader takes
-any).
+Rejected: refusing schemas with `additionalProperties` (their only call would be the empty one, or none).
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.judge import possible
 from tokenform.frontends.tools.layout import Tagged
-from tokenform.frontends.tools.members import members, string_schemas, types_of, without_strings
-from tokenform.frontends.tools.shape import Json, Node, RawString, Text, choice, joined, sequence
+from tokenform.frontends.tools.members import members, of_kind, types_of, without_strings
+from tokenform.frontends.tools.order import in_order
+from tokenform.frontends.tools.shape import (
+    BLANK,
+    Json,
+    Node,
+    RawString,
+    Regex,
+    Seq,
+    Text,
+    choice,
+    sequence,
+)
+
+# Keywords beside which the types tell whether there are strings, and other values.
+_PLAIN = {
+    "type",
+    "description",
+    "title",
+    "default",
+    "examples",
+    "minLength",
+    "maxLength",
+    "items",
+    "properties",
+}
+# What an argument that is not declared may be called.
+_KEY = r"[\w][\w.$-]{0,63}"
 
 
-def tagged_arguments(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
-    """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node."""
+def tagged_arguments(
+    layout: Tagged,
+    schema: Any,
+    owner: str,
+    literal: Callable[[str], Node],
+    *,
+    order: str,
+    strict: bool,
+    rules: dict[str, Node],
+) -> Node:
+    """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
+
+    The others are those of `in_order` and `members`.
+    """
+    declared, others = members(schema, owner, strict)
     written: list[tuple[Node, bool]] = []
-    for member in members(schema, owner):
+    for member in declared:
         _check_key(layout, member.key, owner)
         options = tagged_value(layout, member.schema, f"{owner}, argument {member.key!r}", literal)
-        written.append((sequence(literal(layout.before), Text(member.key), options), member.required))
-    return joined(written, None)
+        written.append((sequence(literal(layout.before), Text(member.key), options, BLANK), member.required))
+    more: Node | None = None
+    if others is not False:
+        keys = "|".join(re.escape(member.key) for member in declared)
+        key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
+        options = tagged_value(layout, others, f"{owner}, arguments that are not declared", literal)
+        more = sequence(literal(layout.before), key, options, BLANK)
+    return in_order(order, written, more, Seq(()), rules, owner)
 
 
 def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
     """`middle value after` for one argument."""
     kinds = types_of(schema, owner)
-    middle, json_middle = literal(layout.middle), literal(layout.json_middle or layout.middle)
-    after = literal(layout.after)
+    close = literal(layout.close)
     without = tuple(dict.fromkeys((layout.close, *layout.markers)))
+    feeds = (layout.middle.endswith("\n"), layout.after.startswith("\n"))
     options: list[Node] = []
-    for strings in string_schemas(schema, owner) if "string" in kinds else []:
-        if isinstance(strings, list):
-            values: list[Node] = [Text(s) for s in strings if not any(w in s for w in without)]
-            options += [sequence(middle, choice(values), after)] if values else []
-        else:
-            options.append(sequence(middle, RawString(strings, without), after))
-    if kinds - {"string"}:
-        value: Node = Json(without_strings(schema, owner) if "string" in kinds else schema, without)
+    strings, others = "string" in kinds, bool(kinds - {"string"})
+    if not set(schema if isinstance(schema, dict) else ()) <= _PLAIN:
+        strings = strings and possible(json.dumps(schema), True)
+        others = others and possible(json.dumps(schema), False)
+    if strings:
+        options.append(
+            sequence(literal(layout.middle.rstrip("\n")), RawString(schema, without, feeds), close)
+        )
+    if others:
+        value: Node = Json(without_strings(schema, owner) if strings else schema, without)
         words = [
             Text(w) for k, w in (("boolean", "True"), ("boolean", "False"), ("null", "None")) if k in kinds
         ]
-        if layout.python_words and words and "string" not in kinds and not _has_values(schema):
+        if layout.python_words and words and not strings and not _has_values(schema):
             value = choice([value, *words])
-        options.append(sequence(json_middle, value, after))
+        if "{type}" in (layout.json_middle or ""):
+            options += _typed(layout, schema, kinds, literal, without)
+        else:
+            middle = literal((layout.json_middle or layout.middle).rstrip("\n"))
+            options.append(sequence(middle, BLANK, value, BLANK, close))
     if not options:
         raise ToolError(
             f"{owner}: no value of it can be written in this format; choose a format that writes JSON"
         )
     return choice(options)
+
+
+def _typed(
+    layout: Tagged,
+    schema: Any,
+    kinds: frozenset[str],
+    literal: Callable[[str], Node],
+    without: tuple[str, ...],
+) -> list[Node]:
+    """The JSON values type by type, each after the marker that names its type."""
+    found: list[Node] = []
+    for kind in sorted(kinds - {"string"} - ({"integer"} if "number" in kinds else frozenset())):
+        value = Json(of_kind(schema, kind), without)
+        middle = literal(layout.typed_middle(kind))
+        found.append(sequence(middle, BLANK, value, BLANK, literal(layout.close)))
+    return found
 
 
 def _has_values(schema: Any) -> bool:

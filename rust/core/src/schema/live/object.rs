@@ -165,9 +165,7 @@ impl Schema {
                     _ => 1,
                 };
                 let cost: usize = list.iter().map(cost).sum();
-                if !self.lexicon.terms.charge(2 * cost) {
-                    return None;
-                }
+                crate::work::spend(1 + cost as u64);
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
                 }
@@ -270,9 +268,7 @@ impl Schema {
         }
         let mut chosen = Vec::with_capacity(conj.required.len());
         for &name in &required {
-            if !self.lexicon.terms.charge(4) {
-                return None;
-            }
+            crate::work::spend(1);
             if !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 return None;
             }

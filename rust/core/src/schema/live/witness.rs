@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Keys;
 use crate::lexical::{Lexicon, Spelling, TermId, Terms};
 use crate::mask::structure::LONGEST;
+use crate::schema::options::Strings;
 use crate::schema::value::{ValId, FALSE, NULL, TRUE};
 use crate::schema::{ArrId, NameId, ObjId, Schema};
 
@@ -70,7 +71,7 @@ impl Schema {
         }
         if value.num {
             let set = self.numbers(&value);
-            let term = self.lexicon.terms.numbers_in(set);
+            let term = self.lexicon.terms.numbers_in(set, self.options.numbers);
             if let Some(text) = self.shortest(Spelling::Raw, term) {
                 return Some(Witness::text(text));
             }
@@ -165,10 +166,9 @@ impl Schema {
     }
 
     pub(crate) fn string_spelling(&self) -> Spelling {
-        if self.options.strings_any {
-            Spelling::JsonAny
-        } else {
-            Spelling::Json
+        match self.options.strings {
+            Strings::Any => Spelling::JsonAny,
+            Strings::Canonical => Spelling::Json,
         }
     }
 

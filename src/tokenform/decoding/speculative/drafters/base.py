@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from tokenform.engine import State
+
 from ..drafting import Drafting, alone
 from ..node import Node
 from ..tree import DraftTree
@@ -46,7 +48,7 @@ class Context:
     prompt_length: int
     path: tuple[int, ...] = ()
     automaton: Any = None
-    state: int | None = None
+    state: State | None = None
     vocabulary_size: int = 0
     backbone: Any = None
     seq: int = -1
@@ -59,14 +61,14 @@ class Context:
     hints: Sequence[bytes] = ()
     encode: Callable[[bytes], list[int]] | None = None
 
-    def below(self, path: tuple[int, ...], state: int | None) -> Context:
+    def below(self, path: tuple[int, ...], state: State | None) -> Context:
         """The same context after a longer drafted path."""
         below = Context.__new__(Context)  # `dataclasses.replace` takes longer than many a drafter's look-up
         remaining = self.remaining - len(path) + len(self.path)
         below.__dict__.update(self.__dict__, path=path, state=state, remaining=remaining)
         return below
 
-    def node(self, row: np.ndarray, path: Sequence[int], state: int | None) -> Node:
+    def node(self, row: np.ndarray, path: Sequence[int], state: State | None) -> Node:
         """A place `path` tokens further on, as the sampler sees it, with a drafting model's logits [V]."""
         return Node(
             (row,) * (1 + self.companions),

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.engine import State
 from tokenform.errors import DrafterError, SamplingError
 
 from ..backbone import Backbone
@@ -40,15 +41,17 @@ _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
 class DraftModel:
-    """Args:
-    model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone` that
-        holds one, for one run at a time.
-    tokens: longest draft.
-    siblings: runners-up that are added beside each drafted token (matched drafts only).
-    shape: None for drafts that are matched; a number of independent paths, or the
-        widths of a tree's levels, for drafts that are drawn.
-    vocabulary: how the model's tokens relate to the target's, if they are not the same
-        (see `other_vocabulary.py`).
+    """Drafts with a smaller model, of the same vocabulary or another.
+
+    Args:
+        model: a Hugging Face causal language model, which each run gives a cache of its own; or a `Backbone`
+            that holds one, for one run at a time.
+        tokens: longest draft.
+        siblings: runners-up that are added beside each drafted token (matched drafts only).
+        shape: None for drafts that are matched; a number of independent paths, or the
+            widths of a tree's levels, for drafts that are drawn.
+        vocabulary: how the model's tokens relate to the target's, if they are not the same
+            (see `other_vocabulary.py`).
     Raises:
         DrafterError: the options don't fit.
     """
@@ -196,7 +199,7 @@ class _DraftModelSession(Asking):
         self,
         seq: int,
         context: Context,
-        states: dict[int, int | None],
+        states: dict[int, State | None],
         tree: DraftTree,
         nodes: Sequence[int],
     ) -> Drafting[list[np.ndarray]]:
@@ -273,7 +276,7 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
     return next(i for i in range(shorter) if a[i] != b[i])
 
 
-def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, int | None]) -> bool:
+def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:
     """Whether the text may go on below a node; its state is added to `states` then."""
     if node == ROOT:
         return True

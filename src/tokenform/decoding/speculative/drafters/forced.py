@@ -36,13 +36,15 @@ _FEW = 96  # allowed tokens above which a place is no small choice
 
 
 class Forced:
-    """Args:
-    vocabulary: bytes of every token id; None is the constraint's own.
-    encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
-        match.
-    choices: most bytes that may be possible at a place that is followed.
-    rounds: how many such places are followed on one path.
-    siblings: most learnt or shorter tokens beside the last token of a span.
+    """Drafts what the constraint forces, and the likely delimiters of open places.
+
+    Args:
+        vocabulary: bytes of every token id; None is the constraint's own.
+        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
+            match.
+        choices: most bytes that may be possible at a place that is followed.
+        rounds: how many such places are followed on one path.
+        siblings: most learnt or shorter tokens beside the last token of a span.
     """
 
     name, drawn = "forced", False
@@ -80,7 +82,7 @@ class _Canonical(Silent):
     """For automata that don't tell their vocabulary: their own tokens of the forced bytes."""
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, state = DraftTree(), int(context.state or 0)
+        tree, state = DraftTree(), context.state
         if not context.automaton.is_finished(state):
             span = list(context.automaton.forced(state))[: min(budget.nodes, budget.depth)]
             tree.add_path(ROOT, span, Forced.name, 0.9)
@@ -90,12 +92,12 @@ class _Canonical(Silent):
 class _ForcedSession(Silent):
     def __init__(self, drafter: Forced, spelling: Spelling) -> None:
         self.drafter, self.spelling = drafter, spelling
-        self.plans: dict[int, list[_Text]] = {}
+        self.plans: dict[Any, list[_Text]] = {}
         self.ends: dict[tuple[int, ...], bytes] = {}
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree, auto = DraftTree(), context.automaton
-        state = int(context.state or 0)
+        state = context.state
         if auto.is_finished(state):
             return tree
         plan = self.plans.get(state)
@@ -127,7 +129,7 @@ class _ForcedSession(Silent):
         shorter = (ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids)
         return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
 
-    def _plan(self, auto: Any, state: int) -> list[_Text]:
+    def _plan(self, auto: Any, state: Any) -> list[_Text]:
         """The texts that may follow a state, likeliest first."""
         found: list[tuple[bytes, list[tuple[int, float]]]] = []
         self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found)
@@ -158,7 +160,7 @@ class _ForcedSession(Silent):
     def _expand(
         self,
         auto: Any,
-        state: int,
+        state: Any,
         text: bytes,
         shares: list[tuple[int, float]],
         chance: float,
@@ -182,7 +184,7 @@ class _ForcedSession(Silent):
                 auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
             )
 
-    def _ways_out(self, auto: Any, state: int, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
+    def _ways_out(self, auto: Any, state: Any, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
         """Delimiters that may end what stands open here, where the grammar knows what follows them."""
         ids, most = self.spelling.ids, self.drafter.rounds - 1
         if auto.is_finished(state):
@@ -195,7 +197,7 @@ class _ForcedSession(Silent):
             self._expand(auto, below, byte, [(0, _OUT)], _OUT, most, after)
             found.extend(text for text in after if len(text[0]) > 1)
 
-    def _choices(self, auto: Any, state: int) -> list[bytes]:
+    def _choices(self, auto: Any, state: Any) -> list[bytes]:
         """The bytes that may follow, if they are few and each has a token; the end of the text is none."""
         most, tokens, ids = self.drafter.choices, self.spelling.tokens, self.spelling.ids
         if auto.is_finished(state) or most < 2:

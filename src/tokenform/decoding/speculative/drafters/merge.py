@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import torch
 
+from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..drafting import Drafting
@@ -62,7 +63,7 @@ class MergeSession(Asking):
         self.faults: list[str] = []
         self.tally = Tally(merge.rates)
         self.stated: list[float] = []
-        self._states: dict[int, int | None] = {}
+        self._states: dict[int, State | None] = {}
         self._live: list[tuple[Drafter, Session]] = []
         for drafter in merge.drafters:
             try:
@@ -117,12 +118,12 @@ class MergeSession(Asking):
         self.stated = [self.stated[n] for n in kept]
         return tree.select(keep)
 
-    def reset(self, state: int | None) -> None:
+    def reset(self, state: State | None) -> None:
         """Nothing is drafted in this step."""
         self._states, self.stated = {ROOT: state}, []
 
     @property
-    def states(self) -> dict[int, int | None]:
+    def states(self) -> dict[int, State | None]:
         """The automaton's state at each node of the last tree."""
         return self._states
 

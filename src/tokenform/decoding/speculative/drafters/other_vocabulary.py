@@ -19,11 +19,13 @@ from tokenform.errors import DrafterError
 
 
 class VocabularyMap:
-    """Args:
-    target, draft: bytes of every token id; empty bytes for special tokens.
-    retokenise: draft text instead of shared tokens.
-    encode_target, encode_draft: bytes -> token ids, as the tokenizers write them; None is
-        longest match from the left.
+    """How a draft model's tokens relate to the target's.
+
+    Args:
+        target, draft: bytes of every token id; empty bytes for special tokens.
+        retokenise: draft text instead of shared tokens.
+        encode_target, encode_draft: bytes -> token ids, as the tokenizers write them; None is
+            longest match from the left.
     Raises:
         DrafterError: the vocabularies share nothing, or lack the bytes to spell a token.
     """

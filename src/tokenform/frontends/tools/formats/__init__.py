@@ -5,11 +5,13 @@ The order is that of detection: of the formats whose marks a chat template bears
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.formats import (
     apertus,
+    command_a,
     command_r,
     deepseek_v3,
     deepseek_v4,
@@ -17,6 +19,8 @@ from tokenform.frontends.tools.formats import (
     deepseek_v32,
     deepseek_v41,
     exaone,
+    functiongemma,
+    gemma4,
     glm45,
     glm47,
     gpt_oss,
@@ -27,6 +31,8 @@ from tokenform.frontends.tools.formats import (
     internlm,
     json_plain,
     kimi_k2,
+    kimi_k3,
+    lfm2,
     ling,
     llama3_json,
     llama3_pythonic,
@@ -34,9 +40,11 @@ from tokenform.frontends.tools.formats import (
     mimo,
     minimax,
     minimax_m1,
+    minimax_m3,
     mistral_v3,
     mistral_v11,
     nemotron,
+    olmo3,
     phi4,
     qwen3_coder,
     seed_oss,
@@ -53,48 +61,74 @@ FORMATS: dict[str, Format] = {
         deepseek_v32,
         deepseek_v3,
         deepseek_v31,
+        kimi_k3,
         kimi_k2,
+        minimax_m3,
         minimax,
         minimax_m1,
         hunyuan,
         seed_oss,
         mimo,
         qwen3_coder,
-        ling,
         glm45,
         glm47,
+        ling,
         step3,
         mistral_v11,
         mistral_v3,
+        command_a,
         command_r,
         phi4,
         granite,
         granite_20b_fc,
         nemotron,
+        gemma4,
+        functiongemma,
         internlm,
         apertus,
+        lfm2,
+        olmo3,
         llama4_pythonic,
         llama3_pythonic,
         llama3_json,
-        exaone,
         hermes,
+        exaone,
         json_plain,
     )
 }
 
 
 def find_format(name: Any) -> Format:
-    """The format of this name, or of a tokenizer's chat template.
+    """The format of this name, of a tokenizer, or of a tokenizer's `response_template`.
 
+    Of a tokenizer the chat template is asked first, then its response template.
     Raises:
-        ToolError: there is no such format (the message has the names), or the template shows none.
+        ToolError: there is no such format (the message has the names), or the templates show none.
     """
     if isinstance(name, Format):
         return name
-    if not isinstance(name, str) and hasattr(name, "chat_template"):
-        from tokenform.frontends.tools.detect import detect_format
+    if isinstance(name, Mapping):
+        from tokenform.frontends.tools.response_template import response_format
 
-        return detect_format(name)
+        return response_format(name)
+    if not isinstance(name, str) and hasattr(name, "chat_template"):
+        return _told_by(name)
     if name not in FORMATS:
         raise ToolError(f"there is no tool format {name!r}; choose one of {', '.join(sorted(FORMATS))}")
     return FORMATS[name]
+
+
+def _told_by(tokenizer: Any) -> Format:
+    """The format of a tokenizer."""
+    from tokenform.frontends.tools.detect import detect_format
+
+    try:
+        return detect_format(tokenizer)
+    except ToolError:
+        template = getattr(tokenizer, "response_template", None)
+        if not isinstance(template, Mapping):
+            raise
+        from tokenform.frontends.tools.response_template import response_format
+
+        added: Mapping[str, int] = getattr(tokenizer, "get_added_vocab", dict)()
+        return response_format(template, added)

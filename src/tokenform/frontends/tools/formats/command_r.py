@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
+_ANSWER = ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>")
+
 FORMAT = Format(
     name="command_r",
     models="Command R7B, Command A, Command A Reasoning",
@@ -34,7 +36,7 @@ FORMAT = Format(
     ),
     reasoning=("<|START_THINKING|>", "<|END_THINKING|>"),
     trigger_ends_reasoning=True,
-    content=("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
-    dropped=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>"),
+    content=_ANSWER,
+    dropped=(*_ANSWER, "<|END_OF_TURN_TOKEN|>"),
     template=("<|START_ACTION|>",),
 )

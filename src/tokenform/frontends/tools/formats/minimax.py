@@ -21,6 +21,7 @@ FORMAT = Format(
         section=("<minimax:tool_call>\n", "</minimax:tool_call>"),
     ),
     special=("<minimax:tool_call>", "</minimax:tool_call>", "<think>", "</think>"),
+    prompt_opens=True,
     dropped=("[e~[",),
     template=("<minimax:tool_call>",),
 )

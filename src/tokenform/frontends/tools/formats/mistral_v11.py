@@ -1,8 +1,7 @@
 """Mistral's tokenizers v11 and v13: a special token before each name and before each object of arguments.
 
 Source: mistral-common, `tokens/tokenizers/instruct.py`, versions 11 and 13 (v11 has a call id, v13 dropped
-it). Some servers leave out `[ARGS]` when they turn tokens into text: the reader does without it, the grammar
-writes it.
+it). Some servers leave out `[ARGS]` when they turn tokens into text, which is read and allowed too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FORMAT = Format(
             "[TOOL_CALLS]",
             Name(),
             Maybe(("[CALL_ID]", Id("[a-zA-Z0-9]{9}")), written=None),
-            Maybe(("[ARGS]",), written=True),
+            Maybe(("[ARGS]",), written=None),
             JsonArguments(),
         ),
     ),

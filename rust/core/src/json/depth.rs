@@ -1,0 +1,52 @@
+//! The deepest level of a document: what opens there holds no deeper ones.
+//!
+//! The bound is part of the language, so that a document can be ended wherever it may be read: at the deepest level
+//! a value is read under its goals and "nested at most k levels", for the least k (a power of two) under which some
+//! value is left.  Tokens that go deeper are masked.  Only a schema whose values can't be flat goes deeper, by as
+//! many levels as its flattest value has.
+//! Rejected: an error at the bound (in the middle of a text, for whoever comes there).
+//! Not covered: items that must differ, at the deepest level, of which too few are flat.
+
+use super::JsonMachine;
+use crate::schema::ValId;
+
+/// Levels that a value may need below the deepest one.
+const MOST: u32 = 1 << 12;
+
+impl JsonMachine {
+    /// Documents may be nested so deep from now on.
+    pub(crate) fn set_deepest(&mut self, levels: u32) {
+        self.deepest = levels.max(1);
+        self.flat.clear();
+    }
+
+    /// The goals of a container that opens below `depth` levels.
+    pub(super) fn goals_at(&mut self, goals: u32, depth: u32) -> u32 {
+        if depth + 1 != self.deepest {
+            return goals;
+        }
+        if let Some(&known) = self.flat.get(&goals) {
+            return known;
+        }
+        let list = self.goals[goals as usize].clone();
+        let flat: Vec<ValId> = list.iter().map(|&v| self.flattest(v)).collect();
+        let found = self.goal_list(&flat);
+        self.flat.insert(goals, found);
+        found
+    }
+
+    fn flattest(&mut self, v: ValId) -> ValId {
+        let mut levels = 1;
+        while levels <= MOST {
+            let sub = self.schema.flat(levels);
+            let bound = self.schema.compile_or_none(sub);
+            let both = self.schema.and_values(v, bound);
+            self.schema.refill();
+            if self.schema.is_live(both) {
+                return both;
+            }
+            levels *= 2;
+        }
+        v
+    }
+}

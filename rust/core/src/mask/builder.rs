@@ -1,0 +1,191 @@
+//! The builder of a generation: one engine, and the records of the states that it has met.
+//!
+//! Invariant: a state of any generation of the same automaton is found again here: the records before it say by which
+//! tokens it was reached, and these are taken once more from the nearest one that is known.  That costs the length of
+//! the text once a generation; what it makes is counted as needed by a live text, not as kept.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::core::{Engine, StateId};
+use super::edges::EDGE;
+use super::row::Mask;
+use super::state::{Record, State, Via, RECORD};
+use super::ways::Ways;
+use crate::error::{Error, Kind, Result};
+use crate::vocab::{TokenId, Vocabulary};
+use crate::work;
+
+pub(super) struct Builder {
+    pub engine: Box<dyn Engine>,
+    pub vocab: Arc<Vocabulary>,
+    owner: u64,
+    generation: u32,
+    records: FxHashMap<StateId, State>,
+    pub ways: Ways,
+    /// Bytes of what records hold.
+    published: usize,
+    /// Bytes that texts of older generations needed here.
+    moved: usize,
+}
+
+impl Builder {
+    pub fn new(mut engine: Box<dyn Engine>, vocab: Arc<Vocabulary>, start: &State) -> Result<Self> {
+        let first = engine.start()?;
+        debug_assert_eq!(first, start.0.id);
+        let records = FxHashMap::from_iter([(first, start.clone())]);
+        let (owner, generation) = (start.0.owner, start.0.generation);
+        Ok(Builder {
+            engine,
+            vocab,
+            owner,
+            generation,
+            records,
+            ways: Ways::default(),
+            published: 0,
+            moved: 0,
+        })
+    }
+
+    /// Bytes that the builder and the records of its states hold.
+    pub fn bytes(&mut self) -> usize {
+        self.engine.bytes() + self.ways.bytes() + self.records.len() * RECORD + self.published
+    }
+
+    /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
+    pub fn moved(&self) -> usize {
+        self.moved
+    }
+
+    pub fn states(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The state of this generation that a state is.
+    pub fn here(&mut self, s: &State) -> Result<State> {
+        match s.0.place(self.generation) {
+            Some(id) => Ok(self.records[&id].clone()),
+            None => self.remake(s),
+        }
+    }
+
+    /// Takes the tokens that lead to a state, from the nearest one before it that is known here.
+    fn remake(&mut self, s: &State) -> Result<State> {
+        let held = self.bytes();
+        let mut way = vec![s];
+        let mut known = None;
+        while let Some((before, _)) = &way[way.len() - 1].0.from {
+            known = before.0.place(self.generation);
+            if known.is_some() {
+                break;
+            }
+            way.push(before);
+        }
+        let mut at = match known {
+            Some(id) => self.records[&id].clone(),
+            None => {
+                let start = self.records[&StateId(0)].clone();
+                way.pop().expect("the start").0.set_place(self.generation, start.0.id);
+                start
+            }
+        };
+        while let Some(next) = way.pop() {
+            let (_, via) = next.0.from.as_ref().expect("only the start has nothing before it");
+            work::refill();
+            let id = match via {
+                Via::Token(token) => self.follow(at.0.id, *token)?,
+                Via::Bytes(bytes) => self.engine.advance_bytes(at.0.id, bytes)?,
+            };
+            let id = id.ok_or_else(|| Error::new(Kind::EngineError, "a text can't be read again"))?;
+            at = self.record(id, &at, via.clone());
+            next.0.set_place(self.generation, id);
+        }
+        work::refill();
+        self.moved += self.bytes().saturating_sub(held);
+        Ok(at)
+    }
+
+    /// The record of a state that was reached from another.
+    fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
+        let (owner, generation) = (self.owner, self.generation);
+        let made = || Record::new(owner, generation, id, Some((from.clone(), via)));
+        self.records.entry(id).or_insert_with(made).clone()
+    }
+
+    pub fn mask(&mut self, s: &State) -> Result<Arc<Mask>> {
+        let here = self.here(s)?;
+        let mask = match here.0.mask() {
+            Some(mask) => mask.clone(),
+            None => {
+                let mask = self.engine.mask(here.0.id)?;
+                here.0.set_accepting(self.engine.accepting(here.0.id)?);
+                here.0.set_mask(&mask);
+                self.published += mask.bytes();
+                mask
+            }
+        };
+        if let Some(accepting) = here.0.accepting() {
+            s.0.set_accepting(accepting);
+        }
+        s.0.set_mask(&mask);
+        Ok(mask)
+    }
+
+    pub fn accepting(&mut self, s: &State) -> Result<bool> {
+        let here = self.here(s)?;
+        let accepting = match here.0.accepting() {
+            Some(known) => known,
+            None => self.engine.accepting(here.0.id)?,
+        };
+        here.0.set_accepting(accepting);
+        s.0.set_accepting(accepting);
+        Ok(accepting)
+    }
+
+    /// The state after a token other than one that ends the text.
+    pub fn step(&mut self, s: &State, token: TokenId) -> Result<Option<State>> {
+        let here = self.here(s)?;
+        let next = match here.known_edge(token) {
+            Some(next) => next,
+            None => {
+                let Some(id) = self.follow(here.0.id, token)? else { return Ok(None) };
+                let next = self.record(id, &here, Via::Token(token));
+                here.0.edges.add(token, &next.0);
+                self.published += EDGE;
+                next
+            }
+        };
+        s.0.edges.add(token, &next.0);
+        Ok(Some(next))
+    }
+
+    /// The number of the state after a token of the text, a special one included.
+    pub fn follow(&mut self, id: StateId, token: TokenId) -> Result<Option<StateId>> {
+        if self.vocab.is_special(token) {
+            return self.engine.take_special(id, token);
+        }
+        match self.vocab.token(token) {
+            [] => Ok(None),
+            bytes => self.engine.advance_bytes(id, bytes),
+        }
+    }
+
+    pub fn step_bytes(&mut self, s: &State, bytes: &[u8]) -> Result<Option<State>> {
+        let here = self.here(s)?;
+        let next = self.engine.advance_bytes(here.0.id, bytes)?;
+        Ok(next.map(|id| self.record(id, &here, Via::Bytes(bytes.into()))))
+    }
+
+    pub fn forced(&mut self, s: &State, limit: usize) -> Result<Vec<u8>> {
+        let here = self.here(s)?;
+        let bytes = match here.0.forced() {
+            Some(known) => known.to_vec(),
+            None => self.engine.forced(here.0.id, limit)?,
+        };
+        here.0.set_forced(&bytes);
+        s.0.set_forced(&bytes);
+        self.published += 2 * bytes.len();
+        Ok(bytes)
+    }
+}

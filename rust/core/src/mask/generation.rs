@@ -1,0 +1,170 @@
+//! A generation: the memory in which an automaton is built, until it is let go as a whole.
+//!
+//! All that an automaton has interned and remembered lives in its [`Builder`].  Whoever misses something takes the
+//! builder out of its place, works without holding any lock, and puts it back; a builder that a call left in an
+//! unknown state (a limit, an interrupt, a panic) is not put back: the generation is closed and another begins.
+//! States hold no generation (see [`super::state`]), so a closed one is freed at once.
+//! Invariant: who moves the status from HERE or UNBUILT to TAKEN owns the builder until it puts it back; no lock is
+//! held meanwhile.  After `fork` a builder that another thread had taken never comes back: the generation is known by
+//! its process, and closed.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::atomic::AtomicCell;
+
+use super::builder::Builder;
+use super::core::StateId;
+use super::reclaim;
+use super::state::{Record, State};
+use crate::process::Process;
+use crate::work::{self, Cut};
+
+/// How long a thread that waits for the builder goes without asking whether it should.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Where the builder is: nobody has asked for anything yet; here; with a thread; nowhere, for ever.
+const UNBUILT: u32 = 0;
+const HERE: u32 = 1;
+const TAKEN: u32 = 2;
+const CLOSED: u32 = 3;
+
+pub(super) struct Generation {
+    pub number: u32,
+    pub start: State,
+    status: AtomicU32,
+    builder: AtomicCell<Option<Box<Builder>>>,
+    /// The process of the thread that took the builder last.
+    process: AtomicU32,
+    waiting: AtomicU32,
+    /// Bytes that the builder held when it was last put back.
+    bytes: AtomicUsize,
+    /// Its states then, and the bytes that texts of older generations had brought along.
+    states: AtomicUsize,
+    moved: AtomicUsize,
+}
+
+/// What a thread gets that asks for the builder.
+pub(super) enum Taken {
+    Builder(Box<Builder>),
+    /// There is none yet: this thread makes it.
+    None,
+    /// The generation has ended: ask the automaton for the next.
+    Closed,
+}
+
+impl Generation {
+    pub fn new(owner: u64, number: u32) -> Self {
+        Generation {
+            number,
+            start: Record::new(owner, number, StateId(0), None),
+            status: AtomicU32::new(UNBUILT),
+            builder: AtomicCell::new(None),
+            process: AtomicU32::new(std::process::id()),
+            waiting: AtomicU32::new(0),
+            bytes: AtomicUsize::new(0),
+            states: AtomicUsize::new(0),
+            moved: AtomicUsize::new(0),
+        }
+    }
+
+    fn moves(&self, from: u32, to: u32) -> bool {
+        self.status.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The builder, as soon as no other thread has it.
+    pub fn take(&self) -> Result<Taken, Cut> {
+        loop {
+            match self.status.load(Ordering::Acquire) {
+                HERE if self.moves(HERE, TAKEN) => {
+                    self.process.store(std::process::id(), Ordering::Relaxed);
+                    return Ok(Taken::Builder(self.builder.take().expect("it was here")));
+                }
+                UNBUILT if self.moves(UNBUILT, TAKEN) => {
+                    self.process.store(std::process::id(), Ordering::Relaxed);
+                    return Ok(Taken::None);
+                }
+                TAKEN if self.process.load(Ordering::Relaxed) != std::process::id() => {
+                    self.status.store(CLOSED, Ordering::Release);
+                    return Ok(Taken::Closed);
+                }
+                TAKEN => self.wait()?,
+                CLOSED => return Ok(Taken::Closed),
+                _ => {}
+            }
+        }
+    }
+
+    fn wait(&self) -> Result<(), Cut> {
+        let process = Process::current();
+        let room = process.room(self as *const Self as usize);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let in_time = room.wait(PATIENCE, || self.status.load(Ordering::SeqCst) == TAKEN);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if !in_time && work::interrupted() {
+            return Err(Cut::Interrupted);
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            Process::current().room(self as *const Self as usize).wake();
+        }
+    }
+
+    /// Puts the builder back, unless the generation was closed meanwhile.
+    pub fn put(&self, builder: Box<Builder>, bytes: usize) {
+        reclaim::recount(&self.bytes, bytes);
+        self.states.store(builder.states(), Ordering::Relaxed);
+        self.moved.store(builder.moved(), Ordering::Relaxed);
+        self.builder.store(Some(builder));
+        if self.status.compare_exchange(TAKEN, HERE, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            self.drop_builder();
+        }
+        self.wake();
+    }
+
+    /// Ends the generation; a builder that is at work is dropped by whoever has it.
+    pub fn close(&self) {
+        if self.status.swap(CLOSED, Ordering::SeqCst) == HERE {
+            self.drop_builder();
+        }
+        reclaim::recount(&self.bytes, 0);
+        self.wake();
+    }
+
+    fn drop_builder(&self) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        reclaim::recount(&self.bytes, 0);
+        if let Some(builder) = self.builder.take() {
+            reclaim::later(builder, bytes);
+        }
+    }
+
+    /// The same where no thread works with the builder; false otherwise.
+    pub fn close_idle(&self) -> bool {
+        if !self.moves(HERE, CLOSED) {
+            return false;
+        }
+        self.drop_builder();
+        self.wake();
+        true
+    }
+
+    /// Its states, and the bytes that texts of older generations brought along.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.states.load(Ordering::Relaxed), self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Bytes that it held when its builder was last put back.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

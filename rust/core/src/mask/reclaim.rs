@@ -1,0 +1,98 @@
+//! Memory of the process: how much all automata hold, and who gives back when it is too much.
+//!
+//! Each generation counts what it holds; the sum is bounded.  Past the bound the automata that were not asked for
+//! longest let go of their generations, which they make again when they are asked: the bound costs time, never a
+//! state that somebody holds.
+//! Invariant: an automaton that is being built is left alone; the sum falls below three quarters of the bound where
+//! the others hold that much, so that the next look is far away.
+//! Complexity: one addition a miss; a look at all automata when the bound is passed.
+//! Rejected: a thread that watches (it does not survive `fork`); bounds for each automaton alone (it does not know
+//! that it is one of thousands).
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
+
+use super::automaton::TokenAutomaton;
+use crate::process::Process;
+
+/// Bytes of generations that a process keeps unless told otherwise.
+pub const PROCESS_BYTES: usize = 256 << 20;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static BOUND: AtomicUsize = AtomicUsize::new(PROCESS_BYTES);
+/// Moves on whenever automata are compared by when they were asked.
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// Now, on the clock by which automata are compared.
+pub(super) fn now() -> u64 {
+    CLOCK.load(Ordering::Relaxed)
+}
+
+/// Bytes of generations that the process holds.
+pub fn held() -> usize {
+    HELD.load(Ordering::Relaxed)
+}
+
+/// The bound on [`held`].
+pub fn bound() -> usize {
+    BOUND.load(Ordering::Relaxed)
+}
+
+/// Sets the bound, at once.
+pub fn set_bound(bytes: usize) {
+    BOUND.store(bytes, Ordering::Relaxed);
+    keep_within_bound();
+}
+
+/// A generation holds so many bytes from now on.
+pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
+    let before = slot.swap(bytes, Ordering::Relaxed);
+    if bytes >= before {
+        HELD.fetch_add(bytes - before, Ordering::Relaxed);
+    } else {
+        HELD.fetch_sub(before - bytes, Ordering::Relaxed);
+    }
+}
+
+/// From now on the automaton takes part.
+pub(super) fn enroll(automaton: &Arc<TokenAutomaton>) {
+    let process = Process::current();
+    let mut automata = process.automata.lock().unwrap_or_else(PoisonError::into_inner);
+    if automata.len() == automata.capacity() {
+        automata.retain(|a| a.strong_count() > 0);
+    }
+    automata.push(Arc::downgrade(automaton));
+}
+
+/// Where too much is held, those that were not asked for longest let go.
+pub(super) fn keep_within_bound() {
+    let bound = bound();
+    if held() <= bound {
+        return;
+    }
+    let process = Process::current();
+    let mut all: Vec<Arc<TokenAutomaton>> = {
+        let Ok(automata) = process.automata.try_lock() else { return };
+        automata.iter().filter_map(Weak::upgrade).filter(|a| a.bytes() > 0).collect()
+    };
+    CLOCK.fetch_add(1, Ordering::Relaxed);
+    all.sort_by_cached_key(|a| a.last_used());
+    for automaton in &all {
+        if held() <= bound / 4 * 3 {
+            return;
+        }
+        automaton.let_go();
+    }
+}
+
+/// Below this many bytes dropping costs less than handing over.
+const SMALL: usize = 1 << 16;
+
+/// Drops something of so many bytes on a thread of its own: giving megabytes back takes milliseconds, which no call
+/// should wait for.
+pub(super) fn later<T: Send + 'static>(garbage: T, bytes: usize) {
+    if bytes < SMALL {
+        return drop(garbage);
+    }
+    Process::current().drop_later(Box::new(garbage));
+}

@@ -1,0 +1,177 @@
+//! A state: one record, written by builders and read by everybody without a lock.
+//!
+//! Invariant: what a record says is true of its text for ever; each field is published once, by one atomic store.
+//! A record knows how it was first reached, so that any builder of the automaton can make it again: a state stays
+//! valid as long as somebody holds it, whatever became of the memory that its automaton was built in.
+//! Memory: a record holds those before it, back to the start; nothing holds those after it but the builder.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::core::StateId;
+use super::edges::Edges;
+use super::row::Mask;
+use crate::vocab::TokenId;
+
+/// A state of an automaton: cheap to copy, equal and hashed by identity.
+///
+/// States that are equal allow the same; states that allow the same may differ where memory was let go in between.
+#[derive(Clone)]
+pub struct State(pub(super) Arc<Record>);
+
+/// How a state was reached from the one before.
+#[derive(Clone)]
+pub(super) enum Via {
+    Token(TokenId),
+    Bytes(Box<[u8]>),
+}
+
+/// No number that a distance or a budget has.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+pub(super) struct Record {
+    /// The automaton and the generation that it was made in.
+    pub owner: u64,
+    pub generation: u32,
+    pub id: StateId,
+    pub from: Option<(State, Via)>,
+    /// The generation that it was last made again in (upper half), and its number there.
+    moved: AtomicU64,
+    mask: OnceLock<Arc<Mask>>,
+    accepting: AtomicU8,
+    distance: AtomicU32,
+    farthest: AtomicU32,
+    forced: OnceLock<Box<[u8]>>,
+    pub edges: Edges,
+}
+
+/// Bytes of a record with the counts beside it, and its place in the builder's table.
+pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16 + 32;
+
+impl Record {
+    pub fn new(owner: u64, generation: u32, id: StateId, from: Option<(State, Via)>) -> State {
+        State(Arc::new(Record {
+            owner,
+            generation,
+            id,
+            from,
+            moved: AtomicU64::new(0),
+            mask: OnceLock::new(),
+            accepting: AtomicU8::new(0),
+            distance: AtomicU32::new(UNKNOWN),
+            farthest: AtomicU32::new(UNKNOWN),
+            forced: OnceLock::new(),
+            edges: Edges::default(),
+        }))
+    }
+
+    /// Its number in a generation, as far as it is known there.
+    pub fn place(&self, generation: u32) -> Option<StateId> {
+        if self.generation == generation {
+            return Some(self.id);
+        }
+        let moved = self.moved.load(Ordering::Acquire);
+        (moved >> 32 == generation as u64).then_some(StateId(moved as u32))
+    }
+
+    pub fn set_place(&self, generation: u32, id: StateId) {
+        self.moved.store((generation as u64) << 32 | id.0 as u64, Ordering::Release);
+    }
+
+    pub fn mask(&self) -> Option<&Arc<Mask>> {
+        self.mask.get()
+    }
+
+    pub fn set_mask(&self, mask: &Arc<Mask>) -> bool {
+        self.mask.set(mask.clone()).is_ok()
+    }
+
+    pub fn accepting(&self) -> Option<bool> {
+        match self.accepting.load(Ordering::Acquire) {
+            0 => None,
+            known => Some(known == 2),
+        }
+    }
+
+    pub fn set_accepting(&self, accepting: bool) {
+        self.accepting.store(1 + accepting as u8, Ordering::Release);
+    }
+
+    pub fn distance(&self) -> Option<u32> {
+        Some(self.distance.load(Ordering::Acquire)).filter(|&d| d != UNKNOWN)
+    }
+
+    pub fn set_distance(&self, distance: u32) {
+        self.distance.store(distance, Ordering::Release);
+    }
+
+    /// The farthest end after one of its tokens.
+    pub fn farthest(&self) -> Option<u32> {
+        Some(self.farthest.load(Ordering::Acquire)).filter(|&d| d != UNKNOWN)
+    }
+
+    pub fn set_farthest(&self, farthest: u32) {
+        self.farthest.store(farthest, Ordering::Release);
+    }
+
+    pub fn forced(&self) -> Option<&[u8]> {
+        self.forced.get().map(|f| &**f)
+    }
+
+    pub fn set_forced(&self, bytes: &[u8]) {
+        let _ = self.forced.set(bytes.into());
+    }
+}
+
+impl Drop for Record {
+    /// One after the other: the text before a state may be longer than the machine's stack is deep.
+    fn drop(&mut self) {
+        let mut before = self.from.take();
+        while let Some((State(record), _)) = before {
+            before = Arc::into_inner(record).and_then(|mut record| record.from.take());
+        }
+    }
+}
+
+impl State {
+    /// Where a token leads, if that was met: no builder is waited for.
+    pub fn known_edge(&self, token: TokenId) -> Option<State> {
+        self.0.edges.get(token).map(State)
+    }
+
+    /// The mask, if it was made.
+    pub fn known_mask(&self) -> Option<&Arc<Mask>> {
+        self.0.mask()
+    }
+
+    /// Whether the text may end here, if that was asked.
+    pub fn known_accepting(&self) -> Option<bool> {
+        self.0.accepting()
+    }
+
+    /// A number that no other state has while this one is held.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for State {}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.address().hash(hasher);
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "State({}.{}.{})", self.0.owner, self.0.generation, self.0.id.0)
+    }
+}

@@ -1,0 +1,255 @@
+//! Whether a text that was begun can still become a number of its language.
+//!
+//! The completions of `12` are the intervals `[12*10^k, 13*10^k)`, shifted by the exponents that may follow, and on a
+//! grid where the digits that may follow are counted: exact arithmetic tells whether one of them meets the set.
+
+use super::decimal::Decimal;
+use super::set::{Bound, NumSet, Piece};
+use super::text::{Partial, Spelled, Style, EXP_DIGITS, MAX_EXP};
+use crate::lexical::term::INF;
+
+/// Whether some completion of the text is a number of the language.
+pub(super) fn possible(language: &Spelled, part: &Partial) -> bool {
+    // arithmetic costs the square of the digits
+    crate::work::spend(1 + (part.digits.len() * part.digits.len() / 64) as u64);
+    let set = &language.values;
+    let canonical = matches!(language.style, Style::Canonical { .. });
+    if let Some(text) = part.exponent {
+        let mantissa = part.mantissa();
+        let written = |(low, high): (i64, i64)| match canonical {
+            true => canonical_exponents(text).any(|e| low <= e && e <= high),
+            false => some_exponent(text, low, high),
+        };
+        return set.pieces.iter().filter_map(|p| p.exponents(&mantissa, MAX_EXP)).any(written);
+    }
+    if part.digits.is_empty() {
+        let mut side = half_line(part);
+        if part.negative
+            && matches!(
+                language.style,
+                Style::Plain { signed_zero: false } | Style::Canonical { integral: true }
+            )
+        {
+            side.hi = Some(Bound { at: Decimal::zero(), open: true });
+        }
+        return meets(set, &side);
+    }
+    match language.style {
+        Style::Free => language.all || free(language, part),
+        Style::Plain { .. } => plain(language, part),
+        Style::Canonical { integral } => {
+            plain(language, part) || (!integral && one_lead_digit(part) && scientific(set, part))
+        }
+    }
+}
+
+/// Without an exponent.
+fn plain(language: &Spelled, part: &Partial) -> bool {
+    let set = &language.values;
+    if part.has_point {
+        // the text may end here only as ".0"; another trailing zero needs a digit after it
+        let open = part.fraction > 1 && part.digits.ends_with('0');
+        return meets(set, &interval(part, -(part.fraction as i64), open));
+    }
+    if part.digits == "0" {
+        return meets(set, &interval(part, 0, false));
+    }
+    // `[D*10^k, (D+1)*10^k)` for k from 0 on
+    let range = interval(part, 0, false);
+    let own = part.digits.len() as i64;
+    let left = language.whole as i64 - own;
+    set.pieces.iter().any(|p| {
+        let Some((least, most)) = shifts(p, part) else { return false };
+        // without a bound ahead, an interval longer than the units holds what is sought
+        let most = most.unwrap_or_else(|| reach(p, part.negative) - own + 2);
+        (least..=most.max(least).min(left)).any(|k| {
+            let range = range.scale(k);
+            !range.is_empty() && p.meets(&range)
+        })
+    })
+}
+
+/// How many more digits before the point may lead into the piece: as many as bring the number to the magnitudes of
+/// the piece's bounds, at least and at most.
+pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
+    let own = part.digits.len() as i64 - 1;
+    let near = if part.negative { &p.hi } else { &p.lo };
+    let least = match near {
+        Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => b.at.magnitude() - own - 1,
+        _ => 0,
+    };
+    let far = if part.negative { &p.lo } else { &p.hi };
+    // on the other side of zero there is nothing
+    let beyond = far.as_ref().is_some_and(|b| !b.at.is_zero() && b.at.is_positive() == part.negative);
+    let most = far.as_ref().map(|_| (reach(p, part.negative) - own + 1).max(0));
+    (!beyond).then_some((least.max(0), most))
+}
+
+/// With exponents: some power of ten moves an extension of the mantissa into the set.
+fn free(language: &Spelled, part: &Partial) -> bool {
+    // zeros and an exponent may follow at once
+    let mantissa = part.mantissa();
+    let pieces = &language.values.pieces;
+    if pieces.iter().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
+        return true;
+    }
+    let left = |most: u32, written: usize| match most {
+        INF => INF,
+        _ => most.saturating_sub(written as u32),
+    };
+    let whole =
+        if part.has_point || part.digits == "0" { 0 } else { left(language.whole, part.digits.len()) };
+    let more = whole.saturating_add(left(language.places, part.fraction));
+    let shifts = (-MAX_EXP - part.fraction as i64, MAX_EXP - part.fraction as i64 + whole as i64);
+    more > 0 && pieces.iter().any(|p| within_reach(p, part, more, shifts))
+}
+
+/// Whether the piece holds a number that is not zero, begins with the text's digits, has at most so many more of them
+/// and is the text times one of these powers of ten.
+fn within_reach(piece: &Piece, part: &Partial, more: u32, (lowest, highest): (i64, i64)) -> bool {
+    let mut side = half_line(part);
+    let zero = if part.negative { &mut side.hi } else { &mut side.lo };
+    *zero = Some(Bound { at: Decimal::zero(), open: true });
+    let Some(piece) = piece.intersect(&side).filter(|both| !both.is_empty()) else { return false };
+    let size = |x: &Decimal| if x.is_zero() { None } else { Some(x.magnitude()) };
+    // the numbers that begin with no digit but zeros are below the power of ten, the others from it on
+    let own = part.digits.trim_start_matches('0').len() as i64 - 1;
+    let (near, far) = if part.negative { (&piece.hi, &piece.lo) } else { (&piece.lo, &piece.hi) };
+    let near_size = near.as_ref().and_then(|b| size(&b.at));
+    // from the bound behind on, an interval longer than the units holds what is sought
+    let units = piece.unit.iter().chain(&piece.not_units).filter_map(size).sum::<i64>().max(0);
+    let enough = near_size.unwrap_or(0).max(0) + units + 3;
+    let top = far.as_ref().and_then(|b| size(&b.at)).unwrap_or(i64::MAX).min(enough) - own;
+    let bottom = match near_size.into_iter().chain(piece.unit.as_ref().and_then(size)).max() {
+        Some(least) => least - own - 1,
+        // below every unit that is excluded nothing is a multiple of it
+        None => piece.not_units.iter().filter_map(size).fold(top.min(0), i64::min) - own - 2,
+    };
+    (bottom.max(lowest)..=top.min(highest)).rev().any(|shift| {
+        let mut range = interval(part, shift, false);
+        if more != INF {
+            range.unit = Some(Decimal::one().scale(shift - more as i64));
+        }
+        piece.meets(&range)
+    })
+}
+
+/// The numbers `mantissa..mantissa+ulp` scaled by `10^shift`, on the side of zero that the sign tells.
+pub(super) fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
+    let digits = if part.digits.is_empty() { "0" } else { &part.digits };
+    let near = Decimal::new(digits.parse().expect("digits"), 0);
+    let far = near.add(&Decimal::one());
+    let (near, far) = (near.scale(shift), far.scale(shift));
+    let near = Some(Bound { at: if part.negative { near.neg() } else { near }, open: open_start });
+    let far = Some(Bound { at: if part.negative { far.neg() } else { far }, open: true });
+    let (lo, hi) = if part.negative { (far, near) } else { (near, far) };
+    Piece { lo, hi, ..Piece::all() }
+}
+
+/// Whether the set holds a number of the range, an interval without units.
+pub(super) fn meets(set: &NumSet, range: &Piece) -> bool {
+    !range.is_empty() && set.pieces.iter().any(|p| p.meets(range))
+}
+
+/// The side of zero that a bare sign leaves open.
+pub(super) fn half_line(part: &Partial) -> Piece {
+    let zero = Some(Bound { at: Decimal::zero(), open: false });
+    if part.negative {
+        Piece { hi: zero, ..Piece::all() }
+    } else {
+        Piece { lo: zero, ..Piece::all() }
+    }
+}
+
+pub(super) fn one_lead_digit(part: &Partial) -> bool {
+    part.digits.len() - part.fraction == 1 && !part.digits.starts_with('0')
+}
+
+/// Canonical `d.ddde±XX` that begins with the text: its magnitude is the exponent, so only exponents between
+/// the magnitudes of a piece's bounds are tried.
+fn scientific(set: &NumSet, part: &Partial) -> bool {
+    let open = part.has_point && (part.fraction == 0 || part.digits.ends_with('0'));
+    set.pieces.iter().any(|p| {
+        let (near, far) = if part.negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
+        let beyond_zero = |b: &Bound| !b.at.is_zero() && b.at.is_positive() != part.negative;
+        let least = match near {
+            Some(b) if beyond_zero(b) => b.at.magnitude(),
+            _ => i64::MIN,
+        };
+        let most = match far {
+            Some(b) if beyond_zero(b) => b.at.magnitude(),
+            Some(_) => i64::MIN,
+            None => i64::MAX,
+        };
+        let one = NumSet { pieces: vec![p.clone()] };
+        canonical_exponents("")
+            .filter(|e| (least..=most).contains(e))
+            .any(|e| meets(&one, &interval(part, e - part.fraction as i64, open)))
+    })
+}
+
+/// A power of ten beyond which scaling a number up changes nothing about meeting the piece.
+pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
+    let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
+    let units = p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2;
+    let (near, far) = if negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
+    match far {
+        Some(b) => size(&b.at) + 1,
+        None => near.as_ref().map_or(0, |b| size(&b.at)).max(0) + units,
+    }
+}
+
+/// Whether an exponent in `low..=high` begins with the text (sign and digits so far).
+fn some_exponent(text: &str, low: i64, high: i64) -> bool {
+    let (signs, digits): (&[i64], &str) = match text.as_bytes().first() {
+        Some(b'-') => (&[-1], &text[1..]),
+        Some(b'+') => (&[1], &text[1..]),
+        None => (&[1, -1], text),
+        _ => (&[1], text),
+    };
+    let start: i64 = digits.parse().unwrap_or(0);
+    let shortest = digits.is_empty() as u32;
+    (shortest..=EXP_DIGITS - digits.len() as u32).any(|k| {
+        let scale = 10i64.pow(k);
+        let (from, to) = (start * scale, (start + 1) * scale - 1);
+        signs.iter().any(|&sign| {
+            let (from, to) = if sign < 0 { (-to, -from) } else { (from, to) };
+            from.max(low) <= to.min(high)
+        })
+    })
+}
+
+/// The exponents that canonical texts have and that begin with this text.
+fn canonical_exponents(text: &str) -> impl Iterator<Item = i64> + '_ {
+    static FORMS: std::sync::OnceLock<Vec<(String, i64)>> = std::sync::OnceLock::new();
+    let forms = FORMS.get_or_init(|| canonical_forms().collect());
+    forms.iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
+}
+
+pub(super) fn canonical_forms() -> impl Iterator<Item = (String, i64)> {
+    let small = (5..10).map(|k| (format!("-0{k}"), -k));
+    let down = (7..325).map(|k| (format!("-{k}"), -k));
+    let up = (16..309).map(|k| (format!("+{k}"), k));
+    small.chain(down).chain(up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexical::term::Terms;
+
+    #[test]
+    fn canonical_exponents_have_the_values_that_bounds_are_told_from() {
+        let mut terms = Terms::default();
+        let term = terms.canonical_exponent();
+        let known: Vec<String> = canonical_forms().map(|(form, _)| form).collect();
+        for sign in ["", "-", "+"] {
+            for n in 0..1000 {
+                for zeros in ["", "0", "00"] {
+                    let text = format!("{sign}{zeros}{n}");
+                    assert_eq!(terms.accepts(term, &text), known.contains(&text), "{text}");
+                }
+            }
+        }
+    }
+}

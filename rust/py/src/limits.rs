@@ -1,0 +1,72 @@
+//! `Limits`: what a caller may bound.
+
+use pyo3::prelude::*;
+use tokenform_core::mask::{reclaim, store};
+use tokenform_core::Limits as Core;
+
+/// Limits of an automaton, or, by `set_limits`, of whatever says nothing else in this process.
+#[pyclass(frozen, eq, hash, get_all, module = "tokenform._core")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Steps of work that one call may need, making a constraint included.
+    work: u64,
+    /// Bytes that an automaton keeps beside what live texts need.
+    memory: usize,
+    /// Nesting of arrays and objects in a document.
+    depth: u32,
+}
+
+impl Limits {
+    pub fn core(&self) -> Core {
+        Core { work: self.work, memory: self.memory, depth: self.depth }
+    }
+}
+
+#[pymethods]
+impl Limits {
+    /// What is not said is as it is for the process.
+    #[new]
+    #[pyo3(signature = (*, work = None, memory = None, depth = None))]
+    fn new(work: Option<u64>, memory: Option<usize>, depth: Option<u32>) -> Self {
+        let usual = Core::default();
+        Limits {
+            work: work.unwrap_or(usual.work),
+            memory: memory.unwrap_or(usual.memory),
+            depth: depth.unwrap_or(usual.depth),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Limits(work={}, memory={}, depth={})", self.work, self.memory, self.depth)
+    }
+}
+
+/// Sets limits of this process: those of automata that are made from now on and say nothing else, the bytes that all
+/// automata keep together, and those of the lexical masks that they share.
+#[pyfunction]
+#[pyo3(signature = (limits = None, *, memory = None, shared = None))]
+pub fn set_limits(py: Python<'_>, limits: Option<Limits>, memory: Option<usize>, shared: Option<usize>) {
+    crate::host::unlocked(py, || {
+        if let Some(limits) = limits {
+            limits.core().make_default();
+        }
+        if let Some(bytes) = memory {
+            reclaim::set_bound(bytes);
+        }
+        if let Some(bytes) = shared {
+            store::set_limit(bytes);
+        }
+    });
+}
+
+/// Bytes: what all automata keep, and may keep; what the masks they share take, and may take.
+#[pyfunction]
+pub fn memory_held() -> (usize, usize, usize, usize) {
+    (reclaim::held(), reclaim::bound(), store::figures().bytes, store::limit())
+}
+
+/// Empties the table of the masks that automata share.
+#[pyfunction]
+pub fn clear_shared(py: Python<'_>) {
+    crate::host::unlocked(py, store::clear);
+}

@@ -1,0 +1,29 @@
+//! `State`: a place in a text, held by whoever needs it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::prelude::*;
+use tokenform_core::mask::State as Core;
+
+/// A state of an automaton: immutable, hashable, valid as long as it is held.
+#[pyclass(frozen, module = "tokenform._core")]
+pub struct State {
+    pub inner: Core,
+}
+
+#[pymethods]
+impl State {
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.downcast::<State>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.inner.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{:?}>", self.inner)
+    }
+}

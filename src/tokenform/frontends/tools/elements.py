@@ -1,0 +1,128 @@
+"""Arguments as elements inside each other, as a tree.
+
+Purpose: each member of an object and each item of a list is an element; text stands in it raw, other scalars
+as JSON, lists and objects as further elements.
+Invariant: raw text can't hold what markers begin with.  Where the closing marker repeats the member's name,
+objects whose members the schema does not name are written as JSON: no grammar can ask for the same unknown
+name twice, and readers take both.
+Complexity: that of `notation.py`, with one rule for each reference and name.
+Source: the chat templates named in the format files.
+Rejected: closing markers of any name (texts would be allowed that no reader takes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.layout import Elements
+from tokenform.frontends.tools.members import dump
+from tokenform.frontends.tools.notation import Notation, Pair
+from tokenform.frontends.tools.shape import (
+    BLANK,
+    Choice,
+    Json,
+    Node,
+    RawString,
+    Regex,
+    Repeat,
+    Rule,
+    Seq,
+    Text,
+    joined,
+    sequence,
+)
+
+TEXT, JSON, OBJECT, LIST = range(4)
+_SCALARS: dict[str, Any] = {"type": ["number", "boolean", "null"]}
+# A name of a member that the schema does not name.
+_NAME = Regex(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+class Nested(Notation):
+    """Elements of one layout; a place is the name of the member, None an item."""
+
+    what = "this format's elements"
+
+    def __init__(self, rules: dict[str, Node], layout: Elements, literal: Callable[[str], Node]) -> None:
+        super().__init__(rules)
+        self.layout, self.literal = layout, literal
+
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        """The elements of all arguments, in the order of the schema."""
+        return self._members(self.declared_pairs(schema, owner))
+
+    def member_place(self, key: str) -> Node:
+        if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
+            raise ToolError(f"the member {key!r} can't be written in this format; rename it")
+        return Text(key)
+
+    def element(self, kind: int, inside: Node, place: Node | None) -> Node:
+        """What opens it, what stands in it, what closes it."""
+        opened = self.layout.item if place is None else self.layout.member
+        closed = self.layout.close_item if place is None else self.layout.close
+        called = self.layout.kinds[kind] if self.layout.kinds else ""
+        return sequence(*self._marker(opened, place, called), inside, *self._marker(closed, place, called))
+
+    def _marker(self, marker: str, place: Node | None, kind: str) -> list[Node]:
+        before, named, after = marker.replace("{kind}", kind).partition("{name}")
+        if not named:
+            return [self.literal(before)]
+        assert place is not None
+        return [self.literal(before), place, self.literal(after)]
+
+    def any(self, place: Node | None) -> Node:
+        text = self.string({"type": "string"}, False, place)
+        if self.layout.kinds is None:  # where no schema speaks, a text is a text
+            return text
+        name = f"element of {place!r}"
+        if name not in self.rules:
+            self.rules[name] = Seq(())
+            scalars = self.element(JSON, self._json(_SCALARS), place)
+            self.rules[name] = Choice((text, scalars, *self._free_elements(place)))
+        return Rule(name)
+
+    def _free_elements(self, place: Node | None) -> list[Node]:
+        """Lists and objects of anything."""
+        items, pairs = (Repeat(sequence(self.any(p), BLANK), 0, None) for p in (None, _NAME))
+        return [self.element(LIST, items, place), self.element(OBJECT, pairs, place)]
+
+    def _json(self, schema: Any) -> Node:
+        return Json(schema, (self.layout.marker,))
+
+    def constant(self, value: Any, place: Node | None) -> Node:
+        if isinstance(value, str):
+            fits = self.layout.marker not in value
+            return self.element(TEXT, Text(value), place) if fits else Choice(())
+        if isinstance(value, list):
+            items = sequence(*(self.constant(item, None) for item in value))
+            return self.element(LIST, items, place)
+        if isinstance(value, Mapping):
+            pairs = [(key, self.constant(item, self.member_place(key)), True) for key, item in value.items()]
+            return self.mapping(pairs, place)
+        return self.element(JSON, Text(dump(value)), place)
+
+    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
+        return self.element(TEXT, RawString(schema, (self.layout.marker,)), place)
+
+    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
+        return self.element(JSON, self._json(schema), place)
+
+    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
+        inside = Seq(()) if item is None else Repeat(sequence(item, BLANK), least, most)
+        return self.element(LIST, sequence(BLANK, inside), place)
+
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
+        return self.element(OBJECT, sequence(BLANK, self._members(pairs)), place)
+
+    def _members(self, pairs: list[Pair]) -> Node:
+        written = [(sequence(value, BLANK), needed) for _, value, needed in pairs]
+        return joined(written, None) if written else Seq(())
+
+    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+        if self.layout.kinds is None:
+            schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
+            return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
+        pair = sequence(self.value(values, owner, root, _NAME), BLANK)
+        return self.element(OBJECT, sequence(BLANK, Repeat(pair, 0, None)), place)

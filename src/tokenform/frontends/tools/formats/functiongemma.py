@@ -1,0 +1,24 @@
+"""FunctionGemma: Gemma's arguments in braces with `<escape>` around strings.
+
+Source: the model card and chat template of google/functiongemma-270m-it.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, MarkedArguments, Name, Wire
+
+FORMAT = Format(
+    name="functiongemma",
+    models="FunctionGemma",
+    wire=Wire(
+        call=(
+            "<start_function_call>call:",
+            Name(),
+            MarkedArguments("<escape>", "<escape>"),
+            "<end_function_call>",
+        ),
+    ),
+    special=("<start_function_call>", "<end_function_call>", "<escape>", "<think>", "</think>"),
+    dropped=("<start_function_response>", "<end_of_turn>", "<eos>"),
+    template=("<start_function_call>",),
+)

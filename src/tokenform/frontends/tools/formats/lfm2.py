@@ -1,0 +1,22 @@
+"""LFM2 and LFM2.5: a Python list of calls between two special tokens.
+
+Source: the chat template of LiquidAI/LFM2.5-8B-A1B and the model card of LFM2; models that are told to write
+JSON put it between the same tokens, which the reader takes.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, JsonCall, Name, PythonArguments, Wire
+
+_SECTION = ("<|tool_call_start|>[", "]<|tool_call_end|>")
+
+FORMAT = Format(
+    name="lfm2",
+    models="LFM2, LFM2.5",
+    wire=Wire(call=(Name(), "(", PythonArguments(json_words=True), ")"), section=_SECTION, between=", "),
+    also=(Wire(call=(JsonCall("name", "arguments"),), section=_SECTION, between=", "),),
+    special=("<|tool_call_start|>", "<|tool_call_end|>", "<think>", "</think>"),
+    trigger_ends_reasoning=True,
+    dropped=("<|im_end|>",),
+    template=("<|tool_call_start|>",),
+)

@@ -1,0 +1,38 @@
+"""MiniMax M3: elements inside each other, each marker with a token of its own before it.
+
+Source: the `to_xml` macro of the chat template of MiniMaxAI/MiniMax-M3, as ModelScope's swift and the parsers
+of vLLM 0.33 and SGLang 0.5.23 have it.  The template leaves out members that are null.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Elements, Format, Name, Wire
+
+_MARK = "]<]minimax[>["
+
+FORMAT = Format(
+    name="minimax_m3",
+    models="MiniMax M3",
+    wire=Wire(
+        call=(
+            f'{_MARK}<invoke name="',
+            Name(),
+            '">',
+            Elements(
+                member=_MARK + "<{name}>",
+                item=_MARK + "<item>",
+                close=_MARK + "</{name}>",
+                close_item=_MARK + "</item>",
+                marker=_MARK,
+            ),
+            f"{_MARK}</invoke>\n",
+        ),
+        section=(f"{_MARK}<tool_call>\n", f"{_MARK}</tool_call>"),
+    ),
+    special=("<mm:think>", "</mm:think>"),
+    embedded=(_MARK,),
+    reasoning=("<mm:think>", "</mm:think>"),
+    trigger_ends_reasoning=True,
+    dropped=("[e~[",),
+    template=(_MARK, "<invoke name="),
+)

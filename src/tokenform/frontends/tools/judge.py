@@ -1,0 +1,124 @@
+"""Whether a value satisfies a schema, as the engine says.
+
+Purpose: arguments that were read are judged by the engine that writes them, so that both agree, and so that
+nothing in a caller's schema (a `pattern` that backtracks) can make reading slow.
+Invariant: a value is written as JSON and followed byte by byte, once.
+Complexity: linear in the value; an automaton is kept for each of the last schemas.
+Rejected: `jsonschema` with Python's `re` (`^(a+)+$` takes exponential time on a text of 30 letters).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from tokenform import _core
+from tokenform.errors import TokenformError, ToolError, UnsatisfiableGrammar, UnsatisfiableSchema
+from tokenform.frontends import forms
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^"{}\[\],:\s]+')
+
+
+def satisfies(value: Any, schema: Any) -> bool:
+    """Whether the schema allows the value.
+
+    Raises:
+        ToolError: the engine can't judge by this schema.
+    """
+    return schema is True or fault(value, json.dumps(schema)) is None
+
+
+def fault(value: Any, schema: str) -> tuple[str, str] | None:
+    """Where (a JSON Pointer into the value) and why the value does not satisfy the schema; None: it does.
+
+    schema: as JSON text, by which automata are kept.
+    Raises:
+        ToolError: the engine can't judge by this schema.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        data = text.encode()
+    except UnicodeEncodeError:
+        return "", "a string in them is no Unicode text"
+    except (ValueError, RecursionError) as error:
+        return "", str(error)
+    try:
+        automaton = _automaton(schema)
+        verdict = None if automaton.matches(data) else automaton.check(data)
+    except UnsatisfiableSchema:
+        return "", "nothing satisfies the schema"
+    except (TokenformError, RecursionError, ValueError) as error:
+        raise ToolError(
+            f"the engine can't judge by this schema: {error} (validate=False reads without judging)",
+            pointer=getattr(error, "pointer", None),
+            keyword=getattr(error, "keyword", None),
+        ) from None
+    if verdict is None:
+        return None
+    offset, expected, place = verdict
+    before = data[:offset].decode(errors="ignore")
+    found = data[offset : offset + 20].decode(errors="ignore")
+    wanted = " or ".join(expected[:4]) + (" or more" if len(expected) > 4 else "")
+    path = _path(before)
+    if path and found.startswith("}") and not (place or "").endswith(f"/{path[-1]}"):
+        path.pop()  # the value before is right: the object lacks something
+    pointer = "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return pointer, f"expected {wanted or 'nothing'}, not {found!r}"
+
+
+@lru_cache(maxsize=1024)
+def possible(schema: str, strings: bool) -> bool:
+    """Whether some string (strings) or some other value satisfies the schema; where it is unclear, yes."""
+    try:
+        if strings:
+            forms.compiled({"language": {"string": schema}}, "strings")
+        else:
+            kinds = ["integer", "number", "boolean", "null", "array", "object"]
+            _core.json_schema(json.dumps({"type": kinds, "allOf": [json.loads(schema)]}))
+    except (UnsatisfiableSchema, UnsatisfiableGrammar):
+        return False
+    except TokenformError:
+        return True
+    return True
+
+
+@lru_cache(maxsize=256)
+def _automaton(schema: str) -> _core.TokenAutomaton:
+    grammar = _core.json_schema(
+        schema, order="any", whitespace="any", numbers="any", strings="any", formats="annotate"
+    )
+    return grammar.compile(byte_vocabulary())
+
+
+@lru_cache(maxsize=1)
+def byte_vocabulary() -> _core.Vocabulary:
+    """Every byte as a token, and an end."""
+    return _core.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos=[256], special=[256])
+
+
+def _path(text: str) -> list[str | int]:
+    """The keys and indices of the place where a JSON text breaks off."""
+    path: list[str | int] = []
+    expects_key: list[bool] = []
+    for found in _TOKEN.finditer(text):
+        token = found.group()
+        if token in "{[":
+            path.append(0)
+            expects_key.append(token == "{")
+        elif token in "}]" and path:
+            path.pop()
+            expects_key.pop()
+        elif token == "," and path:
+            last = path[-1]
+            if isinstance(last, int):
+                path[-1] = last + 1
+            else:
+                expects_key[-1] = True
+        elif path and expects_key[-1] and token.startswith('"') and len(token) > 1:
+            path[-1] = str(json.loads(token))
+            expects_key[-1] = False
+    if path and expects_key[-1]:  # a key is being written: the object is meant
+        path.pop()
+    return path

@@ -1,0 +1,120 @@
+"""Arguments as `{key:value,…}` with raw strings between two marks, as a tree.
+
+Purpose: Gemma's notation: keys bare, a string as it is between two marks (one token each), everything else as
+JSON has it, without spaces.
+Invariant: a string can't hold the mark that closes it; a key is one that the reader ends at `:`.
+Complexity: that of `notation.py`; two orders of the members where the declared one is not sorted.
+Source: the chat template of google/gemma-4-31B-it (`format_argument`, which sorts keys).
+Rejected: any order of the members (n! orders).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenform.errors import ToolError
+from tokenform.frontends.tools.layout import MarkedArguments
+from tokenform.frontends.tools.notation import Notation, Pair, texts
+from tokenform.frontends.tools.pythonic import COLON, COMMA
+from tokenform.frontends.tools.shape import (
+    Choice,
+    Json,
+    Node,
+    RawString,
+    Regex,
+    Repeat,
+    Rule,
+    Seq,
+    Text,
+    choice,
+    joined,
+    sequence,
+)
+
+_ANY = "marked_value"
+_WORDS: dict[Any, list[str]] = {True: ["true"], False: ["false"], None: ["null", "None"]}
+# A key of an object whose members the schema does not name.
+_KEY = r"[A-Za-z_][A-Za-z0-9_.-]*"
+
+
+class Marked(Notation):
+    """Values of one layout."""
+
+    what = "this format's values"
+
+    def __init__(
+        self, rules: dict[str, Node], layout: MarkedArguments, literal: Callable[[str], Node]
+    ) -> None:
+        super().__init__(rules)
+        self.opened, self.closed = literal(layout.opened), literal(layout.closed)
+        self.layout = layout
+
+    def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
+        """The arguments with the braces around them."""
+        return self.mapping(self.declared_pairs(schema, owner), None)
+
+    def any(self, place: Node | None) -> Node:
+        if _ANY not in self.rules:
+            self.rules[_ANY] = Seq(())
+            value, words = Rule(_ANY), [self.constant(word, None) for word in (True, False, None)]
+            self.rules[_ANY] = Choice(
+                (
+                    self.string({"type": "string"}, False, None),
+                    *words,
+                    Json({"type": "number"}),
+                    self.array(value, 0, None, None),
+                    self._free(value),
+                )
+            )
+        return Rule(_ANY)
+
+    def constant(self, value: Any, place: Node | None) -> Node:
+        if isinstance(value, str):
+            if self.layout.closed in value:
+                return Choice(())
+            return sequence(self.opened, Text(value), self.closed)
+        if isinstance(value, list):
+            items = [(self.constant(item, None), True) for item in value]
+            return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
+        if isinstance(value, Mapping):
+            return self.mapping([(key, self.constant(item, None), True) for key, item in value.items()], None)
+        return texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
+
+    def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
+        raw = RawString(schema, (self.layout.closed,))
+        return sequence(self.opened, raw, self.closed)
+
+    def number(self, schema: dict[str, Any], place: Node | None) -> Node:
+        return Json(schema)
+
+    def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
+        inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
+        return sequence(Text("["), inside, Text("]"))
+
+    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
+        orders = [pairs]
+        if sorted(pairs, key=_folded) != pairs:
+            orders.append(sorted(pairs, key=_folded))
+        return choice([sequence(Text("{"), self._row(order), Text("}")) for order in orders])
+
+    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+        return self._free(self.value(values, owner, root))
+
+    def _free(self, value: Node) -> Node:
+        pair = sequence(Regex(_KEY), COLON, value)
+        return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
+
+    def _row(self, pairs: list[Pair]) -> Node:
+        written = []
+        for key, value, needed in pairs:
+            if not key or key != key.strip() or re.search(r"[:,{}\[\]\n]", key) or self.layout.opened in key:
+                raise ToolError(f"the member {key!r} can't be written in this format; rename it")
+            written.append((sequence(Text(key), COLON, value), needed))
+        return joined(written, COMMA) if written else Seq(())
+
+
+def _folded(pair: Pair) -> str:
+    """The order of Jinja's `dictsort`."""
+    return pair[0].lower()
