@@ -1,5 +1,5 @@
-"""What is asked of hostile formulas is answered exactly, or refused by a limit: never a dead end, never "no document
-satisfies" where some does.
+"""What is asked of hostile formulas is answered exactly, or refused by a limit: never a dead end, never "no
+document satisfies" where some does.
 """
 
 from __future__ import annotations
@@ -136,12 +136,23 @@ def _unevaluated() -> list[Any]:
         {"anyOf": BRANCHES[:2], "unevaluatedProperties": False},
         {"anyOf": BRANCHES, "properties": {"d": {}}, "unevaluatedProperties": {"type": "number"}},
         {"oneOf": [BRANCHES[1], BRANCHES[3]], "unevaluatedProperties": False},
-        {"if": BRANCHES[1], "then": {"properties": {"a": {}}}, "else": BRANCHES[2], "unevaluatedProperties": False},
-        {"dependentSchemas": {"a": BRANCHES[2], "b": {"properties": {"d": {}}}}, "properties": {"a": {}, "b": {}},
-         "unevaluatedProperties": False},
-        {"allOf": [{"anyOf": [BRANCHES[0], {"not": BRANCHES[1]}]}, BRANCHES[2]], "unevaluatedProperties": False},
+        {
+            "if": BRANCHES[1],
+            "then": {"properties": {"a": {}}},
+            "else": BRANCHES[2],
+            "unevaluatedProperties": False,
+        },
+        {
+            "dependentSchemas": {"a": BRANCHES[2], "b": {"properties": {"d": {}}}},
+            "properties": {"a": {}, "b": {}},
+            "unevaluatedProperties": False,
+        },
+        {
+            "allOf": [{"anyOf": [BRANCHES[0], {"not": BRANCHES[1]}]}, BRANCHES[2]],
+            "unevaluatedProperties": False,
+        },
         {"anyOf": [{"anyOf": BRANCHES[:2]}, BRANCHES[3]], "unevaluatedProperties": False},
-    ]  # fmt: skip
+    ]
     items: list[Any] = [
         {
             "anyOf": [{"prefixItems": [{"const": 1}]}, {"prefixItems": [True, {"const": 2}]}],

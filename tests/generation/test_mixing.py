@@ -34,7 +34,7 @@ def first_law(model, other, tokenizer, mixture, prompts) -> torch.Tensor:
         with torch.inference_mode():
             rows.append(net(torch.tensor([tokenizer.encode(prompt)])).logits[0, -1, :size].numpy())
     node = Node(tuple(rows), [0], (), 1, automaton, automaton.start)
-    scores = torch.from_numpy(mixture(node.logits, node))
+    scores = mixture([torch.from_numpy(row) for row in node.logits], node)
     allowed = torch.zeros(size, dtype=torch.bool)
     allowed[torch.from_numpy(automaton.allowed_tokens(automaton.start)).long()] = True
     return scores.masked_fill(~allowed, float("-inf"))

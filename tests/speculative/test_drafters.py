@@ -31,12 +31,10 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton, copied
-from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
-from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
@@ -53,6 +51,7 @@ from tokenform.errors import DrafterError
 from .automata import EOS, Patterned, record, vocabulary, word
 from .models import VOCABULARY, model
 from .plain import plain
+from .targets import Ban, LawSampler, Mask, Target, Temperature
 
 GREEDY = LawSampler(Target([Mask()], greedy=True))
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from tokenform.decoding.draws import MaskedSampler
+from tokenform.decoding.samplers import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
-from tokenform.decoding.speculative.masked_sampler import MaskedSampler
-from tokenform.decoding.speculative.node import LawSampler, Node
+from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.plot import plot
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
-from tokenform.decoding.speculative.targets import Mask, Target
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
@@ -32,6 +32,7 @@ from tokenform.errors import OptionError
 from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
+from .targets import LawSampler, Mask, Target
 
 LETTERS = b"abc"
 PROMPT = [5, 9]
@@ -112,17 +113,6 @@ def test_two_hundred_thousand_draws_follow_the_law(rule):
     assert p_value(net, 200_000, rule, RULES[rule]) > 0.01 / len(RULES)
 
 
-class Softmax:
-    """Stands for `Local` at temperature 1."""
-
-    def log_law(self, logits):
-        return torch.log_softmax(logits.double(), -1)
-
-    def draw(self, logits, uniforms):
-        law = self.log_law(logits).exp().cumsum(-1)
-        return [int((row <= u * row[-1]).sum()) for row, u in zip(law, uniforms, strict=True)]
-
-
 class Bounded(Patterned):
     """Knows the distance to the end, and which tokens keep it within a budget."""
 
@@ -146,7 +136,7 @@ class Bounded(Patterned):
 def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_law():
     auto_ = Bounded([(frozenset(b"ab"), 3), b"xyz"])
     net, size = model("qwen3"), len(vocabulary())
-    sampler = MaskedSampler(Softmax(), size, [EOS])
+    sampler = MaskedSampler(Local(), size, [EOS])
     tight = [
         Request([3], sampler, auto_, max_tokens=4, eos=frozenset([EOS]), seed=1, number=i) for i in range(6)
     ]

@@ -8,9 +8,9 @@ import json
 import pytest
 
 import tokenform as tf
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import Forced, Merge, Suffix, auto, property_names
-from tokenform.decoding.speculative.masked_sampler import MaskedSampler
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode

@@ -9,9 +9,9 @@ import torch
 
 import tokenform as tf
 from tokenform import errors
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, NGram
-from tokenform.decoding.speculative.masked_sampler import MaskedSampler
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
 

@@ -22,17 +22,16 @@ from tokenform.decoding.speculative.drafters import (
     VocabularyMap,
 )
 from tokenform.decoding.speculative.drafting import Ask, together
-from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
-from tokenform.decoding.speculative.targets import Ban, Mask, Target, Temperature
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, TokenRule, Traversal
 
 from .automata import EOS, record, vocabulary
 from .models import model
 from .plain import plain
+from .targets import Ban, LawSampler, Mask, Target, Temperature
 
 BATCH = 8
 

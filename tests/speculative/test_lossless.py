@@ -9,15 +9,14 @@ import pytest
 
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
-from tokenform.decoding.speculative.node import LawSampler
 from tokenform.decoding.speculative.policies import BestFirst, Confidence, Controller, Cumulative, Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
-from tokenform.decoding.speculative.targets import Mask, Target, Temperature
 
 from .automata import EOS, record, vocabulary, word
 from .models import ARCHITECTURES, VOCABULARY, model
 from .plain import plain
+from .targets import LawSampler, Mask, Target, Temperature
 
 GREEDY = LawSampler(Target([Mask()], greedy=True))
 WARM = LawSampler(Target([Mask(), Temperature(0.7)]))

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import tokenform as tf
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import (
     DraftModel,
@@ -32,7 +33,6 @@ from tokenform.decoding.speculative.drafters import (
     auto,
     property_names,
 )
-from tokenform.decoding.speculative.masked_sampler import MaskedSampler
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import (

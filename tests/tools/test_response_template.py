@@ -13,6 +13,7 @@ import pytest
 import tokenform as tf
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import (
+    FORMATS,
     Format,
     ToolCallStream,
     find_format,
@@ -24,6 +25,7 @@ from tokenform.frontends.tools import (
 from tokenform.frontends.tools.literal_pattern import Group, spellings
 
 from .layouts import TOOLS
+from .test_detection import template_of
 from .tree_writer import Writer, random_tools
 
 parsing = pytest.importorskip(
@@ -206,7 +208,7 @@ def test_a_tokenizer_s_response_template_is_asked_after_its_chat_template() -> N
     form = find_format(tokenizer)
     assert isinstance(form, Format) and form.name == "response_template"
     assert {"<|call|>", "<|end_call|>"} <= set(form.embedded) and "<|other|>" not in form.embedded
-    tokenizer.chat_template = "<tool_call>\n{{ call }}\n</tool_call>"
+    tokenizer.chat_template = template_of(FORMATS["hermes"])
     assert find_format(tokenizer).name == "hermes"
     tokenizer.chat_template, tokenizer.response_template = "{{ messages }}", None
     with pytest.raises(ToolError):

@@ -1,8 +1,10 @@
-"""The decoding loop on the speculative backbone: drafts, and several tokens a forward pass.
+"""The decoding loop of a generator: rows in, tokens out.
 
-Purpose: `SpeculativeDecoder(...).run(rows)` does what `Decoder.run` does, with fewer passes.
-Invariant: rows get the texts of `Decoder`, drawn by the same numbers, up to the model's own rounding; a
-verifier for drawn drafts keeps the law alone.  A row joins as soon as another has ended.
+Purpose: `Decoder(...).run(rows, batch_size)` runs all rows to their ends and tells each token as it is taken.
+Plain decoding is the same loop without drafts.
+Invariant: drafts change no text, up to the model's own rounding; a verifier for drawn drafts keeps the law
+alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).  A row that
+fails has its error, and the others go on.
 Complexity: see `speculative/speculator.py`; the cache lives as long as one `run`.
 Rejected: one backbone for all calls of a generator (calls in several threads would share its cache); drafts
 for models that can only be run token by token (the plain loop runs those as a batch, the backbone does not).
@@ -14,13 +16,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tokenform.decoding.decode import Row, Transform
+from tokenform.decoding.draws import MaskedSampler, Transform
+from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone import Backbone, Runner
 from tokenform.decoding.speculative.drafters import property_names
-from tokenform.decoding.speculative.masked_sampler import MaskedSampler
-from tokenform.decoding.speculative.node import Node
+from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Output, Request
@@ -46,7 +49,7 @@ def pays(backbone: Backbone, rows: int) -> bool:
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
 
 
-class SpeculativeDecoder:
+class Decoder:
     """A batch on its way.
 
     Args:
@@ -54,31 +57,41 @@ class SpeculativeDecoder:
         sampler: draws.
         vocabulary: of the model's logits; wider logits are cut to it before drawing.
         transforms: applied to each row's logits before the mask, in order.
-        drafter: guesses.
+        drafter: guesses; None decodes plainly.
         verifier: the rule of acceptance; None is sample-and-match, with which seeds keep their texts.
         policy: size and shape of drafts; None scores what pays by the measured costs.
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters; None is longest match.
         mixing: a second model or prompt, and penalties; None for the model alone.
+        matcher: draws where the logits are; None makes one.
     """
 
     def __init__(
         self,
-        backbone: Backbone,
+        backbone: Runner,
         sampler: Local,
         vocabulary: Vocabulary,
         transforms: Sequence[Transform] = (),
         *,
-        drafter: Any,
+        drafter: Any = None,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
         encode: Callable[[bytes], list[int]] | None = None,
         mixing: Mixing | None = None,
+        matcher: Matcher | None = None,
     ) -> None:
-        self._sampler, self._encode = sampler, encode
-        self._size, self._eos = vocabulary.size, frozenset(vocabulary.eos)
-        self._transforms, self._mixing = tuple(transforms), mixing or Mixing()
+        self._encode, self._eos = encode, frozenset(vocabulary.eos)
+        self._mixing = mixing or Mixing()
+        self._masked = MaskedSampler(
+            sampler,
+            vocabulary.size,
+            sorted(self._eos),
+            transforms,
+            self._mixing.mixture,
+            self._mixing.penalties,
+        )
         self._companion = self._mixing.backbone(backbone)
-        self._speculator = Speculator(backbone, drafter, verifier, policy or Controller())
+        self._waves, self._reports = backbone.mode == "plain", drafter is not None
+        self._speculator = Speculator(backbone, drafter, verifier, policy or Controller(), matcher)
 
     @property
     def report(self) -> Report:
@@ -95,41 +108,37 @@ class SpeculativeDecoder:
         places: dict[int, int] = {}
         try:
             while True:
-                while speculator.active < batch_size and (following := next(waiting, None)) is not None:
+                joining = not (self._waves and speculator.active)
+                while joining and speculator.active < batch_size:
+                    following = next(waiting, None)
+                    if following is None:
+                        break
                     place, row = following
-                    places[speculator.add(self._request(row))] = place
+                    try:
+                        places[speculator.add(self._request(row))] = place
+                    except TokenformError as error:
+                        row.error = error
+                        yield place, None
                 if not speculator.active:
                     return
                 for number, tokens, output in speculator.step():
-                    if output.error is not None:
-                        raise output.error
                     place = places[number]
                     yield from ((place, token) for token in tokens)
                     if output.done:
-                        _fill(rows[place], output)
+                        _fill(rows[place], output, self._reports)
                         yield place, None
         finally:
             speculator.close()
 
     def _request(self, row: Row) -> Request:
-        mixing = self._mixing
-        sampler = _Counting(
-            self._sampler,
-            self._size,
-            sorted(self._eos),
-            self._transforms,
-            mixing.mixture,
-            mixing.penalties,
-        )
-        sampler.row = row
         return Request(
             row.prompt,
-            sampler,
+            self._masked,
             row.automaton,
             state=row.state,
             max_tokens=row.budget,
             eos=self._eos,
-            seed=row.seed,
+            seed=stream_seed(row.seed, row.prompt),
             number=row.number,
             hints=row.hints,
             encode=self._encode,
@@ -137,26 +146,17 @@ class SpeculativeDecoder:
         )
 
 
-class _Counting(MaskedSampler):
-    """Counts the masks that are asked for."""
-
-    row: Row
-
-    def draw(self, node: Node) -> int:
-        self.row.stats.evaluations += 1
-        return super().draw(node)
-
-
-def _fill(row: Row, output: Output) -> None:
+def _fill(row: Row, output: Output, reports: bool) -> None:
     """Moves a row to where its text has ended."""
     report, stats = output.report, row.stats
     row.tokens, row.logprob = list(output.tokens), output.logprob
     row.state = row.state if output.state is None else output.state
     stats.tokens, stats.forwards = len(output.tokens), report.forwards
     stats.drafted, stats.accepted = report.drafted, report.accepted
+    stats.evaluations = report.evaluations
     stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
     stats.seconds_draft = report.seconds_draft
-    row.report = report
+    row.report, row.error = report if reports else None, output.error
 
 
 def name_hints(grammar: Grammar) -> tuple[bytes, ...]:

@@ -15,9 +15,8 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.decode import Transform
-from tokenform.decoding.generator import Generator, read_vocabulary
-from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.draws import Transform
+from tokenform.decoding.generator import Generator, configured_sampler, read_vocabulary
 from tokenform.engine import Vocabulary
 from tokenform.errors import OptionError
 
@@ -62,7 +61,7 @@ def custom_generate(
         writer = Generator(
             model,
             vocabulary,
-            sampler=_sampler(config),
+            sampler=configured_sampler(config),
             drafter=drafter,
             transforms=_transforms(logits_processor),
         )
@@ -83,22 +82,15 @@ def custom_generate(
     return run
 
 
-def _sampler(config: Any) -> Local:
-    """The law that a generation config asks for."""
-    if not config.do_sample:
-        return Local(temperature=0.0)
-    return Local(
-        temperature=1.0 if config.temperature is None else config.temperature,
-        top_k=config.top_k or None,
-        top_p=1.0 if config.top_p is None else config.top_p,
-        min_p=config.min_p or 0.0,
-    )
-
-
 def _transforms(processors: Sequence[Any]) -> list[Transform]:
     """Logits processors, but for those that the sampler stands for."""
 
     def wrapped(processor: Any) -> Transform:
-        return lambda tokens, logits: processor(torch.tensor([list(tokens)]), logits[None].clone())[0]
+        def transform(tokens: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+            ids = torch.tensor([list(tokens)], device=logits.device)
+            changed: torch.Tensor = processor(ids, logits[None].clone())[0]
+            return changed
+
+        return transform
 
     return [wrapped(one) for one in processors if type(one).__name__ not in _OWN]

@@ -20,6 +20,8 @@ from tokenform.errors import OptionError
 from tokenform.frontends import one_constraint
 from tokenform.integrations.models import open_model
 
+_PLACING = ("device", "dtype", "device_map", "trust_remote_code")
+
 
 class Generator(generator.Generator):
     """Writes texts with a causal language model: the built-in one, one by name, or a model object.
@@ -27,6 +29,7 @@ class Generator(generator.Generator):
     Args:
         model: None for the built-in model; a path or hub name; or a Hugging Face causal language model.
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
+        device, dtype, device_map, trust_remote_code: of a model by path or name; see `models.open_model`.
         **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
             penalties, batch_size); the companion may be a path or hub name too.
     Raises:
@@ -34,7 +37,8 @@ class Generator(generator.Generator):
     """
 
     def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
-        opened = open_model(model, tokenizer)
+        placed = {name: options.pop(name) for name in _PLACING if name in options}
+        opened = open_model(model, tokenizer, **placed)
         if opened.format_prompt is not None:
             options.setdefault("format_prompt", opened.format_prompt)
         if isinstance(options.get("companion"), str | os.PathLike):

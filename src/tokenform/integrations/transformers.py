@@ -3,11 +3,13 @@
 Purpose: `GrammarLogitsProcessor` masks the scores of every row of a batch: sampling, beam search, assisted
 generation.
 Invariant: a row's state is a function of the tokens that were written in it, so rows may be reordered, copied
-and dropped between steps as beam search does.  A row that has ended, or that the search went on with although
-nothing was allowed, can only end.
-Complexity: a step is one mask a row, looked up after the first time (on the device, in a table of masks by
-row), and O(V) for its application.
-Rejected: a state for each row number (beam search moves rows without saying so).
+and dropped between steps as beam search does, and cut back as assisted generation does.  A row that has
+ended, or that the search went on with although nothing was allowed, can only end.
+Complexity: a step compares the ids with those of the step before on their device, and brings the last token
+of each row home in one transfer (a second one where rows have moved); one mask a row, looked up after the
+first time (on the device, in a table of masks by row), and O(V) for its application.
+Rejected: a state for each row number (beam search moves rows without saying so); states by the tokens of
+whole rows (they are brought home and hashed anew at every step).
 
     processor = GrammarLogitsProcessor(tf.json_schema(schema), tokenizer, model=model, max_tokens=200)
     model.generate(**inputs, logits_processor=[processor], max_new_tokens=200)
@@ -28,8 +30,6 @@ from tokenform.masking import CAPACITY, MaskTable, Wanted
 
 with extras():
     from transformers import LogitsProcessor
-
-_Path = tuple[int, ...]
 
 
 class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
@@ -69,9 +69,10 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         for token in self.vocabulary.eos:
             self._only_end[token // 32] |= np.uint32(1 << token % 32)
         self._table: MaskTable | None = None
-        self._prompts: set[_Path] = set()
-        self._length = -1
-        self._states: dict[tuple[int, _Path], State | None] = {}
+        self._ids: torch.Tensor | None = None  # of the call before, on its device
+        self._prompt = 0  # its length
+        # of each row: after the prompt, and after each token; None where it was refused
+        self._states: list[list[State | None]] = []
 
     @torch.inference_mode()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -81,17 +82,19 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
                 f"the model gives {scores.shape[-1]} logits, but the vocabulary has {self.vocabulary.size} "
                 "ids; pass model=, or a Vocabulary of that size."
             )
-        rows = [tuple(row) for row in input_ids.tolist()]
-        share, rest = divmod(len(rows), len(self._automata))
+        share, rest = divmod(len(input_ids), len(self._automata))
         if rest:
             raise OptionError(
-                f"{len(self._automata)} grammars can't be shared by {len(rows)} rows; "
+                f"{len(self._automata)} grammars can't be shared by {len(input_ids)} rows; "
                 "give one for each prompt of the batch."
             )
-        if not self._goes_on(rows, share):
-            self._begin(rows)
-        wanted = [self._wanted(place // share, row[self._length :]) for place, row in enumerate(rows)]
-        table = self._table_on(scores.device, len(rows))
+        if not self._go_on(input_ids, share):
+            self._prompt = input_ids.shape[1]
+            self._states = [[self._automata[place // share].start] for place in range(len(input_ids))]
+        self._ids = input_ids.clone()
+        written = input_ids.shape[1] - self._prompt
+        wanted = [self._wanted(place // share, row[-1], written) for place, row in enumerate(self._states)]
+        table = self._table_on(scores.device, len(wanted))
         return table.apply(scores, table.rows(wanted), out=torch.empty_like(scores))
 
     def _table_on(self, device: torch.device, rows: int) -> MaskTable:
@@ -99,44 +102,58 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             self._table = MaskTable(self.vocabulary.size, device, capacity=max(CAPACITY, rows))
         return self._table
 
-    def _goes_on(self, rows: list[_Path], share: int) -> bool:
-        """Whether these rows continue the texts of the calls before."""
-        return (
-            self._length >= 0
-            and len(rows[0]) >= self._length
-            and all(row[: self._length] in self._prompts for row in rows)
-            and all(
-                len(row) == self._length or (place // share, row[self._length : -1]) in self._states
-                for place, row in enumerate(rows)
-            )
-        )
+    def _go_on(self, ids: torch.Tensor, share: int) -> bool:
+        """Moves the states on by the last token of each row; False if these rows begin anew."""
+        before, length = self._ids, ids.shape[1] - 1
+        if before is None or not self._prompt <= length <= before.shape[1] or before.device != ids.device:
+            return False
+        rows = len(ids)
+        if rows == len(before):
+            same = (ids[:, :length] == before[:, :length]).all(1)
+        else:
+            same = torch.zeros(rows, dtype=torch.bool, device=ids.device)
+        last = torch.stack([same.long(), ids[:, -1]], 1).tolist()  # the transfer
+        origin = [place if kept else -1 for place, (kept, _) in enumerate(last)]
+        moved = [place for place, kept in enumerate(origin) if kept < 0]
+        if moved:
+            for place, one in zip(moved, self._origins(ids, moved, share), strict=True):
+                if one < 0:
+                    return False
+                origin[place] = one
+        known = length - self._prompt + 1
+        states = []
+        for place, (_, token) in enumerate(last):
+            path = self._states[origin[place]][:known]
+            states.append([*path, self._after(self._automata[place // share], path[-1], token)])
+        self._states = states
+        return True
 
-    def _begin(self, rows: list[_Path]) -> None:
-        self._prompts, self._length, self._states = set(rows), len(rows[0]), {}
+    def _origins(self, ids: torch.Tensor, moved: list[int], share: int) -> list[int]:
+        """For each of these rows one of the call before that it goes on from, of the same grammar; else
+        -1.
+        """
+        assert self._ids is not None
+        length, found = ids.shape[1] - 1, []
+        groups = torch.arange(len(self._ids), device=ids.device) * len(self._automata) // len(self._ids)
+        for place in moved:
+            equal = (self._ids[:, :length] == ids[place, :length]).all(1) & (groups == place // share)
+            found.append(torch.where(equal.any(), equal.long().argmax(), -1))
+        return [int(one) for one in torch.stack(found).tolist()]
 
-    def _wanted(self, which: int, path: _Path) -> Wanted:
-        """The mask after the tokens `path` of a text of grammar `which`."""
+    def _wanted(self, which: int, state: State | None, written: int) -> Wanted:
+        """The mask after so many tokens of a text of grammar `which`."""
         automaton = self._automata[which]
-        state = self._state(which, automaton, path)
         if state is None or automaton.is_finished(state):
             return self._only_end
         if self._max_tokens is None:
             return automaton, state
-        left = self._max_tokens - len(path)
-        return np.asarray(automaton.mask_within(state, left)) if left > 0 else self._only_end
+        left = self._max_tokens - written
+        if left <= 0:
+            return self._only_end
+        ample = np.array_equal(automaton.mask_within(state, left), automaton.mask(state))
+        return (automaton, state) if ample else (automaton, state, left)
 
-    def _state(self, which: int, automaton: TokenAutomaton, path: _Path) -> State | None:
-        """Where the automaton stands after a path; None where it refuses it."""
-        if (which, path) in self._states:
-            return self._states[which, path]
-        state: State | None = automaton.start
-        if path:
-            above = self._states[which, path[:-1]]
-            state = None if above is None else self._after(automaton, above, path[-1])
-        self._states[which, path] = state
-        return state
-
-    def _after(self, automaton: TokenAutomaton, state: State, token: int) -> State | None:
-        if automaton.is_finished(state) or token >= self.vocabulary.size:
+    def _after(self, automaton: TokenAutomaton, state: State | None, token: int) -> State | None:
+        if state is None or automaton.is_finished(state) or token >= self.vocabulary.size:
             return None
         return automaton.advance(state, token) if automaton.allows(state, token) else None

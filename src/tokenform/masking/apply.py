@@ -7,6 +7,7 @@ Complexity: see kernel.py and reference.py.
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from importlib.util import find_spec
 
@@ -19,6 +20,11 @@ from tokenform.masking import reference
 @lru_cache(maxsize=1)
 def _has_triton() -> bool:
     return find_spec("triton") is not None
+
+
+def _kernel_runs(logits: torch.Tensor) -> bool:
+    """On a GPU; on the host in Triton's interpreter."""
+    return _has_triton() and (logits.is_cuda or os.environ.get("TRITON_INTERPRET") == "1")
 
 
 def apply_rows(
@@ -43,7 +49,7 @@ def apply_rows(
     """
     out = logits if out is None else out
     _check(logits, table, rows, out)
-    if logits.is_cuda and _has_triton():
+    if _kernel_runs(logits):
         from tokenform.masking import kernel
 
         flat = (logits, table, out)

@@ -35,8 +35,9 @@ from tokenform.masking.apply import apply_rows
 CAPACITY = 4096
 """Rows of a table."""
 
-Wanted = tuple[TokenAutomaton, State] | np.ndarray
-"""A state of an automaton, or a mask that belongs to none: uint32 [W]."""
+Wanted = tuple[TokenAutomaton, State] | tuple[TokenAutomaton, State, int] | np.ndarray | None
+"""A state of an automaton; a state and the tokens that may still be written, for the budget's mask; a mask
+that belongs to no automaton, uint32 [W]; None for no mask."""
 
 
 @dataclass
@@ -80,7 +81,7 @@ class MaskTable:
         Args:
             wanted: B states or masks.
         Returns:
-            int32 [B] on the device, for `apply`; good until the next call.
+            int32 [B] on the device, for `apply`; -1 for no mask; good until the next call.
         Raises:
             OptionError: more different masks than rows.
             LimitExceeded: a mask is beyond the engine's limits.
@@ -90,9 +91,9 @@ class MaskTable:
         for key, one in zip(keys, wanted, strict=True):
             if key in self._places:
                 self._places.move_to_end(key)
-            else:
+            elif one is not None:
                 missing[key] = one
-        different = len(set(keys))
+        different = len({key for key in keys if key is not None})
         if different > self.capacity:
             raise OptionError(
                 f"{different} masks are wanted at once, but the table has {self.capacity} rows; "
@@ -101,7 +102,7 @@ class MaskTable:
         self.figures.hits += different - len(missing)
         written = self._fill(missing) if missing else None  # before any row changes hands: it may raise
         places = [self._take(key) for key in missing]
-        return self._send(written, places, [self._places[key] for key in keys])
+        return self._send(written, places, [-1 if key is None else self._places[key] for key in keys])
 
     def apply(
         self, logits: torch.Tensor, rows: torch.Tensor, out: torch.Tensor | None = None
@@ -130,13 +131,15 @@ class MaskTable:
         return found
 
     def _key(self, one: Wanted) -> Hashable:
+        if one is None:
+            return None
         if isinstance(one, np.ndarray):
             return ("mask", one.tobytes())
-        automaton, state = one
+        automaton, *state = one
         serial = self._serials.get(automaton)
         if serial is None:
             serial = self._serials[automaton] = next(self._fresh)
-        return serial, state
+        return serial, *state
 
     def _fill(self, missing: dict[Hashable, Wanted]) -> torch.Tensor:
         """The missing masks, int32 [n, W] in memory that the device can read by itself."""
@@ -146,7 +149,9 @@ class MaskTable:
         for place, one in enumerate(missing.values()):
             if isinstance(one, np.ndarray):
                 target[place] = one.view(np.int32)
-            else:
+            elif one is not None and len(one) == 3:
+                target[place] = np.asarray(one[0].mask_within(one[1], one[2])).view(np.int32)
+            elif one is not None:
                 own, places = states.setdefault(one[0], ([], []))
                 own.append(one[1])
                 places.append(place)
@@ -186,7 +191,7 @@ class MaskTable:
 
     def _reserve(self) -> None:
         """Room for the rows in use: doubled as they come, up to the capacity."""
-        have, need = self._table.shape[0], len(self._places)
+        have, need = self._table.shape[0], max(len(self._places), 1)
         if need <= have:
             return
         size = min(self.capacity, max(need, 2 * have, 64))

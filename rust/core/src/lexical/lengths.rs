@@ -255,6 +255,7 @@ impl Terms {
             }
             let depth = depth + 1;
             let runs = self.delta_raw(t);
+            work::spend(16 + 4 * runs.len() as u64);
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
                 if best.get(&run.to).is_none_or(|found| depth < found.0) {
                     best.insert(run.to, (depth, t));

@@ -12,6 +12,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::term::{Term, TermId, Terms, INF};
+use crate::work;
 
 /// Found so far, of terms and of their complements (false).
 type Efforts = FxHashMap<(TermId, bool), u32>;
@@ -193,6 +194,7 @@ impl Terms {
                 continue;
             }
             let runs = self.delta_raw(t);
+            work::spend(16 + 4 * runs.len() as u64);
             for run in runs.iter() {
                 if run.to == Self::EMPTY || parent.contains_key(&run.to) {
                     continue;

@@ -71,7 +71,7 @@ pub enum Arr {
 impl Schema {
     pub(crate) fn arr(&mut self, arr: Arr) -> ArrId {
         if let Arr::And(list) | Arr::Or(list) = &arr {
-            crate::work::spend(2 + list.len() as u64 / 4);
+            crate::work::spend(8 + 2 * list.len() as u64);
         }
         let facts = self.array_facts(&arr);
         let (i, new) = self.arrs.insert_full(arr);

@@ -188,7 +188,7 @@ impl Schema {
 
     /// Counts a step of a search through formulas; whether the call failed already, so that it need not go on.
     pub(crate) fn late(&mut self) -> bool {
-        crate::work::spend(4);
+        crate::work::spend(40);
         self.error.is_some()
     }
 

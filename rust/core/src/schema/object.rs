@@ -82,7 +82,7 @@ pub enum Key<'a> {
 impl Schema {
     pub(crate) fn obj(&mut self, obj: Obj) -> ObjId {
         if let Obj::And(list) | Obj::Or(list) = &obj {
-            crate::work::spend(2 + list.len() as u64 / 4);
+            crate::work::spend(8 + 2 * list.len() as u64);
         }
         let facts = self.object_facts(&obj);
         let (i, new) = self.objs.insert_full(obj);
@@ -257,7 +257,7 @@ impl Schema {
         }
         dedup(&mut flat);
         if (2..=256).contains(&flat.len()) {
-            crate::work::spend((flat.len() * flat.len() / 16) as u64);
+            crate::work::spend((flat.len() * flat.len() / 4) as u64);
             self.absorb(&mut flat);
         }
         match flat.len() {
@@ -371,7 +371,7 @@ impl Schema {
 
     /// What an atom says of the value of this key.
     pub(super) fn object_leaf(&mut self, o: ObjId, key: &Key) -> Leaf<ObjId> {
-        crate::work::spend(1);
+        crate::work::spend(10);
         match self.object(o).clone() {
             Obj::Shape(s) => Leaf::asks(self.shape_key(s, key), o),
             Obj::NotShape(s) => {

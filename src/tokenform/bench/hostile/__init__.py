@@ -1,7 +1,7 @@
 """Hostile inputs: what a server must survive, schemas and every other kind of constraint.
 
-Purpose: the list behind the judge of hostile inputs; each must give a clear error or a working grammar, whatever is
-asked of it.
+Purpose: the list behind the judge of hostile inputs; each must give a clear error or a working grammar,
+whatever is asked of it.
 Invariant: every input is built from its size alone.
 Source: the shapes that public issue trackers report as crashes and hangs, and what our own attacks found.
 Rejected: a fuzzer's findings alone (they come and go; these are named and stay).

@@ -1,7 +1,7 @@
 """Schemas whose formulas multiply: towers of logic, products of counts, keys that decide each other.
 
-Purpose: each doubles, or is squared, wherever a walk forgets that a part stands in two places, or where branches are
-multiplied out that a value decides one by one.
+Purpose: each doubles, or is squared, wherever a walk forgets that a part stands in two places, or where
+branches are multiplied out that a value decides one by one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Hostile inputs: each entry gives a clear error or an answer within about a second and a gigabyte.
 
-Purpose: no input hangs or kills the process whatever is asked of it, no text ends in a dead end, and the engine works
-as before afterwards.
+Purpose: no input hangs or kills the process whatever is asked of it, no text ends in a dead end, and the
+engine works as before afterwards.
 Invariant: after each input the same process compiles and walks a small schema.
-Complexity: one worker; an input that kills it, or goes over a limit, is named with the entry that it did it in.
+Complexity: one worker; an input that kills it, or goes over a limit, is named with the entry it did it in.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tokenform.bench.hostile import hostile_cases
@@ -88,7 +89,7 @@ def _entries(asked: _Asked, make: Callable[[], Any], vocabulary: Any) -> bool:
     asked.ask("forced", lambda: automaton.forced(start))
     asked.ask("distance within a budget", lambda: automaton.distance(start, BUDGET))
     asked.ask("mask within a budget", lambda: automaton.mask_within(start, BUDGET))
-    walks = [asked.ask("walk", lambda i=i: _walk(automaton, random.Random(i))) for i in range(WALKS)]
+    walks = [asked.ask("walk", partial(_walk, automaton, random.Random(i))) for i in range(WALKS)]
     asked.ask("expected", lambda: automaton.expected(start))
     asked.ask("check", lambda: automaton.check(DOCUMENT))
     asked.ask("distance", lambda: automaton.distance(start))

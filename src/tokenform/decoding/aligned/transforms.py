@@ -1,10 +1,9 @@
 """Temperature and truncation, applied to the model's law *before* any constraint sees it.
 
 Purpose: p in every formula of this package is the law after these transforms; the target is defined by it.
-Invariant: a row stays normalised; ties at a threshold are kept by smaller id, so that the law is a function
-of p.
-Order: temperature, top-k, min-p, top-p.  Complexity: O(V), with one partial sort where top-k or top-p is on.
-Source: Holtzman et al. 2020 (top-p), Nguyen et al. 2024 (min-p).
+Invariant: a row stays normalised; what truncation keeps is decided in `decoding/truncation.py`, as for
+`Local`.
+Order: temperature, top-k, top-p, min-p.  Complexity: O(V) a row.
 Rejected: truncating after the mask, as most servers do: a token's chance then depends on the constraint
 twice.
 """
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokenform.decoding.aligned.protocols import Float
+from tokenform.decoding.truncation import Truncation
 from tokenform.errors import OptionError
 
 
@@ -40,12 +40,12 @@ class Transforms:
             raise OptionError(
                 f"temperature is {self.temperature}; it must be above 0 (use Local for greedy decoding)"
             )
-        if self.top_k is not None and self.top_k < 1:
-            raise OptionError(f"top_k is {self.top_k}; it must be at least 1")
-        if not 0 < self.top_p <= 1:
-            raise OptionError(f"top_p is {self.top_p}; it must be in (0, 1]")
-        if not 0 <= self.min_p <= 1:
-            raise OptionError(f"min_p is {self.min_p}; it must be in [0, 1]")
+        assert self.truncation  # refuses what is not possible
+
+    @property
+    def truncation(self) -> Truncation:
+        """What is left of the law."""
+        return Truncation(self.top_k, self.top_p, self.min_p)
 
     @property
     def identity(self) -> bool:
@@ -57,27 +57,11 @@ class Transforms:
         if self.identity:
             return logp
         warm = logp if self.temperature == 1.0 else _normalise(logp / self.temperature)
-        if self.top_k is None and self.top_p == 1.0 and self.min_p == 0.0:
+        kept = self.truncation
+        if kept.off:
             return warm
-        return np.stack([self._truncated(row) for row in warm])
-
-    def _truncated(self, row: Float) -> Float:
-        out = row
-        if self.top_k is not None and self.top_k < len(out):
-            out = _keep(out, np.argsort(-out, kind="stable")[: self.top_k])
-        if self.min_p > 0:
-            out = _keep(out, np.flatnonzero(out >= out.max() + np.log(self.min_p)))
-        if self.top_p < 1:
-            order = np.argsort(-out, kind="stable")
-            mass = np.cumsum(np.exp(out[order]))
-            out = _keep(out, order[: int(np.searchsorted(mass, self.top_p)) + 1])
-        return out
-
-
-def _keep(row: Float, ids: np.ndarray) -> Float:
-    kept = np.full_like(row, -np.inf)
-    kept[ids] = row[ids]
-    return _normalise(kept)
+        least = np.array([kept.row_threshold(row) for row in warm])
+        return _normalise(np.where(warm < least[:, None], -np.inf, warm))
 
 
 def _normalise(rows: Float) -> Float:

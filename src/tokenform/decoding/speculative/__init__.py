@@ -4,7 +4,7 @@ Reading order: `tree.py`, `backbone/base.py`, `node.py`, `speculator.py`, then a
 """
 
 from .backbone import Backbone
-from .node import LawSampler, Node, Sampler
+from .node import Node, Sampler
 from .report import Report
 from .request import Output, Request
 from .speculator import Speculator, decode
@@ -14,7 +14,6 @@ __all__ = [
     "ROOT",
     "Backbone",
     "DraftTree",
-    "LawSampler",
     "Node",
     "Output",
     "Report",

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from tokenform.decoding.keyed_random import invert, uniform
 from tokenform.engine import State
 
 from .node import Node
-from .randomness import draw, uniform
 from .request import Request
 from .tree import DraftTree
 
@@ -99,14 +99,10 @@ class NodeLaws:
         self.seconds += time.perf_counter() - began
         return token
 
-    def logprob(self, nodes: Sequence[int], tokens: Sequence[int]) -> float:
-        """Log-probability of tokens under the model's own law, each at its node; the sum."""
-        if not tokens:
-            return 0.0
-        rows = np.stack([self.node(node).logits[0] for node in nodes[: len(tokens)]])
-        taken = rows[np.arange(len(tokens)), tokens]
-        top = rows.max(1)
-        return float((taken - top - np.log(np.exp(rows - top[:, None]).sum(1))).sum())
+    def logprobs(self, nodes: Sequence[int], tokens: Sequence[int]) -> list[float]:
+        """Log-probabilities under the model's own law of tokens, each at its node."""
+        rows = [self.node(node).logits[0] for node in nodes[: len(tokens)]]
+        return [float(row[t] - np.logaddexp.reduce(row)) for row, t in zip(rows, tokens, strict=False)]
 
 
 class KeyedChoice:
@@ -124,4 +120,4 @@ class KeyedChoice:
         return self._next() < probability
 
     def draw(self, law: np.ndarray) -> int:
-        return draw(law, self._next())
+        return invert(law, self._next())

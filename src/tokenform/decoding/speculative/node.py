@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tokenform.decoding.keyed_random import uniform
 from tokenform.engine import State
-
-from .randomness import draw, uniform
 
 
 class Automaton(Protocol):
@@ -36,7 +35,8 @@ class Node:
     """A place in a text where the next token is to be drawn.
 
     Attributes:
-        logits: float64 [V] of the model, then of each companion (a second model or prompt).
+        logits: floating point [V] of the model, then of each companion (a second model or prompt); empty
+        where     they are elsewhere.
         prompt_length: tokens of the prompt at the head of `text`.
         automaton, state: the constraint and where it stands, or None.
         remaining: tokens that may still be written, the next one included.
@@ -88,6 +88,10 @@ class Node:
         """The tokens before the node without the prompt."""
         return [*self._base[self.prompt_length :], *self._path]
 
+    def allowed(self, size: int) -> np.ndarray:
+        """bool [size] of the constraint's mask here."""
+        return mask_bits(self.automaton.mask(self.state), size)
+
     def uniform(self, stream: int = 0) -> float:
         """The number in [0, 1) that belongs to (seed, sequence, position)."""
         return uniform(self.seed, self.sequence, self.position, stream)
@@ -103,22 +107,6 @@ class Sampler(Protocol):
     def law(self, node: Node) -> np.ndarray:
         """float64 [V], sums to one: the law that `draw` draws from."""
         ...
-
-
-class LawSampler:
-    """Draws from a target's law by the counter-based number of the node."""
-
-    def __init__(self, target: Any) -> None:
-        self.target = target
-
-    def law(self, node: Node) -> np.ndarray:
-        law: np.ndarray = self.target.law(node)
-        return law
-
-    def draw(self, node: Node) -> int:
-        if self.target.greedy:
-            return int(np.argmax(self.target.scores(node)))
-        return draw(self.target.law(node), node.uniform())
 
 
 def mask_bits(words: np.ndarray, size: int) -> np.ndarray:

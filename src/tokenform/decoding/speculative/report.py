@@ -23,6 +23,7 @@ class Report:
         forwards: target passes; of a sequence, those that it took part in.
         tokens: committed tokens, the one that ends the text included.
         drafted, accepted: nodes that were scored, and those that were committed.
+        evaluations: masks that were asked for.
         depths: depth -> [times that the walk could go so deep, times that it did].
         sources: source -> [nodes scored, nodes committed].
         seconds_draft, seconds_model, seconds_mask: in drafters, in the target's passes, and in the
@@ -34,6 +35,7 @@ class Report:
     tokens: int = 0
     drafted: int = 0
     accepted: int = 0
+    evaluations: int = 0
     depths: dict[int, list[int]] = field(default_factory=dict)
     sources: dict[str, list[int]] = field(default_factory=dict)
     seconds_draft: float = 0.0
@@ -68,6 +70,7 @@ class Report:
             "tokens",
             "drafted",
             "accepted",
+            "evaluations",
             "seconds_draft",
             "seconds_model",
             "seconds_mask",

@@ -13,7 +13,7 @@ from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
-    from .backbone import Backbone
+    from .backbone import Runner
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Request:
     seed: int = 0
     number: int = 0
     drafter: Any = None
-    companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
+    companions: Sequence[tuple[Runner, Sequence[int]]] = ()
     hints: Sequence[bytes] = ()
     encode: Callable[[bytes], list[int]] | None = None
 

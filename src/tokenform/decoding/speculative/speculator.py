@@ -13,25 +13,29 @@ of memory (the pass is tried again without drafts, then in halves).
 
 from __future__ import annotations
 
+import gc
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
-from .backbone import Backbone
+from .backbone import Runner
 from .drafters.base import Nothing
 from .drafters.merge import Merge
 from .drafting import together
 from .judging import KeyedChoice, NodeLaws
 from .live import Live
+from .matching import Matcher
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
 from .tree import DraftTree
-from .verifiers import SampleAndMatch, Verifier
+from .verifiers import GreedyTree, SampleAndMatch, Verifier
 
 
 class Speculator:
@@ -42,18 +46,20 @@ class Speculator:
         drafter: guesses; None decodes plainly.
         verifier: the rule of acceptance; rules for drawn drafts need a drafter that draws.
         policy: size and shape of drafts; None is 32 nodes.
+        matcher: draws for sample-and-match; None makes one where the logits are.
     Raises:
         DrafterError: the verifier and the drafter don't fit.
     """
 
     def __init__(
         self,
-        backbone: Backbone,
+        backbone: Runner,
         drafter: Any = None,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
+        matcher: Matcher | None = None,
     ) -> None:
-        self.backbone = backbone
+        self.backbone, self._matcher = backbone, matcher
         self.drafter = drafter if drafter is not None else Nothing()
         self.verifier = verifier if verifier is not None else SampleAndMatch()
         self.policy = policy if policy is not None else Fixed(32)
@@ -63,6 +69,8 @@ class Speculator:
         self._check(self.drafter)
         self._merge = _merged(self.drafter)
         self._drafting = 0.0
+        self._timed: list[tuple[int, float]] = []  # (tokens, seconds) of the passes of a step
+        self._on_device = matcher is not None and matcher.device.type != "cpu"
 
     def _check(self, drafter: Any) -> None:
         if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
@@ -120,17 +128,57 @@ class Speculator:
         if not batch:
             return moved
         self._draft(batch)
-        for live, logits in self._score(batch):
+        self._timed.clear()
+        scored = list(self._score(batch))
+        began = time.perf_counter()
+        verdicts = self._verdicts(
+            [(live, got) for live, got in scored if not isinstance(got, TokenformError)]
+        )
+        # on a device the pass was launched, no more; it has been waited for when its draws are here
+        waited = time.perf_counter() - began if self._on_device else 0.0
+        for number, seconds in self._timed:
+            self.policy.observe(number, seconds + waited / len(self._timed), self._drafting)
+        for live, logits in scored:
             tokens: list[int] = []
-            if isinstance(logits, TokenformError):
-                self._finish(live, "error", logits)
-            else:
-                try:
-                    tokens = self._judge(live, logits)
-                except Exception as error:
-                    self._finish(live, "error", _as_own(error, "the sampler failed"))
+            try:
+                if isinstance(logits, TokenformError):
+                    raise logits
+                verdict = verdicts[live.number]
+                if isinstance(verdict, TokenformError):
+                    raise verdict
+                tokens = self._commit(live, *verdict, logits)
+            except Exception as error:
+                self._finish(live, "error", _as_own(error, "the sampler failed"))
             moved.append((live.number, tokens, live.output))
         return moved
+
+    def _verdicts(
+        self, scored: list[tuple[Live, list[torch.Tensor]]]
+    ) -> dict[int, tuple[list[int], list[float]] | TokenformError]:
+        """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
+        found: dict[int, tuple[list[int], list[float]] | TokenformError] = {}
+        together = []
+        for live, logits in scored:
+            if type(self.verifier) in (SampleAndMatch, GreedyTree) and isinstance(
+                live.request.sampler, MaskedSampler
+            ):
+                together.append((live, logits))
+                continue
+            began = time.perf_counter()
+            try:
+                found[live.number] = self._judge(live, logits)
+            except Exception as error:
+                found[live.number] = _as_own(error, "the sampler failed")
+            live.output.report.seconds_mask += time.perf_counter() - began
+        if together:
+            began = time.perf_counter()
+            if self._matcher is None:
+                self._matcher = Matcher(together[0][1][0].device)
+            found.update(self._matcher.match(together, type(self.verifier) is GreedyTree))
+            share = (time.perf_counter() - began) / len(together)
+            for live, _ in together:
+                live.output.report.seconds_mask += share
+        return found
 
     def _draft(self, batch: list[Live]) -> None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
@@ -140,7 +188,9 @@ class Speculator:
             live.take(draft, None if self.verifier.drawn else self.policy)
         self._drafting = time.perf_counter() - began
 
-    def _score(self, batch: list[Live]) -> Iterator[tuple[Live, list[torch.Tensor] | TokenformError]]:
+    def _score(
+        self, batch: list[Live], again: bool = False
+    ) -> Iterator[tuple[Live, list[torch.Tensor] | TokenformError]]:
         """Logits of the model and the companions for each sequence, or why there are none."""
         began = time.perf_counter()
         try:
@@ -153,7 +203,7 @@ class Speculator:
         else:
             seconds = time.perf_counter() - began
             self.report.forwards += 1
-            self.policy.observe(sum(len(live.tree) + 1 for live in batch), seconds, self._drafting)
+            self._timed.append((sum(len(live.tree) + 1 for live in batch), seconds))
             for live in batch:
                 live.output.report.forwards += 1
                 live.output.report.seconds_model += seconds / len(batch)
@@ -168,26 +218,35 @@ class Speculator:
             self._note("out of memory: a batch was run in halves")
             yield from self._score(batch[: len(batch) // 2])
             yield from self._score(batch[len(batch) // 2 :])
+        elif not again:
+            gc.collect()  # the failed pass, held by its traceback, may be what there is no room beside
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            yield from self._score(batch, again=True)
         else:
             yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
 
     def _passes(self, batch: Sequence[Live]) -> dict[int, list[torch.Tensor]]:
-        asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
+        asked: dict[int, tuple[Runner, dict[int, DraftTree]]] = {}
         for live in batch:
             for part, seq in live.seqs:
                 asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
         got = {key: part.score(trees) for key, (part, trees) in asked.items()}
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
-    def _judge(self, live: Live, logits: list[torch.Tensor]) -> list[int]:
-        """Verifies one scored tree and commits; returns the new tokens, end-of-text excluded."""
-        request, output, tree = live.request, live.output, live.tree
-        states = live.session.states
-        laws = NodeLaws(request, tree, logits, live.text, states, live.remaining)
-        choice = KeyedChoice(request.seed, request.number, len(live.text))
-        began = time.perf_counter()
-        tokens = self.verifier.verify(tree, laws, choice)
-        output.report.seconds_mask += time.perf_counter() - began
+    def _judge(self, live: Live, logits: list[torch.Tensor]) -> tuple[list[int], list[float]]:
+        """One sequence by a verifier that looks at whole laws, or a sampler of one's own."""
+        laws = NodeLaws(live.request, live.tree, logits, live.text, live.session.states, live.remaining)
+        choice = KeyedChoice(live.request.seed, live.request.number, len(live.text))
+        tokens = self.verifier.verify(live.tree, laws, choice)
+        nodes = [-1, *live.tree.walk(tokens)]
+        return tokens, laws.logprobs(nodes, tokens)
+
+    def _commit(
+        self, live: Live, tokens: list[int], logprobs: list[float], logits: list[torch.Tensor]
+    ) -> list[int]:
+        """Moves a sequence on; returns the new tokens, end-of-text excluded."""
+        request, output, tree, states = live.request, live.output, live.tree, live.session.states
         ended = next((i for i, t in enumerate(tokens) if t in request.eos), None)
         if ended is not None:
             tokens = tokens[: ended + 1]
@@ -195,8 +254,7 @@ class Speculator:
         visited = tree.walk(tokens)
         output.report.count(tree, visited, len(tokens))
         text = tokens if ended is None else tokens[:-1]
-        nodes = [-1, *visited]
-        output.logprob += laws.logprob(nodes, text)
+        output.logprob += math.fsum(logprobs[: len(text)])
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
@@ -233,7 +291,7 @@ class Speculator:
 
 
 def decode(
-    backbone: Backbone,
+    backbone: Runner,
     requests: Iterable[Request],
     drafter: Any = None,
     verifier: Verifier | None = None,

@@ -3,8 +3,8 @@
 Purpose: each member of an object and each item of a list is an element; text stands in it raw, other scalars
 as JSON, lists and objects as further elements.
 Invariant: raw text can't hold what markers begin with.  Where the closing marker repeats the member's name,
-objects whose members the schema does not name are written as JSON: no grammar can ask for the same unknown
-name twice, and readers take both.
+members that the schema does not name are not written, and objects of such members alone are written as JSON:
+no grammar can ask for the same unknown name twice, and readers take both.
 Complexity: that of `notation.py`, with one rule for each reference and name.
 Source: the chat templates named in the format files.
 Rejected: closing markers of any name (texts would be allowed that no reader takes).
@@ -12,6 +12,7 @@ Rejected: closing markers of any name (texts would be allowed that no reader tak
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import Elements
 from tokenform.frontends.tools.members import dump
 from tokenform.frontends.tools.notation import Notation, Pair
+from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     BLANK,
     Choice,
@@ -30,7 +32,6 @@ from tokenform.frontends.tools.shape import (
     Rule,
     Seq,
     Text,
-    joined,
     sequence,
 )
 
@@ -45,13 +46,15 @@ class Nested(Notation):
 
     what = "this format's elements"
 
-    def __init__(self, rules: dict[str, Node], layout: Elements, literal: Callable[[str], Node]) -> None:
-        super().__init__(rules)
+    def __init__(
+        self, rules: dict[str, Node], order: str, layout: Elements, literal: Callable[[str], Node]
+    ) -> None:
+        super().__init__(rules, order)
         self.layout, self.literal = layout, literal
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
-        """The elements of all arguments, in the order of the schema."""
-        return self._members(self.declared_pairs(schema, owner))
+        """The elements of all arguments."""
+        return self._row(*self.members(schema, owner, strict), owner)
 
     def member_place(self, key: str) -> Node:
         if not key or key != key.strip() or any(c in key for c in '<>"&/= \n'):
@@ -100,7 +103,7 @@ class Nested(Notation):
             return self.element(LIST, items, place)
         if isinstance(value, Mapping):
             pairs = [(key, self.constant(item, self.member_place(key)), True) for key, item in value.items()]
-            return self.mapping(pairs, place)
+            return self.mapping(pairs, None, "", place)
         return self.element(JSON, Text(dump(value)), place)
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
@@ -113,16 +116,22 @@ class Nested(Notation):
         inside = Seq(()) if item is None else Repeat(sequence(item, BLANK), least, most)
         return self.element(LIST, sequence(BLANK, inside), place)
 
-    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
-        return self.element(OBJECT, sequence(BLANK, self._members(pairs)), place)
+    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
+        return self.element(OBJECT, sequence(BLANK, self._row(pairs, more, owner)), place)
 
-    def _members(self, pairs: list[Pair]) -> Node:
+    def _row(self, pairs: list[Pair], more: Node | None, owner: str) -> Node:
         written = [(sequence(value, BLANK), needed) for _, value, needed in pairs]
-        return joined(written, None) if written else Seq(())
+        return in_order(self.order, written, more, Seq(()), self.rules, owner)
+
+    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        if self.layout.kinds is None:
+            return None
+        taken = "|".join(map(re.escape, declared))
+        name = Regex(rf"(?!(?:{taken})\Z){_NAME.pattern}") if declared else _NAME
+        return sequence(self.value(schema, owner, root, name), BLANK)
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
-        if self.layout.kinds is None:
-            schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
-            return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)
-        pair = sequence(self.value(values, owner, root, _NAME), BLANK)
-        return self.element(OBJECT, sequence(BLANK, Repeat(pair, 0, None)), place)
+        if self.layout.kinds is not None:
+            return super().free_mapping(values, owner, root, place)
+        schema = {**{k: v for k, v in root.items() if k in ("$defs", "definitions")}, "type": "object"}
+        return self.element(JSON, self._json({**schema, "additionalProperties": values}), place)

@@ -326,11 +326,11 @@ class Builder:
         if part not in self._notations:
             made: Pythonic | Marked | Nested
             if isinstance(part, PythonArguments):
-                made = Pythonic(self.rules, part.json_words, self.order)
+                made = Pythonic(self.rules, self.order, part.json_words)
             elif isinstance(part, MarkedArguments):
-                made = Marked(self.rules, part, self.literal)
+                made = Marked(self.rules, self.order, part, self.literal)
             else:
-                made = Nested(self.rules, part, self.literal)
+                made = Nested(self.rules, self.order, part, self.literal)
             self._notations[part] = made
         return self._notations[part]
 

@@ -17,6 +17,7 @@ from typing import Any
 from tokenform.errors import ToolError
 from tokenform.frontends.tools.layout import MarkedArguments
 from tokenform.frontends.tools.notation import Notation, Pair, texts
+from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.pythonic import COLON, COMMA
 from tokenform.frontends.tools.shape import (
     Choice,
@@ -45,27 +46,28 @@ class Marked(Notation):
     what = "this format's values"
 
     def __init__(
-        self, rules: dict[str, Node], layout: MarkedArguments, literal: Callable[[str], Node]
+        self, rules: dict[str, Node], order: str, layout: MarkedArguments, literal: Callable[[str], Node]
     ) -> None:
-        super().__init__(rules)
+        super().__init__(rules, order)
         self.opened, self.closed = literal(layout.opened), literal(layout.closed)
         self.layout = layout
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """The arguments with the braces around them."""
-        return self.mapping(self.declared_pairs(schema, owner), None)
+        return self.mapping(*self.members(schema, owner, strict), owner, None)
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
             self.rules[_ANY] = Seq(())
             value, words = Rule(_ANY), [self.constant(word, None) for word in (True, False, None)]
+            pair = sequence(Regex(_KEY), COLON, value)
             self.rules[_ANY] = Choice(
                 (
                     self.string({"type": "string"}, False, None),
                     *words,
                     Json({"type": "number"}),
                     self.array(value, 0, None, None),
-                    self._free(value),
+                    sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}")),
                 )
             )
         return Rule(_ANY)
@@ -79,7 +81,8 @@ class Marked(Notation):
             items = [(self.constant(item, None), True) for item in value]
             return sequence(Text("["), joined(items, COMMA) if items else Seq(()), Text("]"))
         if isinstance(value, Mapping):
-            return self.mapping([(key, self.constant(item, None), True) for key, item in value.items()], None)
+            pairs = [(key, self.constant(item, None), True) for key, item in value.items()]
+            return self.mapping(pairs, None, "", None)
         return texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
@@ -93,26 +96,26 @@ class Marked(Notation):
         inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
+    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
         orders = [pairs]
-        if sorted(pairs, key=_folded) != pairs:
+        if self.order != "any" and sorted(pairs, key=_folded) != pairs:
             orders.append(sorted(pairs, key=_folded))
-        return choice([sequence(Text("{"), self._row(order), Text("}")) for order in orders])
+        rows = [in_order(self.order, self._row(o), more, COMMA, self.rules, owner) for o in orders]
+        return choice([sequence(Text("{"), row, Text("}")) for row in rows])
 
-    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
-        return self._free(self.value(values, owner, root))
+    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
+        taken = "|".join(map(re.escape, declared))
+        key = Regex((rf"(?!(?:{taken})\Z)" if declared else "") + _KEY)
+        return sequence(key, COLON, self.value(schema, owner, root))
 
-    def _free(self, value: Node) -> Node:
-        pair = sequence(Regex(_KEY), COLON, value)
-        return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
-
-    def _row(self, pairs: list[Pair]) -> Node:
-        written = []
+    def _row(self, pairs: list[Pair]) -> list[tuple[Node, bool]]:
+        written: list[tuple[Node, bool]] = []
         for key, value, needed in pairs:
-            if not key or key != key.strip() or re.search(r"[:,{}\[\]\n]", key) or self.layout.opened in key:
+            bad = not key or key != key.strip() or self.layout.opened in key
+            if bad or re.search(r"[:,{}\[\]\n]", key):
                 raise ToolError(f"the member {key!r} can't be written in this format; rename it")
             written.append((sequence(Text(key), COLON, value), needed))
-        return joined(written, COMMA) if written else Seq(())
+        return written
 
 
 def _folded(pair: Pair) -> str:

@@ -35,13 +35,13 @@ class Notation:
 
     Attributes:
         what: what errors call values of this notation.
+        order: of members, "declared" or "any".
     """
 
     what = "this notation"
-    writes_others = False
 
-    def __init__(self, rules: dict[str, Node]) -> None:
-        self.rules = rules
+    def __init__(self, rules: dict[str, Node], order: str) -> None:
+        self.rules, self.order = rules, order
         self._named: dict[tuple[int, str, Node | None], str] = {}
         self._roots: list[Any] = []
 
@@ -67,16 +67,17 @@ class Notation:
         """Lists of the item; None: only the empty one."""
         raise NotImplementedError
 
-    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
-        """Objects of these members, in this order.
+    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
+        """Objects of these members, and of any number of further ones."""
+        raise NotImplementedError
 
-        others: the values of members that are not declared, for notations that write them (`writes_others`).
-        """
+    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
+        """A member of another name whose value satisfies the schema; None: it can't be written."""
         raise NotImplementedError
 
     def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
         """Objects of any members whose values satisfy the schema."""
-        raise NotImplementedError
+        return self.mapping([], self.others([], values, owner, root), owner, place)
 
     def member_place(self, key: str) -> Node | None:
         """Where the value of a member stands."""
@@ -84,30 +85,30 @@ class Notation:
 
     # What is the same in all of them.
 
-    def member_pairs(
+    def members(
         self,
         schema: Any,
         owner: str,
+        strict: bool,
         kind: str = "argument",
         root: Mapping[str, Any] | None = None,
-        strict: bool = False,
     ) -> tuple[list[Pair], Node | None]:
-        """The members of an object, each with its value's tree; `kind` is what errors call them.
+        """The members of an object, each with its value's tree, and a further one, if there may be any.
 
-        root: the schema that references are looked up in; None: each member's own.
-        Returns: with them the tree of values that are not declared, where the notation writes them.
+        kind: what errors call them.  root: the schema that references are looked up in; None: each member's
+        own.
         """
-        pairs: list[Pair] = []
         declared, others = members(schema, owner, strict)
+        pairs: list[Pair] = []
         for member in declared:
-            own = member.schema if isinstance(member.schema, Mapping) else {}
             place = self.member_place(member.key)
-            value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", root or own, place)
+            own = root or root_of(member.schema)
+            value = self.value(member.schema, f"{owner}, {kind} {member.key!r}", own, place)
             pairs.append((member.key, value, member.required))
-        if others is False or not self.writes_others:
+        if others is False:
             return pairs, None
-        own = others if isinstance(others, Mapping) else {}
-        return pairs, self.value(others, f"{owner}, {kind}s that are not declared", root or own, None)
+        keys, name = [member.key for member in declared], f"{owner}, {kind}s that are not declared"
+        return pairs, self.others(keys, others, name, root or root_of(others))
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""
@@ -189,18 +190,18 @@ class Notation:
         root: Mapping[str, Any],
         place: Node | None,
     ) -> Node:
-        if any(part.get("properties") or part.get("required") for part in parts):
-            definitions = {k: v for k, v in root.items() if k.startswith("$d") or k == "definitions"}
-            pairs, others = self.member_pairs({**definitions, **schema}, owner, "member", root)
-            return self.mapping(pairs, place, others) if others else self.mapping(pairs, place)
         for part in parts:
             for key in _OBJECT:
                 if part.get(key):
                     self.refuse(key, owner)
-        extras = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
-        if False in extras:
-            return self.mapping([], place)
-        return self.free_mapping(extras[0] if extras else True, owner, root, place)
+        definitions = {k: v for k, v in root.items() if k in ("$defs", "definitions")}
+        whole = {**definitions, **schema}
+        if not any(part.get("properties") or part.get("required") for part in parts):
+            _, others = members(whole, owner, strict=False)
+            if others is not False:
+                return self.free_mapping(others, owner, root or root_of(others), place)
+        pairs, more = self.members(whole, owner, False, "member", root)
+        return self.mapping(pairs, more, owner, place)
 
     def _only(self, schema: Mapping[str, Any], keys: tuple[str, ...], owner: str, beside: str) -> None:
         for key in schema:
@@ -208,12 +209,6 @@ class Notation:
                 raise UnsupportedSchema(
                     f"{owner}: {key!r} beside {beside!r} can't be kept in {self.what}", keyword=key
                 )
-
-    def declared_pairs(self, schema: Any, owner: str) -> list[Pair]:
-        """The members of the arguments, in a notation that writes no others."""
-        if isinstance(schema, Mapping) and schema.get("properties") and schema.get("additionalProperties"):
-            self.refuse("additionalProperties", owner)
-        return self.member_pairs(schema, owner)[0]
 
     def refuse(self, key: str, owner: str) -> None:
         raise UnsupportedSchema(
@@ -235,6 +230,11 @@ def _narrowed(schema: Any, kinds: Any) -> Any:
 
 def _overlap(kinds: list[frozenset[str]]) -> bool:
     return sum(map(len, kinds)) > len(frozenset().union(*kinds))
+
+
+def root_of(schema: Any) -> Mapping[str, Any]:
+    """What the references of a schema that stands alone are looked up in."""
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def texts(spelled: list[str]) -> Node:

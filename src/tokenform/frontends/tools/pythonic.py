@@ -18,7 +18,8 @@ from keyword import iskeyword, kwlist
 from typing import Any
 
 from tokenform.errors import ToolError
-from tokenform.frontends.tools.notation import Notation, Pair, texts
+from tokenform.frontends.tools.members import members
+from tokenform.frontends.tools.notation import Notation, Pair, root_of, texts
 from tokenform.frontends.tools.order import in_order
 from tokenform.frontends.tools.shape import (
     BLANK,
@@ -50,26 +51,28 @@ class Pythonic(Notation):
 
     what = "Python literals"
 
-    writes_others = True
-
-    def __init__(self, rules: dict[str, Node], json_words: bool, order: str) -> None:
-        super().__init__(rules)
+    def __init__(self, rules: dict[str, Node], order: str, json_words: bool) -> None:
+        super().__init__(rules, order)
         self.json_words = json_words
-        self.order = order
 
     def arguments(self, schema: Any, owner: str, strict: bool) -> Node:
         """`key=value` pairs, comma-separated, as the order says."""
         written: list[tuple[Node, bool]] = []
-        pairs, others = self.member_pairs(schema, owner, strict=strict)
-        for key, value, required in pairs:
-            if not key.isidentifier() or iskeyword(key):
-                raise ToolError(f"{owner}: {key!r} is no name for a Python keyword argument; rename it")
-            written.append((sequence(Text(key + "="), value), required))
+        declared, others = members(schema, owner, strict)
+        for member in declared:
+            if not member.key.isidentifier() or iskeyword(member.key):
+                raise ToolError(
+                    f"{owner}: {member.key!r} is no name for a Python keyword argument; rename it"
+                )
+            place = f"{owner}, argument {member.key!r}"
+            value = self.value(member.schema, place, root_of(member.schema))
+            written.append((sequence(Text(member.key + "="), value), member.required))
         more: Node | None = None
-        if others is not None:
-            taken = "|".join([*(key for key, _, _ in pairs), *kwlist])
-            name = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
-            more = sequence(name, Text("="), others)
+        if others is not False:
+            taken = "|".join([*(member.key for member in declared), *kwlist])
+            key = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
+            value = self.value(others, f"{owner}, arguments that are not declared", root_of(others))
+            more = sequence(key, Text("="), value)
         return in_order(self.order, written, more, COMMA, self.rules, owner)
 
     def any(self, place: Node | None) -> Node:
@@ -106,33 +109,30 @@ class Pythonic(Notation):
         inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)
         return sequence(Text("["), inside, Text("]"))
 
-    def mapping(self, pairs: list[Pair], place: Node | None, others: Node | None = None) -> Node:
+    def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
         written = [(sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in pairs]
-        more: Node | None = None
-        if others is not None:
-            # A key that is written twice is read as Python reads it: the last value holds.
-            names = Choice(tuple(Regex(_key(quote, [key for key, _, _ in pairs])) for quote in "'\""))
-            more = sequence(names, COLON, others)
-        inside = in_order(self.order, written, more, COMMA, self.rules, self.what) if written else Seq(())
+        inside = in_order(self.order, written, more, COMMA, self.rules, owner)
         return sequence(Text("{"), inside, Text("}"))
 
-    def free_mapping(self, values: Any, owner: str, root: Mapping[str, Any], place: Node | None) -> Node:
+    def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:
         # A key that is written twice is read as Python reads it: the last value holds.
-        pair = sequence(_STRING, COLON, self.value(values, owner, root))
-        return sequence(Text("{"), Repeat(pair, 0, None, COMMA), Text("}"))
+        keys = Choice(tuple(Regex(_key(quote, declared)) for quote in "'\""))
+        return sequence(keys, COLON, self.value(schema, owner, root))
 
 
 def _key(quote: str, declared: list[str]) -> str:
     """The pattern of a key in these quotes that is none of the declared, however those are spelled."""
     body = (SINGLE if quote == "'" else DOUBLE)[1:]
+    if not declared:
+        return quote + body
     short = {"\n": "n", "\r": "r", "\t": "t", "'": "'", '"': '"', "\\": "\\"}
-
-    def spelled(character: str) -> str:
-        raw = re.escape(character)
-        return f"(?:{raw}|{re.escape(chr(92) + short[character])})" if character in short else raw
-
-    keys = "|".join("".join(map(spelled, key)) for key in declared)
-    return rf"{quote}(?!(?:{keys}){quote}\Z){body}"
+    spelled = "|".join(
+        "".join(
+            f"(?:{re.escape(c)}|{re.escape(chr(92) + short[c])})" if c in short else re.escape(c) for c in key
+        )
+        for key in declared
+    )
+    return rf"{quote}(?!(?:{spelled}){quote}\Z){body}"
 
 
 def literal(value: Any, quote: str = "'", words: Mapping[Any, str] = _PYTHON) -> str:

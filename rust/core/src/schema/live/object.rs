@@ -165,7 +165,7 @@ impl Schema {
                     _ => 1,
                 };
                 let cost: usize = list.iter().map(cost).sum();
-                crate::work::spend(1 + cost as u64);
+                crate::work::spend(2 + 2 * cost as u64);
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
                 }

@@ -1,7 +1,11 @@
 """The shared backbone: the model, its cache, and one forward pass for everybody."""
 
 from .base import Backbone, Counters
+from .plain import PlainRunner
 from .serial import SerialBackbone
 from .trees import TreeBackbone
 
-__all__ = ["Backbone", "Counters", "SerialBackbone", "TreeBackbone"]
+Runner = Backbone | PlainRunner
+"""What runs a model for the driver."""
+
+__all__ = ["Backbone", "Counters", "PlainRunner", "Runner", "SerialBackbone", "TreeBackbone"]

@@ -30,11 +30,10 @@ from tokenform.errors import DrafterError, SamplingError
 from ..backbone import Backbone
 from ..drafting import Ask, Drafting, Scored
 from ..judging import KeyedChoice
-from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
-from .matched import Foresight, draw_matched
+from .matched import Foresight, draw_matched, softmax
 from .other_vocabulary import VocabularyMap
 
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's

@@ -8,7 +8,7 @@ grammar leaves too much open, the last token's siblings are longer tokens that w
 before, and the next shorter one.
 Invariant: every drafted token is allowed; all its bytes are forced or belong to a small choice,
 but for the learnt longer tokens.
-Complexity: a plan a state, made once a sequence: O(choices^rounds) automaton calls, memoised there.
+Complexity: a plan a state, made once an automaton: O(choices^rounds) automaton calls, memoised there.
 Source: jump-forward decoding (Zheng et al. 2024, SGLang) made lossless as a draft; healing of the
 span's end as in token healing (Lundberg 2023).
 Rejected: appending forced tokens without a forward pass (it changes the law: the model may prefer
@@ -17,12 +17,16 @@ another tokenisation); choices by token (a choice of two bytes is often one of f
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+
+from tokenform.decoding.speculative.node import mask_bits
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
@@ -32,6 +36,7 @@ _SURE = 0.97  # confidence of a token inside of forced bytes
 _LAST = 0.85  # and of the last one of a span
 _OUT = 0.2  # and of a delimiter that may end an open place
 _DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
+_PLANS = 4096  # states whose continuations are kept
 _FEW = 96  # allowed tokens above which a place is no small choice
 
 
@@ -59,7 +64,16 @@ class Forced:
     ) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings
         self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
+        self._plans: weakref.WeakKeyDictionary[Any, tuple[Any, dict[Any, list[_Text]]]]
+        self._plans = weakref.WeakKeyDictionary()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
+
+    def plans_of(self, automaton: Any, spelling: Spelling) -> dict[Any, list[_Text]]:
+        """What follows the states of an automaton: sequences share it."""
+        known = self._plans.get(automaton)
+        if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
+            known = self._plans[automaton] = spelling.encode, {}
+        return known[1]
 
     def session(self, context: Context) -> Session:
         if context.automaton is None:
@@ -92,7 +106,6 @@ class _Canonical(Silent):
 class _ForcedSession(Silent):
     def __init__(self, drafter: Forced, spelling: Spelling) -> None:
         self.drafter, self.spelling = drafter, spelling
-        self.plans: dict[Any, list[_Text]] = {}
         self.ends: dict[tuple[int, ...], bytes] = {}
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
@@ -100,9 +113,10 @@ class _ForcedSession(Silent):
         state = context.state
         if auto.is_finished(state):
             return tree
-        plan = self.plans.get(state)
+        plans = self.drafter.plans_of(auto, self.spelling)
+        plan = plans.get(state)
         if plan is None:
-            plan = self.plans[state] = self._plan(auto, state)
+            plan = plans[state] = self._plan(auto, state)
         for text in plan:
             self._add(tree, context, text, budget)
         return tree
@@ -202,9 +216,10 @@ class _ForcedSession(Silent):
         most, tokens, ids = self.drafter.choices, self.spelling.tokens, self.spelling.ids
         if auto.is_finished(state) or most < 2:
             return []
-        allowed = auto.allowed_tokens(state)
-        if not 0 < len(allowed) <= _FEW:
+        bits = mask_bits(auto.mask(state), len(tokens))  # counted before any list of ids is made of it
+        if not 0 < np.count_nonzero(bits) <= _FEW:
             return []
+        allowed = np.flatnonzero(bits)
         ends = set(auto.vocabulary.eos) if hasattr(auto, "vocabulary") else set()
         heads = {tokens[t][:1] for t in allowed.tolist() if t not in ends and tokens[t]}
         few = sorted(b for b in heads if b in ids and auto.allows(state, ids[b]))

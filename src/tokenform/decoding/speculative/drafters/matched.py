@@ -21,7 +21,6 @@ import numpy as np
 from tokenform.errors import SamplingError
 
 from ..drafting import Drafting, Scored
-from ..targets.base import softmax
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, PassCost
 from .ngram import NGram
@@ -117,6 +116,20 @@ def draw_matched(
         cost.took((0.0 if known else scored.seconds) + time.perf_counter() - began)
         at = at + 1 if at < len(guessed) and token == guessed[at] else len(scored.rows)
     return tree
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """float64 [V] of scores up to a constant.
+
+    Raises:
+        SamplingError: every score is -inf, or one is NaN.
+    """
+    top = scores.max()
+    if not np.isfinite(top):
+        raise SamplingError("no token is left to draw: every score is -inf or one is NaN")
+    law = np.exp(scores - top)
+    total: np.ndarray = law / law.sum()
+    return total
 
 
 def _best(law: np.ndarray, count: int) -> list[int]:

@@ -1,26 +1,8 @@
-"""Target transforms: from logits to the law that is verified."""
+"""What is mixed into the model's law before the mask: a second model or prompt, penalties."""
 
 from .anchored import Anchored
-from .base import Mixture, Target, Transform
-from .mask import Ban, Mask
+from .base import Mixture
 from .mixtures import ContextAware, Contrastive, Safety
 from .penalties import Penalties
-from .temperature import Temperature
-from .truncation import MinP, TopK, TopP
 
-__all__ = [
-    "Anchored",
-    "Ban",
-    "ContextAware",
-    "Contrastive",
-    "Mask",
-    "MinP",
-    "Mixture",
-    "Penalties",
-    "Safety",
-    "Target",
-    "Temperature",
-    "TopK",
-    "TopP",
-    "Transform",
-]
+__all__ = ["Anchored", "ContextAware", "Contrastive", "Mixture", "Penalties", "Safety"]

@@ -5,7 +5,7 @@ a text of n tokens diverges from the safe model by at most n x radius nats.
 Invariant: the solution is the geometric mixture p_w of weight w on the model, w in [0, 1] the
 largest with KL(p_w || p_safe) <= radius (the Lagrangian of the problem; the divergence grows
 with w, so bisection finds it).
-Complexity: 60 steps of O(V).
+Complexity: 60 steps of O(V), none of which asks the device for a number.
 Source: the exponential-family projection (Csiszar 1975) behind anchored decoding.
 Rejected: a linear mixture (its divergence has no closed direction of descent: it is not the
 nearest law).
@@ -13,12 +13,16 @@ nearest law).
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
+import torch
 
 from tokenform.errors import OptionError
 
 from ..node import Node
-from .base import log_softmax
+from .base import log_law
+
+_LEAST = -1e30  # stands for log 0, so that no weight makes it a NaN
 
 
 class Anchored:
@@ -33,27 +37,21 @@ class Anchored:
             raise OptionError(f"the radius is at least 0 nats, not {radius}")
         self.radius = radius
 
-    def __call__(self, logits: tuple[np.ndarray, ...], node: Node) -> np.ndarray:
-        own, safe = log_softmax(logits[0]), log_softmax(logits[1])
-        low, high = 0.0, 1.0
-        if divergence(own, safe) <= self.radius:
-            return own
+    def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
+        own, safe = (log_law(row).clamp(min=_LEAST) for row in logits[:2])
+        low, high = own.new_zeros(()), own.new_ones(())
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (
-                (middle, high) if divergence(_mix(own, safe, middle), safe) <= self.radius else (low, middle)
-            )
-        return _mix(own, safe, low)
+            inside = divergence(_mix(own, safe, middle), safe) <= self.radius
+            low, high = torch.where(inside, middle, low), torch.where(inside, high, middle)
+        return torch.where(divergence(own, safe) <= self.radius, own, _mix(own, safe, low))
 
 
-def _mix(own: np.ndarray, safe: np.ndarray, weight: float) -> np.ndarray:
-    if weight == 0.0:
-        return safe.copy()
-    return log_softmax(weight * own + (1 - weight) * safe)
+def _mix(own: torch.Tensor, safe: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(weight * own + (1 - weight) * safe, -1)
 
 
-def divergence(log_p: np.ndarray, log_q: np.ndarray) -> float:
+def divergence(log_p: torch.Tensor, log_q: torch.Tensor) -> torch.Tensor:
     """KL(p || q) in nats of normalised log-probabilities [V]."""
-    p = np.exp(log_p)
-    on = p > 0
-    return float((p[on] * (log_p[on] - log_q[on])).sum())
+    p = log_p.exp()
+    return torch.where(p > 0, p * (log_p - log_q), 0.0).sum()

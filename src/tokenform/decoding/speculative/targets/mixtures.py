@@ -10,12 +10,15 @@ Source: Li et al. 2023, equation 2 (contrastive); Shi et al. 2024, equation 2
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Sequence
+
+import torch
 
 from tokenform.errors import OptionError
 
-from ..node import Node, mask_bits
-from .base import log_softmax
+from ..node import Node
+from .base import log_law
 
 
 class Contrastive:
@@ -31,14 +34,15 @@ class Contrastive:
             raise OptionError(f"beta is at least 0 and alpha in [0, 1], not {beta} and {alpha}")
         self.beta, self.alpha = beta, alpha
 
-    def __call__(self, logits: tuple[np.ndarray, ...], node: Node) -> np.ndarray:
-        expert, amateur = log_softmax(logits[0]), log_softmax(logits[1])
+    def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
+        expert, amateur = log_law(logits[0]), log_law(logits[1])
         scores = (1 + self.beta) * expert - self.beta * amateur
         if self.alpha > 0:
             best = expert.max()
             if node.automaton is not None:
-                best = expert[mask_bits(node.automaton.mask(node.state), len(expert))].max()
-            scores[expert < best + np.log(self.alpha)] = -np.inf
+                allowed = torch.from_numpy(node.allowed(len(expert))).to(expert.device)
+                best = expert.masked_fill(~allowed, -math.inf).max()
+            scores = scores.masked_fill(expert < best + math.log(self.alpha), -math.inf)
         return scores
 
 
@@ -52,9 +56,8 @@ class ContextAware:
             raise OptionError(f"alpha is at least 0, not {alpha}")
         self.alpha = alpha
 
-    def __call__(self, logits: tuple[np.ndarray, ...], node: Node) -> np.ndarray:
-        scores: np.ndarray = (1 + self.alpha) * log_softmax(logits[0]) - self.alpha * log_softmax(logits[1])
-        return scores
+    def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
+        return (1 + self.alpha) * log_law(logits[0]) - self.alpha * log_law(logits[1])
 
 
 class Safety:
@@ -70,12 +73,9 @@ class Safety:
             raise OptionError(f"alpha is at least 0, not {alpha}")
         self.alpha, self.tokens = alpha, tokens
 
-    def __call__(self, logits: tuple[np.ndarray, ...], node: Node) -> np.ndarray:
-        own = log_softmax(logits[0])
+    def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
+        own = log_law(logits[0])
         if self.tokens is not None and node.position - node.prompt_length >= self.tokens:
             return own
-        p, safe = np.exp(own), np.exp(log_softmax(logits[1]))
-        mixed = np.maximum(p + self.alpha * (safe - p), 0.0)
-        with np.errstate(divide="ignore"):
-            scores: np.ndarray = np.log(mixed)
-        return scores
+        p, safe = own.exp(), log_law(logits[1]).exp()
+        return (p + self.alpha * (safe - p)).clamp(min=0.0).log()

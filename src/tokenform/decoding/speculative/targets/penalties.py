@@ -7,7 +7,9 @@ serving interfaces: score - frequency x count - presence x [count > 0].
 
 from __future__ import annotations
 
-import numpy as np
+from collections import Counter
+
+import torch
 
 from tokenform.errors import OptionError
 
@@ -28,12 +30,16 @@ class Penalties:
             raise OptionError(f"the repetition penalty is above 0, not {repetition}")
         self.repetition, self.frequency, self.presence, self.prompt = repetition, frequency, presence, prompt
 
-    def __call__(self, scores: np.ndarray, node: Node) -> np.ndarray:
+    def __call__(self, scores: torch.Tensor, node: Node) -> torch.Tensor:
+        """float64 [V] -> float64 [V]; the argument may be overwritten."""
         if self.repetition != 1.0:
-            seen = np.unique(np.asarray(node.text if self.prompt else node.output, np.int64))
+            seen = torch.tensor(sorted(set(node.text if self.prompt else node.output)), dtype=torch.long)
+            seen = seen.to(scores.device)
             old = scores[seen]
-            scores[seen] = np.where(old > 0, old / self.repetition, old * self.repetition)
+            scores[seen] = torch.where(old > 0, old / self.repetition, old * self.repetition)
         if self.frequency or self.presence:
-            tokens, counts = np.unique(np.asarray(node.output, np.int64), return_counts=True)
-            scores[tokens] -= self.frequency * counts + self.presence
+            counts = Counter(node.output)
+            tokens = torch.tensor(list(counts), dtype=torch.long).to(scores.device)
+            often = torch.tensor(list(counts.values()), dtype=torch.float64).to(scores.device)
+            scores[tokens] -= self.frequency * often + self.presence
         return scores

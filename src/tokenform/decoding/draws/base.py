@@ -1,0 +1,164 @@
+"""From a node's logits to its law and its draw: the settings, and what a drawer answers.
+
+Purpose: `MaskedSampler` holds how tokens are drawn: mixture, penalties, transforms, the mask, `Local`.
+Law: the model's logits are mixed, penalised and transformed, masked, and drawn from by `Local`, so
+truncation knows the mask.  Where no accepted end is left within the budget after the drawn token, the law is
+the same given that one is left; where truncation has kept no such token, it is `Local`'s law over those that
+leave one.
+Invariant: the race of a node has one set of numbers, so the conditional law is drawn by the next best token
+that fits, and tokens that fit are drawn as if there were no budget.
+Complexity: O(V) a node; one mask, one `distance`, and a second mask near the budget's end.
+Rejected: the budget's mask at every node (as many states as the mask has bits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.errors import ModelError, TokenformError
+
+Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
+"""(tokens so far, prompt included; logits float64 [V], on the model's device) -> logits [V], before the
+mask.
+"""
+
+Rows = Sequence[torch.Tensor]
+"""[V'] of each node."""
+
+
+class Drawn(NamedTuple):
+    """The draw at a node.
+
+    Attributes:
+        token: its id.
+        logprob: natural logarithm of its probability under the model's own law.
+        error: why there is none.
+    """
+
+    token: int
+    logprob: float
+    error: TokenformError | None = None
+
+
+class Drawer(Protocol):
+    """Draws at many nodes at once."""
+
+    def draw(self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]) -> list[Drawn]:
+        """The draw at each of N nodes.
+
+        Args:
+            logits: N rows [V'] of the model, then of each companion; V' at least the vocabulary's size.
+        """
+        ...
+
+
+class MaskedSampler:
+    """How tokens are drawn.
+
+    Args:
+        local: draws from a masked row.
+        size: V of the vocabulary; wider logits are cut to it.
+        eos: ids that end a text.
+        transforms: applied to the logits before the mask, in order.
+        mixture: of the model's logits and a companion's.
+        penalties: on tokens that the text has already.
+    """
+
+    def __init__(
+        self,
+        local: Local,
+        size: int,
+        eos: Sequence[int],
+        transforms: Sequence[Transform] = (),
+        mixture: Mixture | None = None,
+        penalties: Penalties | None = None,
+    ) -> None:
+        self.local, self.size, self.eos = local, size, frozenset(eos)
+        self.transforms, self.mixture, self.penalties = tuple(transforms), mixture, penalties
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the model's own logits are what the mask is applied to."""
+        return self.mixture is None and self.penalties is None and not self.transforms
+
+    def check(self, rows: Rows) -> None:
+        """Refuses logits that are narrower than the vocabulary; a row of the model and of each companion."""
+        least = min(row.shape[-1] for row in rows)
+        if least < self.size:
+            raise ModelError(
+                f"the model gives {least} logits, but the vocabulary has {self.size} ids;"
+                " build it with size= the model's own"
+            )
+
+    def free(self, rows: Rows, node: Node) -> torch.Tensor:
+        """The scores before the mask, float64 [V] on the rows' device: rows [V'] of the model and
+        companions.
+        """
+        wide = [row[: self.size].double() for row in rows]
+        scores = wide[0].clone() if self.mixture is None else self.mixture(wide, node)
+        if self.penalties is not None:
+            scores = self.penalties(scores, node)
+        for transform in self.transforms:
+            scores = transform(node.text, scores)
+        return scores
+
+    def at_edge(self, node: Node) -> bool:
+        """Whether nothing but a shortest end fits, so that nearly every draw needs the budget's mask."""
+        distance = node.automaton.distance(node.state, node.remaining)
+        return distance is None or node.remaining <= distance
+
+    def fits(self, node: Node, token: int) -> bool:
+        """Whether an accepted end is left within the budget after the token."""
+        if token in self.eos or node.automaton is None:
+            return True
+        after = node.automaton.advance(node.state, token)
+        distance = node.automaton.distance(after, node.remaining)
+        return distance is not None and distance < node.remaining
+
+    def draw(self, node: Node) -> int:
+        """The draw at a node that has its logits."""
+        from tokenform.decoding.draws.lazy import LazyDrawer
+
+        rows = [[torch.as_tensor(row)] for row in node.logits]
+        drawn = LazyDrawer().draw(self, rows, [node])[0]
+        if drawn.error is not None:
+            raise drawn.error
+        return drawn.token
+
+    def law(self, node: Node) -> np.ndarray:
+        """float64 [V of the model]: the law of `draw`."""
+        rows = [torch.as_tensor(row) for row in node.logits]
+        self.check(rows)
+        free = self.free(rows, node)
+        law = np.zeros(len(rows[0]))
+        if node.automaton is None:
+            law[: self.size] = self._law(free)
+            return law
+        first = self._law(_masked(free, node.automaton.mask(node.state)))
+        words = np.asarray(node.automaton.mask_within(node.state, node.remaining)).view(np.uint32)
+        fits = mask_bits(words, self.size)
+        fits[list(self.eos)] = True
+        kept = np.where(fits, first, 0.0)
+        if not kept.any():
+            within = _masked(free, words)
+            if self.mixture is not None and not bool(within.isfinite().any()):
+                within = _masked(rows[0][: self.size].double(), words)
+            kept = self._law(within)
+        law[: self.size] = kept / kept.sum()
+        return law
+
+    def _law(self, scores: torch.Tensor) -> np.ndarray:
+        law: np.ndarray = self.local.log_law(scores[None])[0].exp().cpu().numpy()
+        return law
+
+
+def _masked(free: torch.Tensor, words: Any) -> torch.Tensor:
+    bits = mask_bits(np.asarray(words).view(np.uint32), len(free))
+    return free.masked_fill(~torch.from_numpy(bits).to(free.device), float("-inf"))

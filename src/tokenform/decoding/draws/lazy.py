@@ -1,0 +1,203 @@
+"""Draws on the host, where only the tokens that can still win are looked at.
+
+Purpose: on a CPU, masking and racing whole rows costs as much as a small model's pass.  A mask of few tokens
+is a
+list: nothing else is read.  Under any other mask, greedy decoding takes the best of the whole row if it is
+allowed; a race asks the blocks of tokens in the order of what they can reach, and stops when no other can.
+Invariant: the draws are those of `dense.py`.
+Complexity: one pass over the row for its largest values and one for its normaliser; truncation some passes
+more. A race looks at `_BLOCKS` blocks of `BLOCK` tokens at first, then at all that can still win (seldom
+any).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenform.decoding.draws.base import Drawn, MaskedSampler, Rows
+from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
+from tokenform.decoding.samplers.local import Local, hopeless
+from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.errors import TokenformError
+
+_FEW = 4096  # allowed tokens up to which a mask is a list
+_KEPT = 4096  # lists that are kept
+_BLOCKS = 32
+
+Allowed = np.ndarray | None
+"""Sorted ids, or bool [V]; None for every token."""
+
+
+class LazyDrawer:
+    """See the module's header; for one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lists: OrderedDict[Hashable, np.ndarray] = OrderedDict()
+
+    def draw(self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]) -> list[Drawn]:
+        sampler.check([rows[0] for rows in logits])
+        found = []
+        for place, node in enumerate(nodes):
+            row = _on_host(logits[0][place])
+            try:
+                token = self._one(sampler, [rows[place] for rows in logits], row, node)
+                found.append(Drawn(token, float(row[token]) - _normaliser(row)))
+            except TokenformError as error:
+                found.append(Drawn(-1, 0.0, error))
+        return found
+
+    def _one(self, sampler: MaskedSampler, logits: Rows, row: np.ndarray, node: Node) -> int:
+        own = row[: sampler.size]
+        free = own if sampler.untouched else _on_host(sampler.free(logits, node).detach())
+        local, auto, key = sampler.local, node.automaton, race_key(node.seed, node.sequence, node.position)
+        if auto is None:
+            return draw_row(free, None, local, key)
+        allowed = self._allowed(auto, node.state, sampler.size)
+        token = draw_row(free, allowed, local, key)
+        if sampler.fits(node, token):
+            return token
+        within = _listed(np.asarray(auto.mask_within(node.state, node.remaining)), sampler.size)
+        if sampler.mixture is not None and not np.isfinite(_some(free, within)).any():
+            return draw_row(own, within, local, key)
+        return draw_row(free, within, local, key, _threshold(free, allowed, local))
+
+    def _allowed(self, automaton: Any, state: Any, size: int) -> np.ndarray:
+        key = automaton, state
+        known = self._lists.get(key)
+        if known is not None:
+            self._lists.move_to_end(key)
+            return known
+        allowed = _listed(np.asarray(automaton.mask(state)), size)
+        if allowed.dtype != np.bool_:  # the others are cheaper to unpack than to keep
+            self._lists[key] = allowed
+            if len(self._lists) > _KEPT:
+                self._lists.popitem(last=False)
+        return allowed
+
+
+def draw_row(row: np.ndarray, allowed: Allowed, local: Local, key: Key, least: float | None = None) -> int:
+    """The draw from one row of scores [V], floating point.
+
+    Args:
+        allowed: what the mask allows.
+        least: threshold of a wider mask's law: tokens below it are not drawn if any other is allowed.
+    Raises:
+        SamplingError: no allowed token has a finite score.
+    """
+    few = allowed is not None and allowed.dtype != np.bool_
+    if local.temperature == 0:
+        return _best(row, allowed, few)
+    if few or not local.truncation.off:
+        scores = _some(row, allowed).astype(np.float64) / local.temperature
+        if not len(scores) or not math.isfinite(top := scores.max()):
+            raise hopeless()
+        if least is None or top < least:
+            least = local.truncation.row_threshold(scores) if not local.truncation.off else -math.inf
+        if few:
+            assert allowed is not None
+            kept = np.flatnonzero(scores >= least)
+            return int(allowed[kept[np.argmax(_keys(scores[kept], allowed[kept], key))]])
+    return _race(row, allowed, local.temperature, key, -math.inf if least is None else least)
+
+
+def _best(row: np.ndarray, allowed: Allowed, few: bool) -> int:
+    if few:
+        assert allowed is not None
+        token = int(allowed[row[allowed].argmax()]) if len(allowed) else -1
+    else:
+        token = int(row.argmax())
+        if allowed is not None and not (allowed[token] and math.isfinite(row[token])):
+            token = int(np.where(allowed, row, -np.inf).argmax())
+    if token < 0 or not math.isfinite(row[token]) or (allowed is not None and not few and not allowed[token]):
+        raise hopeless()
+    return token
+
+
+def _race(row: np.ndarray, allowed: Allowed, temperature: float, key: Key, least: float) -> int:
+    """The winner among all tokens whose score is at least `least`."""
+    whole = len(row) // BLOCK * BLOCK
+    tops = row[:whole].reshape(-1, BLOCK).max(1)
+    if whole < len(row):
+        tops = np.append(tops, row[whole:].max())
+    blocks = np.arange(len(tops), dtype=np.int32)
+    numbers, leaders = block_numbers(*key, blocks)
+    with np.errstate(invalid="ignore"):
+        reach = tops.astype(np.float64) / temperature
+        reach = np.where(reach < least, -np.inf, reach - np.log(numbers))
+    if np.isnan(reach).any():
+        reach = np.where(np.isnan(tops), np.inf, reach)  # may stand at a token that is not allowed
+    winner, best = -1, -math.inf
+    asked = np.argpartition(-reach, _BLOCKS)[:_BLOCKS] if len(reach) > _BLOCKS else blocks
+    while len(asked):
+        tokens = ((asked[:, None] * BLOCK).astype(np.int32) + np.arange(BLOCK, dtype=np.int32)).ravel()
+        inside = np.repeat(numbers[asked], BLOCK), np.repeat(leaders[asked], BLOCK)
+        if tokens[-1] >= len(row) or (tokens >= len(row)).any():
+            known = tokens < len(row)
+            tokens, inside = tokens[known], (inside[0][known], inside[1][known])
+        scores = row[tokens].astype(np.float64) / temperature
+        if allowed is not None:
+            scores[~allowed[tokens]] = -np.inf
+        if np.isnan(scores).any() or (scores == np.inf).any():
+            raise hopeless()
+        scores[scores < least] = -np.inf
+        scores -= np.log(token_numbers(*key, tokens, *inside))
+        place = int(scores.argmax())
+        if scores[place] > best:
+            winner, best = int(tokens[place]), float(scores[place])
+        reach[asked] = -np.inf
+        asked = np.flatnonzero(reach > best)
+    if winner < 0:
+        raise hopeless()
+    return winner
+
+
+def _keys(scores: np.ndarray, tokens: np.ndarray, key: Key) -> np.ndarray:
+    """What a race compares, for listed tokens."""
+    ids = tokens.astype(np.int32)
+    keys: np.ndarray = scores - np.log(token_numbers(*key, ids, *block_numbers(*key, ids // BLOCK)))
+    return keys
+
+
+def _threshold(row: np.ndarray, allowed: Allowed, local: Local) -> float | None:
+    if local.temperature == 0 or local.truncation.off:
+        return None
+    scores = _some(row, allowed).astype(np.float64) / local.temperature
+    return local.truncation.row_threshold(scores)
+
+
+def _some(row: np.ndarray, allowed: Allowed) -> np.ndarray:
+    """The scores of listed tokens; of all others [V], -inf where nothing is allowed."""
+    if allowed is None:
+        return row
+    if allowed.dtype == np.bool_:
+        masked: np.ndarray = np.where(allowed, row, row.dtype.type(-np.inf))
+        return masked
+    listed: np.ndarray = row[allowed]
+    return listed
+
+
+def _listed(words: np.ndarray, size: int) -> np.ndarray:
+    """A mask of few tokens as their ids, any other as bool [V]."""
+    bits = mask_bits(words.view(np.uint32), size)
+    return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _FEW else bits
+
+
+def _normaliser(row: np.ndarray) -> float:
+    top = row.max()
+    return float(top) + math.log(float(np.exp(row - top).sum(dtype=np.float64)))
+
+
+def _on_host(rows: torch.Tensor) -> np.ndarray:
+    """The same memory, for floats that numpy knows."""
+    if rows.device.type != "cpu":
+        rows = rows.cpu()
+    if rows.dtype not in (torch.float32, torch.float64):
+        rows = rows.float()
+    view: np.ndarray = np.from_dlpack(rows.detach())
+    return view

@@ -1,0 +1,65 @@
+"""One sequence of a call: what is asked for, and what was written.
+
+Invariant: a row ends in an accepting state and has at most `budget` tokens, or it has an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tokenform.decoding.results import Stats
+from tokenform.decoding.speculative.report import Report
+from tokenform.engine import State, TokenAutomaton
+from tokenform.errors import BudgetTooSmall, TokenformError
+
+
+@dataclass
+class Row:
+    """One sequence.
+
+    Attributes:
+        prompt: its ids, at least one.
+        automaton: its constraint.
+        budget: most tokens that it may have.
+        seed, number: key of its draws, with the prompt and the position.
+        state: state of the automaton after `tokens`.
+        tokens: what was written so far, end-of-text excluded.
+        hints: texts that the constraint suggests to drafters.
+        companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
+        logprob: log-probability of `tokens` under the model's own law.
+        report: what speculation did; None without.
+        error: why it has no text; None where it has one.
+    """
+
+    prompt: list[int]
+    automaton: TokenAutomaton
+    budget: int
+    seed: int
+    number: int = 0
+    hints: Sequence[bytes] = ()
+    companion: Sequence[int] = ()
+    state: State = field(init=False)
+    tokens: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+    stats: Stats = field(default_factory=Stats)
+    report: Report | None = None
+    error: TokenformError | None = None
+
+    def __post_init__(self) -> None:
+        self.state = self.automaton.start
+        check_room(self.automaton.distance(self.state, self.budget), self.budget)
+
+
+def check_room(shortest: int | None, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the shortest text; None: no text is known to fit."""
+    if shortest is None:
+        raise BudgetTooSmall(
+            f"no complete text is known to fit into {budget} tokens; raise max_tokens, or simplify the "
+            "constraint."
+        )
+    if shortest > budget:
+        raise BudgetTooSmall(
+            f"no complete text fits into {budget} tokens: the shortest has {shortest}; "
+            "raise max_tokens, or shorten the prompt if the model's context is full."
+        )

@@ -1,0 +1,165 @@
+"""What leaves the device: one transfer a step, of some bytes a node.
+
+There need not be a GPU: the model's logits become tensors of a class that counts what brings them, or
+whatever is made of them, to the host.  The draws are those that run on a device.  The same cases run with
+the Triton kernel, in a process in which Triton interprets (TRITON_INTERPRET=1).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from tests.generation.conftest import small_llama
+
+import tokenform as tf
+from tokenform.decoding.speculative.drafters import DraftModel
+from tokenform.decoding.speculative.matching import Matcher
+
+ROOT = Path(__file__).parents[2]
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+READS = {
+    "item",
+    "tolist",
+    "numpy",
+    "cpu",
+    "__array__",
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "nonzero",
+}
+READS |= {"__dlpack__", "masked_select", "unique"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"first_name": {"type": "string", "maxLength": 8}, "verified": {"type": "boolean"}},
+    "required": ["first_name", "verified"],
+    "additionalProperties": False,
+}
+MOST = 64  # bytes a node
+
+
+class Watched(torch.Tensor):
+    """A tensor that stands for one on a device, as does everything that is computed from it."""
+
+    log: ClassVar[list[tuple[str, int, int]]] = []  # (how it was read, rows, bytes)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, first = getattr(func, "__name__", ""), args[0] if args else None
+        moved = name == "to" and any(
+            isinstance(a, str | torch.device) for a in (*args[1:], *(kwargs or {}).values())
+        )
+        interpreter = any("triton" in frame for frame in _callers()) if name in READS or moved else False
+        if (name in READS or moved) and isinstance(first, Watched) and not interpreter:
+            cls.log.append((name, first.shape[0] if first.dim() else 1, first.numel() * first.element_size()))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def _callers() -> Iterator[str]:
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        yield frame.f_code.co_filename
+        frame = frame.f_back
+
+
+@pytest.fixture
+def watched(tokenizer, monkeypatch) -> Iterator[tuple[Any, list[int]]]:
+    """A model whose logits are watched, and the tokens of its passes."""
+    net, passes = small_llama(len(tokenizer) + 5), []
+
+    def hook(_: Any, arguments: Any, named: Any, output: Any) -> Any:
+        passes.append(named.get("input_ids", next(iter(arguments), torch.empty(0))).numel())
+        output.logits = output.logits.as_subclass(Watched)
+        return output
+
+    handle = net.register_forward_hook(hook, with_kwargs=True)
+    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: Matcher(torch.device("cpu"), None, whole=True))
+    yield net, passes
+    handle.remove()
+
+
+SAMPLERS = {
+    "greedy": tf.Local(0.0),
+    "warm": tf.Local(0.8),
+    "truncated": tf.Local(1.2, top_k=50, top_p=0.9, min_p=0.01),
+}
+
+
+@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_one_transfer_a_step(watched, tokenizer, drafter, sampler, batch):
+    net, passes = watched
+    writer = tf.Generator(net, tokenizer, drafter=drafter, sampler=SAMPLERS[sampler], batch_size=batch)
+    writer.sample("warm", tf.json_schema(SCHEMA), seed=0)  # the first look at a model tries trees on it
+    Watched.log.clear()
+    passes.clear()
+    prompts = [f"Ada {'x' * i}" for i in range(batch)]
+    results = writer.sample(prompts, tf.json_schema(SCHEMA), seed=1, max_tokens=120)
+    assert passes and [name for name, _, _ in Watched.log] == ["tolist"] * len(passes)
+    assert all(size <= MOST * rows for _, rows, size in Watched.log)
+    steps = max(r[0].stats.forwards for r in results)
+    assert len(passes) == steps
+    nodes = sum(rows for _, rows, _ in Watched.log)
+    assert nodes == sum(r[0].stats.forwards + r[0].stats.drafted for r in results)
+    assert (drafter is None) == (nodes == sum(r[0].stats.forwards for r in results))
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the kernel is the same")
+@pytest.mark.parametrize("kind", ["penalties", "transforms", "mixture", "lookups", "draft model"])
+def test_one_transfer_a_step_with_everything_else(watched, tokenizer, kind):
+    net, passes = watched
+    options: dict[str, Any] = {
+        "penalties": {"penalties": tf.targets.Penalties(1.2, 0.1, 0.1)},
+        "transforms": {"transforms": [lambda tokens, logits: logits * 0.9]},
+        "mixture": {"mixture": tf.targets.Anchored(0.3)},
+        "lookups": {
+            "drafter": tf.drafters.Merge(tf.drafters.NGram(), tf.drafters.Input(), tf.drafters.Names())
+        },
+        "draft model": {"drafter": DraftModel(small_llama(len(tokenizer) + 5, seed=3))},
+    }[kind]
+    writer = tf.Generator(net, tokenizer, sampler=tf.Local(0.9, top_p=0.95), **options)
+    second = {"companion_prompt": "Grace"} if kind == "mixture" else {}
+    writer.sample("warm", tf.json_schema(SCHEMA), seed=0, **second)
+    Watched.log.clear()
+    passes.clear()
+    results = writer.sample(["Ada", "Grace"], tf.json_schema(SCHEMA), seed=1, max_tokens=120, **second)
+    steps = max(r[0].stats.forwards for r in results)
+    assert [name for name, _, _ in Watched.log] == ["tolist"] * steps
+
+
+@pytest.mark.skipif(INTERPRETED, reason="runs here")
+def test_one_transfer_a_step_with_the_kernel():
+    pytest.importorskip("triton", reason="the kernel needs Triton: pip install triton")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "a_step and greedy", __file__],
+        cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_draws_of_the_device_are_those_of_the_host(model, tokenizer, monkeypatch):
+    grammar, prompts = tf.json_schema(SCHEMA), ["Ada", "Grace was born in London", "x"]
+    for sampler in (tf.Local(0.0), tf.Local(1.2), tf.Local(1.5, top_p=0.9)):
+        for tokens in (24, 60):
+            texts = []
+            for whole in (False, True):
+                monkeypatch.setattr(
+                    tf.Generator, "_matcher", lambda *_, w=whole: Matcher(torch.device("cpu"), None, whole=w)
+                )
+                writer = tf.Generator(model, tokenizer, sampler=sampler)
+                every = writer.sample(prompts, grammar, n=3, seed=4, max_tokens=tokens)
+                texts.append([r.tokens for one in every for r in one])
+            assert texts[0] == texts[1]

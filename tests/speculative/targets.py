@@ -1,0 +1,95 @@
+"""Samplers spelled out token by token in numpy: judges of the library's own, and laws of the tests'
+choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenform.decoding.keyed_random import invert
+from tokenform.decoding.speculative.drafters.matched import softmax
+from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.errors import OptionError
+
+Scores = Callable[[np.ndarray, Node], np.ndarray]
+
+
+class Target:
+    """A mixture of the library, then scores changed in the order given; greedy for a point mass on the
+    best.
+    """
+
+    def __init__(self, changes: Sequence[Scores] = (), mixture: Any = None, greedy: bool = False) -> None:
+        self.changes, self.mixture, self.greedy = list(changes), mixture, greedy
+
+    def scores(self, node: Node) -> np.ndarray:
+        scores = np.array(node.logits[0], np.float64)
+        if self.mixture is not None:
+            if len(node.logits) <= self.mixture.companions:
+                raise OptionError(f"the target mixes {self.mixture.companions + 1} models or prompts")
+            rows = [torch.tensor(np.asarray(row), dtype=torch.float64) for row in node.logits]
+            scores = self.mixture(rows, node).numpy()
+        for change in self.changes:
+            scores = change(scores, node)
+        return scores
+
+    def law(self, node: Node) -> np.ndarray:
+        scores = self.scores(node)
+        if not self.greedy:
+            return softmax(scores)
+        law = np.zeros(len(scores))
+        law[int(np.argmax(scores))] = 1.0
+        return law
+
+
+class LawSampler:
+    """Draws from a target's law by the inverse of its cumulative sum."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def law(self, node: Node) -> np.ndarray:
+        return self.target.law(node)
+
+    def draw(self, node: Node) -> int:
+        if self.target.greedy:
+            return int(np.argmax(self.target.scores(node)))
+        return invert(self.target.law(node), node.uniform())
+
+
+class Mask:
+    def __call__(self, scores: np.ndarray, node: Node) -> np.ndarray:
+        if node.automaton is not None:
+            scores[~mask_bits(node.automaton.mask(node.state), len(scores))] = -np.inf
+        return scores
+
+
+class Ban:
+    def __init__(self, tokens: list[int]) -> None:
+        self.tokens = list(tokens)
+
+    def __call__(self, scores: np.ndarray, node: Node) -> np.ndarray:
+        scores[self.tokens] = -np.inf
+        return scores
+
+
+class Temperature:
+    def __init__(self, temperature: float) -> None:
+        self.temperature = temperature
+
+    def __call__(self, scores: np.ndarray, node: Node) -> np.ndarray:
+        return scores / self.temperature
+
+
+class Penalised:
+    """The library's penalties."""
+
+    def __init__(self, penalties: Any) -> None:
+        self.penalties = penalties
+
+    def __call__(self, scores: np.ndarray, node: Node) -> np.ndarray:
+        return self.penalties(torch.from_numpy(scores), node).numpy()
