@@ -46,8 +46,9 @@ bench: $(VENV)/.tools
 	$(BIN)/pip install -q -e ".[models,peers,plots]"
 	$(BIN)/python benchmarks/maskbench.py
 
-# an hour of fuzzing (FUZZ_SECONDS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
+# an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
 FUZZ_SECONDS ?= 3600
+FUZZ_TARGETS ?= schema lived regex grammar compose
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
@@ -57,9 +58,11 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 fuzz: $(VENV)/.ready
 	cd rust/fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" cargo +nightly build --release --target $(HOST) --target-dir target
 	$(BIN)/python -m tokenform.bench.suites corpus rust/fuzz/corpus/seeds
-	mkdir -p rust/fuzz/corpus/schema rust/fuzz/artifacts
-	cd rust/fuzz && target/$(HOST)/release/schema corpus/schema corpus/seeds -dict=schema.dict -max_len=4096 -timeout=10 \
-		-rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p rust/fuzz/corpus/$$target rust/fuzz/artifacts && \
+		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds -dict=schema.dict -max_len=4096 \
+			-timeout=10 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) rust/target src/tokenform/*.so

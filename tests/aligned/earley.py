@@ -184,5 +184,5 @@ class GrammarAutomaton:
             r == self.root and d == len(self.rules[r][a]) and o == 0 for r, a, d, o in self._sets[state][1]
         )
 
-    def distance(self, state):
+    def distance(self, state, within=None):
         return 0 if self.is_accepting(state) else 1

@@ -102,7 +102,7 @@ class StringsAutomaton:
     def is_finished(self, state: int) -> bool:
         return state == -1
 
-    def distance(self, state: int) -> int:
+    def distance(self, state: int, within: int | None = None) -> int:
         return self._live[self._prefixes[state]]
 
 

@@ -50,7 +50,7 @@ class Masks:
         for row, state in zip(out, states, strict=True):
             row[:] = self.mask(state).view(np.int32)
 
-    def distance(self, state) -> int:
+    def distance(self, state, within=None) -> int:
         return 4 if isinstance(state, str) else state
 
     def advance(self, state: str, token: int) -> int:

@@ -117,7 +117,7 @@ class Bounded(Patterned):
     """Knows the distance to the end, and which tokens keep it within a budget."""
 
     @functools.cache  # noqa: B019
-    def distance(self, state):
+    def distance(self, state, within=None):
         frontier, seen, steps = {state}, {state}, 0
         while not any(self.is_accepting(s) for s in frontier):
             steps += 1

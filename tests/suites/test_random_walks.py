@@ -85,7 +85,7 @@ class Broken:
     def advance(self, state: int, token: int) -> int:
         return state + 1
 
-    def distance(self, state: int) -> int:
+    def distance(self, state: int, within: int | None = None) -> int:
         return (4 - state) + (self.fault == "far")
 
     def mask_within(self, state: int, budget: int) -> object:

@@ -6,6 +6,7 @@ use numpy::npyffi::flags::NPY_ARRAY_BEHAVED;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use tokenform_core::mask::automaton::FAR;
 use tokenform_core::mask::batch::{self, Answer, Row};
 use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
@@ -243,11 +244,13 @@ impl TokenAutomaton {
         Ok(ids.into_iter().map(|t| t.0).collect())
     }
 
-    /// A number of tokens within which an accepted end can be reached; None when none is known.
-    fn distance(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<Option<u32>> {
+    /// A number of tokens within which an accepted end can be reached; None when none is known, or when it is
+    /// plainly more than `within`: no end is sought beyond that.
+    #[pyo3(signature = (s, within = None))]
+    fn distance(&self, py: Python<'_>, s: &Bound<'_, State>, within: Option<u32>) -> PyResult<Option<u32>> {
         let s = &s.get().inner;
-        let d = unlocked(py, || self.core.distance(s)).map_err(raise)?;
-        Ok((d != tokenform_core::mask::automaton::FAR).then_some(d))
+        let d = unlocked(py, || self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
+        Ok((d != FAR).then_some(d))
     }
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the

@@ -294,7 +294,7 @@ class Generator:
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
         known = compiled(constraint, self.vocabulary)
-        check_shortest(known.distance(known.start), budget)
+        check_shortest(known.distance(known.start, budget), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
 

@@ -59,21 +59,25 @@ def check_room(automaton: TokenAutomaton, budget: int) -> None:
     """Refuses a budget that is less than the tokens of a short text.
 
     The known way out is short in characters; another first token may lead to fewer tokens, so each is looked
-    at before a budget is refused.
+    at before a budget is refused.  Nothing is asked about texts that are longer than the budget.
 
     Raises:
         BudgetTooSmall: no token leads to an end within the budget.
     """
-    shortest = automaton.distance(automaton.start)
-    if shortest is None:
-        raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
-    if shortest > budget and budget > 0 and automaton.mask_within(automaton.start, budget).any():
+    shortest = automaton.distance(automaton.start, budget)
+    fits = shortest is not None and shortest <= budget
+    if not fits and budget > 0 and automaton.mask_within(automaton.start, budget).any():
         return
     check_shortest(shortest, budget)
 
 
-def check_shortest(shortest: int, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of the known way out."""
+def check_shortest(shortest: int | None, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the known way out; None: no text is known to fit."""
+    if shortest is None:
+        raise BudgetTooSmall(
+            f"no complete text is known to fit into {budget} tokens; raise max_tokens, or simplify the "
+            "constraint."
+        )
     if shortest > budget:
         raise BudgetTooSmall(
             f"no complete text fits into {budget} tokens: the shortest that is known has {shortest}; "

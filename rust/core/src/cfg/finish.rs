@@ -23,8 +23,9 @@ const SEARCH: usize = 400_000;
 const TERMINALS: usize = 100_000;
 const WORDS: usize = 40;
 
-/// The terminals of a shortest way from a set to the end of the start rule.
-pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
+/// The terminals of a shortest way from a set to the end of the start rule; `None` where it has more than `most`
+/// characters.
+pub(crate) fn plan(chart: &mut Chart, set: SetId, most: usize) -> Option<Vec<u32>> {
     let mut best: FxHashMap<Item, (u64, Option<Item>)> = FxHashMap::default();
     let mut queue: BinaryHeap<Reverse<(u64, Item)>> = BinaryHeap::new();
     if chart.accepts(set) {
@@ -43,7 +44,7 @@ pub(crate) fn plan(chart: &mut Chart, set: SetId) -> Option<Vec<u32>> {
         if best[&item].0 < cost {
             continue;
         }
-        if best.len() > SEARCH {
+        if best.len() > SEARCH || cost > most as u64 {
             return None;
         }
         for k in 0..chart.returns(item.returns).len() {
@@ -94,29 +95,29 @@ fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: I
 }
 
 /// Pieces from a position to an accepted end.
-pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
+pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
     if !fresh(machine, pos) {
-        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex)?;
+        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex, most)?;
         push(&mut out, bytes);
         pos.lex = lex;
     }
-    if let Some(rest) = follow_plan(machine, pos) {
+    if let Some(rest) = follow_plan(machine, pos, most) {
         return Some(joined(out, rest));
     }
     // the lexeme ends only with a line break, which is a lexeme of its own
     pos = walk(machine, pos, b"\n")?;
     push(&mut out, b"\n".to_vec());
-    Some(joined(out, follow_plan(machine, pos)?))
+    Some(joined(out, follow_plan(machine, pos, most)?))
 }
 
 /// Pieces from a context, before the next lexeme, to an accepted end.
-pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId) -> Option<Vec<Piece>> {
+pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId, most: usize) -> Option<Vec<Piece>> {
     let lex = machine.begin(ctx);
-    follow_plan(machine, Pos { ctx, lex })
+    follow_plan(machine, Pos { ctx, lex }, most)
 }
 
 /// Whether no lexeme has begun.
@@ -144,7 +145,7 @@ pub(crate) fn joined(mut first: Vec<Piece>, second: Vec<Piece>) -> Vec<Piece> {
 }
 
 /// The plan from the end of a lexeme (or from before one), spelled.
-fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
+fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<Piece>> {
     let mut out = Vec::new();
     if machine.accepting(pos, &[]) {
         return Some(out);
@@ -154,7 +155,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos) -> Option<Vec<Piece>> {
     if machine.ends(context) {
         return Some(out);
     }
-    let terminals = plan(&mut machine.chart, context.set)?;
+    let terminals = plan(&mut machine.chart, context.set, most)?;
     let mut at = 0;
     while at < terminals.len() {
         if machine.chart.grammar.terminals[terminals[at] as usize].part.is_some() {
@@ -245,6 +246,7 @@ fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     let mut seen = FxHashSet::from_iter([begin]);
     let mut queue = std::collections::VecDeque::from([(begin, String::new())]);
     while let Some((lex, text)) = queue.pop_front() {
+        crate::work::spend(1 + text.len() as u64 / 16);
         if lexicon.outcome(lex) != Lexicon::NONE {
             out.push(text.clone().into_bytes());
             if out.len() >= most {

@@ -199,10 +199,8 @@ fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<Te
         term
     };
     let live = terms.live(term);
-    if terms.overflow {
-        return Err(Error::limit(format!(
-            "The terminal {name} needs more states than the limit; simplify its pattern"
-        )));
+    if let Some(limit) = terms.limit_error() {
+        return Err(Error { message: format!("The terminal {name}: {}", limit.message), ..limit });
     }
     // what needs it is left out
     Ok(if live { term } else { Terms::EMPTY })

@@ -557,8 +557,8 @@ impl Structure for Scanned {
         }
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
-        match &finish::complete(self, pos)?[..] {
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
+        match &finish::complete(self, pos, most)?[..] {
             [] => Some(Vec::new()),
             [Piece::Bytes(text)] => Some(text.clone()),
             _ => None,

@@ -230,18 +230,18 @@ impl Structure for Segmented {
         set.is_some_and(|set| self.chart.accepts(set))
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let ctx = match self.at_border(pos) {
             Some(ctx) => ctx,
             None => {
                 // finish the code point that was begun
-                let (bytes, lex) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, pos.lex)?;
+                let (bytes, lex) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, pos.lex, most)?;
                 out.extend(bytes);
                 self.at_border(Pos { lex, ..pos })?
             }
         };
-        out.extend(self.shortest_end(ctx)?);
+        out.extend(self.shortest_end(ctx, most)?);
         Some(out)
     }
 
@@ -266,21 +266,21 @@ impl Structure for Segmented {
 
 impl Segmented {
     /// The shortest of the ways: end a terminal that has begun, or begin none, and follow the plan from there.
-    fn shortest_end(&mut self, ctx: CtxId) -> Option<Vec<u8>> {
+    fn shortest_end(&mut self, ctx: CtxId, most: usize) -> Option<Vec<u8>> {
         let context = self.contexts[ctx.0 as usize].clone();
         let mut starts: Vec<(Vec<u8>, SetId)> = context.set.map(|s| (Vec::new(), s)).into_iter().collect();
         for &(set, terminal, rest) in context.begun.iter() {
-            let Some(word) = self.word(rest) else { continue };
+            let Some(word) = self.word(rest, most) else { continue };
             let ignored = self.chart.grammar.terminals[terminal as usize].ignored;
             let next = if ignored { Some(set) } else { self.chart.step(set, terminal) };
             starts.extend(next.map(|set| (word, set)));
         }
         let mut best: Option<Vec<u8>> = None;
         for (mut text, set) in starts {
-            let Some(plan) = finish::plan(&mut self.chart, set) else { continue };
+            let Some(plan) = finish::plan(&mut self.chart, set, most) else { continue };
             for terminal in plan {
                 let term = self.chart.grammar.terminals[terminal as usize].term?;
-                text.extend(self.word(term)?);
+                text.extend(self.word(term, most)?);
             }
             if best.as_ref().is_none_or(|b: &Vec<u8>| text.len() < b.len()) {
                 best = Some(text);
@@ -289,8 +289,8 @@ impl Segmented {
         best
     }
 
-    fn word(&mut self, term: TermId) -> Option<Vec<u8>> {
+    fn word(&mut self, term: TermId, most: usize) -> Option<Vec<u8>> {
         let lex = self.lexicon.at(Spelling::Raw, term);
-        crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex).map(|w| w.0)
+        crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex, most).map(|w| w.0)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Purpose: the sets of a long text are many, their rules with dots are few (the states of an LR(0) automaton):
 //! predictions, terminals and who hands its returns on to whom are found once for each skeleton.
-//! Complexity: the items of the closure, and the rules that hand on, squared; once for a skeleton.
+//! Complexity: the items of the closure, and the rules that hand on to several, squared; once for a skeleton.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::FxBuildHasher;
 
 use super::grammar::{Grammar, Symbol};
@@ -82,8 +82,12 @@ impl Skeleton {
         let terminal = |w: &(Symbol, Source)| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None };
         let mut terminals: Vec<u32> = waiting.iter().filter_map(terminal).collect();
         terminals.dedup();
-        let predicted = (0..entries.len()).map(|i| settle(&entries, i)).collect();
-        Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted }
+        let mut predicted: Vec<Predicted> = Vec::with_capacity(entries.len());
+        for at in 0..entries.len() {
+            let found = inherited(&entries, at, &predicted).unwrap_or_else(|| settle(&entries, at));
+            predicted.push(found);
+        }
+        Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted: predicted.into() }
     }
 
     pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Source)] {
@@ -97,13 +101,34 @@ impl Skeleton {
     }
 }
 
+/// What the only rule that ends with this one hands on: a chain of thousands of optional rules is walked once.
+fn inherited(
+    entries: &IndexMap<u32, Entry, FxBuildHasher>,
+    at: usize,
+    known: &[Predicted],
+) -> Option<Predicted> {
+    let (&rule, entry) = entries.get_index(at).expect("below the length");
+    let &first = entry.from.first()?;
+    if entry.comes_back || !entry.kernel.is_empty() || entry.from.iter().any(|&r| r != first) {
+        return None;
+    }
+    // it was predicted by that rule, so that one stands before it
+    let above = known.get(entries.get_index_of(&first)?)?;
+    Some(match above.comes_back {
+        true => Predicted { rule, comes_back: false, kernel: Box::new([]), back: Box::new([first]) },
+        false => {
+            Predicted { rule, comes_back: false, kernel: above.kernel.clone(), back: above.back.clone() }
+        }
+    })
+}
+
 /// The items and the rules whose returns a rule hands on: those that end with it, and so on up to rules that come
 /// back.
 fn settle(entries: &IndexMap<u32, Entry, FxBuildHasher>, at: usize) -> Predicted {
     let (&rule, entry) = entries.get_index(at).expect("below the length");
     let (mut kernel, mut back) = (Vec::new(), Vec::new());
     if !entry.comes_back {
-        let mut seen = vec![rule];
+        let mut seen: IndexSet<u32, FxBuildHasher> = IndexSet::from_iter([rule]);
         let mut next = 0;
         while next < seen.len() {
             let found = &entries[&seen[next]];
@@ -114,9 +139,7 @@ fn settle(entries: &IndexMap<u32, Entry, FxBuildHasher>, at: usize) -> Predicted
             }
             kernel.extend_from_slice(&found.kernel);
             for &r in &found.from {
-                if !seen.contains(&r) {
-                    seen.push(r);
-                }
+                seen.insert(r);
             }
         }
         kernel.sort_unstable();

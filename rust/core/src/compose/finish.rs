@@ -10,7 +10,7 @@ use crate::cfg::grammar::{Grammar, NEVER};
 use crate::cfg::scanned::Opening;
 use crate::lexical::{LexId, Spelling};
 use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::Piece;
+use crate::mask::structure::{Piece, LONGEST};
 use crate::mask::{CtxId, Pos, Structure};
 
 /// Bytes that the special token of a way counts for.
@@ -24,13 +24,13 @@ pub(super) fn length(way: &[Piece]) -> usize {
 
 impl Joint {
     /// The shortest of the ways of the threads.
-    pub(super) fn shortest_way(&mut self, threads: &[Thread]) -> Option<Vec<Piece>> {
+    pub(super) fn shortest_way(&mut self, threads: &[Thread], most: usize) -> Option<Vec<Piece>> {
         if self.accepts(threads) {
             return Some(Vec::new());
         }
         let mut best: Option<Vec<Piece>> = None;
         for thread in threads {
-            let Some(way) = self.way_of(thread) else { continue };
+            let Some(way) = self.way_of(thread, most) else { continue };
             if best.as_ref().is_none_or(|b| length(&way) < length(b)) {
                 best = Some(way);
             }
@@ -38,49 +38,54 @@ impl Joint {
         best
     }
 
-    fn way_of(&mut self, thread: &Thread) -> Option<Vec<Piece>> {
+    fn way_of(&mut self, thread: &Thread, most: usize) -> Option<Vec<Piece>> {
         let mut out = Vec::new();
         match thread.run {
             Run::Done => {}
             Run::Special(token) => out.push(Piece::Token(token)),
-            Run::Language(lex) => out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex)?)]),
-            Run::Lexeme { host, pos } => out = self.with_lexer(host, |s| finish::complete(s, pos))?,
+            Run::Language(lex) => {
+                out = finish::joined(out, vec![Piece::Bytes(self.shortest_word(lex, most)?)])
+            }
+            Run::Lexeme { host, pos } => out = self.with_lexer(host, |s| finish::complete(s, pos, most))?,
             Run::Json { machine, pos, text } => {
                 let text = self.texts[text as usize].clone();
-                let rest = self.with_json(machine, |m| m.completion(pos, &text))?;
+                let rest = self.with_json(machine, |m| m.completion(pos, &text, most))?;
                 out = finish::joined(out, vec![Piece::Bytes(rest)]);
             }
             Run::Quoted(quote) => {
                 let (mut text, machine, pos) = self.finish_quote(quote)?;
-                text.extend(self.with_json(machine, |m| m.completion(pos, &[]))?);
+                text.extend(self.with_json(machine, |m| m.completion(pos, &[], most))?);
                 out.push(Piece::Bytes(text));
             }
         }
-        self.go_out(thread.back, &mut out)?;
+        self.go_out(thread.back, &mut out, most)?;
         Some(out)
     }
 
     /// What the hosts around a part need when it has ended.
-    fn go_out(&mut self, mut at: BackId, out: &mut Vec<Piece>) -> Option<()> {
+    fn go_out(&mut self, mut at: BackId, out: &mut Vec<Piece>, most: usize) -> Option<()> {
         while at != END {
             let back = self.back(at);
             let frame = *self.frames_after(back.host, &[(back.frame, back.terminal)]).first()?;
-            let way = self.way_from(back.host, frame)?;
+            let way = self.way_from(back.host, frame, most)?;
             *out = finish::joined(std::mem::take(out), way);
+            if length(out) > most {
+                return None;
+            }
             at = back.up;
         }
         Some(())
     }
 
     /// From a place of a host to the end of the host's text.
-    fn way_from(&mut self, host: u32, frame: u32) -> Option<Vec<Piece>> {
+    fn way_from(&mut self, host: u32, frame: u32, most: usize) -> Option<Vec<Piece>> {
         if self.frame_ends(host, frame) {
             return Some(Vec::new());
         }
         if matches!(self.hosts[host as usize], Host::Lexed(_)) {
-            return self.with_lexer(host, |s| finish::complete_from(s, CtxId(frame)));
+            return self.with_lexer(host, |s| finish::complete_from(s, CtxId(frame), most));
         }
-        let plan = finish::plan(self.chart(host), SetId(frame))?;
+        let plan = finish::plan(self.chart(host), SetId(frame), most)?;
         let mut out = Vec::new();
         for terminal in plan {
             let entry = &self.chart(host).grammar.terminals[terminal as usize];
@@ -88,7 +93,7 @@ impl Joint {
                 (Some(part), _) => self.word_of(part)?,
                 (None, term) => {
                     let lex = self.lexicon.at(Spelling::Raw, term?);
-                    vec![Piece::Bytes(self.shortest_word(lex)?)]
+                    vec![Piece::Bytes(self.shortest_word(lex, most)?)]
                 }
             };
             out = finish::joined(out, word);
@@ -96,8 +101,8 @@ impl Joint {
         Some(out)
     }
 
-    fn shortest_word(&mut self, lex: LexId) -> Option<Vec<u8>> {
-        shortest_lexeme(&mut self.lexicon, lex).map(|w| w.0)
+    fn shortest_word(&mut self, lex: LexId, most: usize) -> Option<Vec<u8>> {
+        shortest_lexeme(&mut self.lexicon, lex, most).map(|w| w.0)
     }
 
     /// A short text of a part.
@@ -114,24 +119,25 @@ impl Joint {
         match &self.parts[part as usize] {
             Part::Language(term, _) => {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
-                Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
+                Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }
             Part::Instead { absent: true, .. } => None,
             Part::Instead { term, .. } => {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
-                Some(vec![Piece::Bytes(self.shortest_word(lex)?)])
+                Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }
             Part::Special { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
             Part::Special { text, spelled, .. } => {
                 spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
             }
             &Part::Json(machine) => {
-                let text = self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[])))?;
+                let text =
+                    self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
                 Some(vec![Piece::Bytes(text)])
             }
             &Part::Host(host) => {
                 let frame = self.first_frame(host);
-                self.way_from(host, frame)
+                self.way_from(host, frame, LONGEST)
             }
         }
     }

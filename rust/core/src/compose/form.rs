@@ -49,8 +49,8 @@ pub fn read(text: &str, name: &str) -> Result<Composite> {
 
 fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
     let live = lexicon.terms.live(term);
-    if lexicon.terms.overflow {
-        return Err(Error::limit(format!("{name} needs more states than the limit; simplify it")));
+    if let Some(limit) = lexicon.terms.limit_error() {
+        return Err(Error { message: format!("{name}: {}", limit.message), ..limit });
     }
     if !live {
         return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));

@@ -68,6 +68,14 @@ fn read_here(lexicon: &mut Box<Lexicon>, value: &Value) -> Result<Language> {
 fn until(lexicon: &mut Lexicon, terms: &[TermId]) -> Option<TermId> {
     let &[before, ends] = terms else { return None };
     let terms = &mut lexicon.terms;
+    if let Some(words) = terms.finite_words(ends) {
+        let found = terms.find(&words);
+        if before == Terms::ALL {
+            return Some(found);
+        }
+        let whole = terms.concat(before, ends);
+        return Some(terms.and(&[whole, found]));
+    }
     let any = terms.any();
     let earlier = terms.concat_all(&[Terms::ALL, ends, any, Terms::ALL]);
     let (whole, first) = (terms.concat(before, ends), terms.not(earlier));

@@ -10,7 +10,7 @@
 use super::{BackId, Joint, Part, Run, Thread, END};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
-use crate::mask::structure::Piece;
+use crate::mask::structure::{Piece, LONGEST};
 use crate::mask::{CtxId, Pos, Structure};
 use crate::schema::options::Strings;
 
@@ -266,7 +266,7 @@ impl Joint {
             out.extend(way.rest);
             threads = way.threads;
         }
-        for piece in self.shortest_way(&threads)? {
+        for piece in self.shortest_way(&threads, LONGEST)? {
             let Piece::Bytes(text) = piece else { return None };
             out.extend(text.iter().flat_map(|&c| escape(c)));
         }

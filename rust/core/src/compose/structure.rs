@@ -235,17 +235,17 @@ impl Structure for Joint {
         self.accepts(&threads)
     }
 
-    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
-        match &self.way_out(pos, text)?[..] {
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
+        match &self.way_out(pos, text, most)?[..] {
             [] => Some(Vec::new()),
             [Piece::Bytes(bytes)] => Some(bytes.clone()),
             _ => None,
         }
     }
 
-    fn way_out(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<Piece>> {
+    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
         let threads = self.threads_at(pos, text);
-        self.shortest_way(&threads)
+        self.shortest_way(&threads, most)
     }
 
     fn split(&mut self, pos: Pos) -> Option<Vec<(Pos, Vec<u8>)>> {

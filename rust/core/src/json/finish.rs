@@ -9,14 +9,12 @@ use rustc_hash::FxHashMap;
 use super::{Alternative, JsonMachine, Node, Place, FREE};
 use crate::lexical::{Lexicon, Step};
 use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::step;
+use crate::mask::structure::{step, LONGEST};
 use crate::mask::{CtxId, Pos, Structure};
-use crate::schema::live::Keys;
+use crate::schema::live::{Keys, Witness};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ValId};
 
-/// Bytes that a way out may have.
-const LONGEST: usize = 1 << 20;
 /// A cost beyond every real one.
 const NEVER: usize = usize::MAX / 4;
 
@@ -25,11 +23,14 @@ struct Way {
     text: Vec<u8>,
     out: Vec<u8>,
     costs: FxHashMap<(CtxId, u32), usize>,
+    /// Bytes that it may have.
+    most: usize,
 }
 
 impl JsonMachine {
-    pub(super) fn complete(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
-        let mut way = Way { pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };
+    pub(super) fn complete(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
+        let most = most.min(LONGEST);
+        let mut way = Way { most, pos, text: text.to_vec(), out: Vec::new(), costs: FxHashMap::default() };
         let mut marks: Vec<(Pos, usize)> = Vec::new();
         while !self.accepting(way.pos, &way.text) {
             if way.text.is_empty() {
@@ -40,7 +41,7 @@ impl JsonMachine {
             }
             let before = way.out.len();
             self.advance_way(&mut way)?;
-            if way.out.len() == before || way.out.len() > LONGEST || self.error.is_some() {
+            if way.out.len() == before || way.out.len() > most || self.error.is_some() {
                 return None;
             }
         }
@@ -50,7 +51,7 @@ impl JsonMachine {
             way.out.extend_from_slice(piece);
             next = *then;
         }
-        Some(way.out)
+        (way.out.len() <= most).then_some(way.out)
     }
 
     /// Positions on a way and what follows each until the next: other ways that come there end the same.
@@ -83,6 +84,15 @@ impl JsonMachine {
     /// Writes bytes, with the whitespace that the options ask for before each.
     fn push(&mut self, way: &mut Way, bytes: &[u8]) -> Option<()> {
         for &byte in bytes {
+            if let Step::Stay(lex) = self.lexicon().step(way.pos.lex, byte) {
+                // inside a lexeme nothing can fail, and its text may be long
+                way.out.push(byte);
+                way.pos.lex = lex;
+                if self.records(way.pos.ctx) {
+                    way.text.push(byte);
+                }
+                continue;
+            }
             for _ in 0..LONGEST {
                 let mut text = way.text.clone();
                 if let Some(next) = step(self, way.pos, &mut text, byte) {
@@ -108,7 +118,7 @@ impl JsonMachine {
     }
 
     fn finish_white(&mut self, way: &mut Way) -> Option<()> {
-        let (bytes, lex) = shortest_lexeme(self.lexicon(), way.pos.lex)?;
+        let (bytes, lex) = shortest_lexeme(self.lexicon(), way.pos.lex, way.most)?;
         way.out.extend(bytes);
         way.pos.lex = lex;
         Some(())
@@ -119,7 +129,7 @@ impl JsonMachine {
             // in the middle of a code point or an escape: only strings have those
             self.lexicon().term(way.pos.lex).is_none()
         };
-        let (mut bytes, _) = shortest_lexeme(self.lexicon(), way.pos.lex)?;
+        let (mut bytes, _) = shortest_lexeme(self.lexicon(), way.pos.lex, way.most)?;
         if string {
             bytes.push(b'"');
             return self.push(way, &bytes);
@@ -146,20 +156,21 @@ impl JsonMachine {
 
     /// The cheapest value among several goals.
     fn best_value(&mut self, way: &mut Way, goals: &[ValId], up: CtxId) -> Option<()> {
-        let mut best: Option<(usize, std::sync::Arc<str>)> = None;
+        let mut best: Option<(usize, std::sync::Arc<Witness>)> = None;
         for (i, &v) in goals.iter().enumerate() {
             self.schema.refill();
-            let Some(text) = self.schema.witness(v) else { continue };
-            let cost = text.len().saturating_add(self.cost_above(way, up, i as u32));
+            let Some(value) = self.schema.witness(v) else { continue };
+            let cost = value.length.saturating_add(self.cost_above(way, up, i as u32));
             if cost < NEVER && best.as_ref().is_none_or(|b| cost < b.0) {
-                best = Some((cost, text));
+                best = Some((cost, value));
             }
         }
-        let text = best?.1;
-        match text.as_bytes()[0] {
-            open @ (b'{' | b'[') => self.push(way, &[open]),
-            _ => self.push(way, text.as_bytes()),
+        let (cost, value) = best?;
+        // what will be too long is not begun
+        if cost > way.most {
+            return None;
         }
+        self.push(way, value.opening().as_bytes())
     }
 
     /// Length of what the frames above still need when the value here satisfies a goal.
@@ -198,20 +209,21 @@ impl JsonMachine {
     fn object_cost(&mut self, a: &Alternative, used: KeySet) -> usize {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         self.schema.refill();
-        let text = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
-        text.map_or(NEVER, |t| t.len() + 1)
+        let rest = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
+        rest.map_or(NEVER, |rest| rest.length - 1)
     }
 
     fn array_cost(&mut self, formula: ArrId, item: Option<ValId>) -> usize {
         self.schema.refill();
         let items = self.schema.array_rest_witness(formula).or_else(|| {
             // the end needs an item equal to this one: as long as for a short value of its kind
-            let text = self.schema.witness(item?)?;
+            let item = self.schema.witness(item?)?;
+            let text = self.schema.spelled(&item, LONGEST)?;
             let value = self.schema.constant_of_text(&text)?;
             let after = self.schema.remember(formula, value);
             self.schema.array_rest_witness(after)
         });
-        items.map_or(NEVER, |items| items.iter().map(|i| i.len() + 1).sum::<usize>() + 1)
+        items.map_or(NEVER, |items| self.schema.length_of_items(&items).saturating_add(1))
     }
 
     fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {

@@ -12,6 +12,9 @@ use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
 use crate::schema::{NameId, ObjId, ValId};
 
+/// The conjunctions that formulas multiply out to; `None`: too many.
+type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
+
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
     pub(super) fn open_object(&mut self, goals: u32) -> Option<u32> {
@@ -49,7 +52,7 @@ impl JsonMachine {
         if self.schema.options.order == Order::Any {
             return vec![(formula, FREE)];
         }
-        match self.multiply_out(formula) {
+        match self.multiply_out(formula, &mut FxHashMap::default()) {
             Some(list) => list
                 .into_iter()
                 .map(|f| {
@@ -68,15 +71,24 @@ impl JsonMachine {
     }
 
     /// Disjunctions that name keys, multiplied out; `None` when that gives too many.
-    fn multiply_out(&mut self, formula: ObjId) -> Option<Vec<ObjId>> {
+    fn multiply_out(&mut self, formula: ObjId, known: &mut Products) -> Option<Vec<ObjId>> {
         if !self.schema.branches_name_keys(formula) {
             return Some(vec![formula]);
         }
+        if let Some(found) = known.get(&formula) {
+            return found.clone();
+        }
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_product(formula, known));
+        known.insert(formula, found.clone());
+        found
+    }
+
+    fn find_product(&mut self, formula: ObjId, known: &mut Products) -> Option<Vec<ObjId>> {
         match self.schema.object(formula).clone() {
             Obj::Or(list) => {
                 let mut out = Vec::new();
                 for &part in list.iter() {
-                    out.extend(self.multiply_out(part)?);
+                    out.extend(self.multiply_out(part, known)?);
                     if out.len() > MAX_ORDERS {
                         return None;
                     }
@@ -86,7 +98,7 @@ impl JsonMachine {
             Obj::And(list) => {
                 let mut out: Vec<Vec<ObjId>> = vec![Vec::new()];
                 for &part in list.iter() {
-                    let ways = self.multiply_out(part)?;
+                    let ways = self.multiply_out(part, known)?;
                     if out.len() * ways.len() > MAX_ORDERS {
                         return None;
                     }

@@ -307,8 +307,8 @@ impl Structure for JsonMachine {
         self.ends_at(pos.ctx, outcome, text)
     }
 
-    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>> {
-        self.complete(pos, text)
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
+        self.complete(pos, text, most)
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {

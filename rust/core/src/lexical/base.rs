@@ -149,13 +149,13 @@ impl Terms {
             Term::Concat(x, y) => {
                 // forms first: a length may need a search
                 let (head, tail) = (self.farthest(x)?, self.farthest(y)?);
-                head.saturating_add(self.least_length(y)?).max(tail)
+                head.saturating_add(self.least_at_a_glance(y)?).max(tail)
             }
             Term::Or(xs) => xs.iter().try_fold(0, |most, &x| Some(most.max(self.farthest(x)?)))?,
             // the copy that was begun, and those that must follow
             Term::Repeat(x, lo, _) => {
                 let begun = self.farthest(x)?;
-                begun.saturating_add(self.least_length(x)?.saturating_mul(lo.saturating_sub(1)))
+                begun.saturating_add(self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1)))
             }
             _ => return None,
         })
@@ -179,7 +179,7 @@ impl Terms {
     fn search_reach(&mut self, t: TermId) -> Option<u32> {
         self.states(t, STATES * 4, Self::delta_raw)?;
         let list = self.states(t, STATES, Self::delta)?;
-        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_length(t)?)))
+        list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
     }
 
     /// The states of a term; `None` where they are more than `most`.
@@ -241,7 +241,7 @@ impl Terms {
                     }
                 }
                 Term::Empty | Term::Eps => {}
-                Term::Num(..) | Term::Spans(..) => return None,
+                Term::Num(..) | Term::Spans(..) | Term::Find(..) => return None,
             }
         }
         (!ranges.is_empty()).then(|| self.class(&ranges))

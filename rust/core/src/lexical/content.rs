@@ -126,7 +126,7 @@ impl Terms {
                     return None;
                 }
             }
-            Term::Spans(..) => return None,
+            Term::Spans(..) | Term::Find(..) => return None,
         }
         Some(key(&out))
     }

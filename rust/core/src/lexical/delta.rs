@@ -189,6 +189,7 @@ impl Terms {
             }
             Term::Num(set, text) => self.number_runs(set, text).into(),
             Term::Spans(table, set) => self.spans_runs(table, set).into(),
+            Term::Find(finder, node) => self.find_runs(finder, node).into(),
         }
     }
 

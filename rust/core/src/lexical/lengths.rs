@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::live::BUDGET;
 use super::term::{Term, TermId, Terms, INF};
+use crate::work;
 
 /// No word is shorter than `least` or longer than `most`, in code points. Two bytes each, for there is one with
 /// every term: greater lengths are told no nearer than "65,535 or more", `most` as if it were unbounded.
@@ -28,6 +28,16 @@ impl Span {
     fn get(self) -> (u32, u32) {
         (self.least as u32, if self.most == u16::MAX { INF } else { self.most as u32 })
     }
+}
+
+/// Terms that a glance may visit.
+const FEW: usize = 256;
+
+/// The length of a term's shortest word, or that there is none of at most so many code points.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Least {
+    Is(u32),
+    Beyond(u32),
 }
 
 impl Terms {
@@ -55,7 +65,9 @@ impl Terms {
                 let x = of(x);
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
-            Term::All | Term::Words(_) | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
+            Term::Find(finder, node) => (self.find_missing(*finder, *node), INF),
+            Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
+            Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
                 (!nullable as u32, INF)
             }
         };
@@ -103,9 +115,8 @@ impl Terms {
         if self.some_length(rest).is_some_and(suits) {
             return true;
         }
-        match self.least_length(rest) {
+        match self.least_within(rest, hi) {
             None => return false,
-            Some(least) if least > hi => return false,
             Some(least) if least >= lo => return true,
             _ => {}
         }
@@ -136,7 +147,6 @@ impl Terms {
         let mut seen: FxHashMap<Vec<TermId>, u32> = FxHashMap::default();
         let mut history: Vec<bool> = Vec::new();
         let mut level = vec![start];
-        let mut work = 0;
         for k in 0.. {
             let accepts = level.iter().any(|&t| self.nullable(t));
             if k >= lo && accepts {
@@ -159,9 +169,8 @@ impl Terms {
             }
             next.sort_unstable();
             next.dedup();
-            work += next.len();
-            if work > BUDGET || self.overflow {
-                self.unproven += 1;
+            work::spend(1 + next.len() as u64);
+            if self.overflow {
                 return true;
             }
             level = next;
@@ -169,37 +178,63 @@ impl Terms {
         unreachable!()
     }
 
-    /// Length of the shortest word; `None` when there is none (or none was found within the budget).
+    /// Length of the shortest word; `None` when there is none.
     pub fn least_length(&mut self, t: TermId) -> Option<u32> {
+        self.least_within(t, INF)
+    }
+
+    /// The same where a glance tells; `None` where it takes a search of more than a few terms.
+    pub(super) fn least_at_a_glance(&mut self, t: TermId) -> Option<u32> {
+        self.glance = FEW;
+        let found = self.least_within(t, INF);
+        self.glance = usize::MAX;
+        found
+    }
+
+    /// Length of the shortest word where that is at most `most`. A search goes no deeper: two characters before the end
+    /// of a bound on length, words of two characters are all that matters.
+    fn least_within(&mut self, t: TermId, most: u32) -> Option<u32> {
         if self.nullable(t) {
             return Some(0);
         }
-        if let Some(&known) = self.least.get(&t) {
-            return known;
+        match self.least.get(&t) {
+            Some(Least::Is(n)) => return Some(*n).filter(|n| *n <= most),
+            Some(Least::Beyond(n)) if *n >= most => return None,
+            _ => {}
         }
-        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t));
-        self.least.insert(t, answer);
-        answer
+        let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
+        // a glance may have passed over the shortest
+        if !self.overflow && self.glance == usize::MAX {
+            self.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
+        }
+        answer.filter(|n| *n <= most)
     }
 
-    fn measure(&mut self, t: TermId) -> Option<u32> {
+    fn measure(&mut self, t: TermId, most: u32) -> Option<u32> {
         match self.get(t).clone() {
             Term::Empty => None,
             Term::Class(_) => Some(1),
+            Term::Find(finder, node) => Some(self.find_missing(finder, node)),
+            Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
-                self.finite_words(t)?.iter().map(|s| s.chars().count() as u32).min()
+                let words = self.finite_words(t)?;
+                work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
+                words.iter().map(|s| s.chars().count() as u32).min()
             }
-            Term::Concat(x, y) => Some(self.least_length(x)?.saturating_add(self.least_length(y)?)),
-            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_length(x)).min(),
-            Term::Repeat(x, lo, _) => Some(self.least_length(x)?.saturating_mul(lo)),
-            _ => self.least_by_search(t),
+            Term::Concat(x, y) => {
+                let head = self.least_within(x, most)?;
+                Some(head.saturating_add(self.least_within(y, most.saturating_sub(head))?))
+            }
+            Term::Or(xs) | Term::Tuple(xs) => xs.iter().filter_map(|&x| self.least_within(x, most)).min(),
+            Term::Repeat(x, lo, _) => Some(self.least_within(x, most)?.saturating_mul(lo)),
+            _ => self.least_by_search(t, most),
         }
     }
 
     /// A* over derivatives: what the form promises to be missing is never too much, so the first end that is
     /// taken from the queue is a nearest one (Hart, Nilsson, Raphael 1968).  Five open groups are closed in five
     /// steps, where a search by levels reads all that may stand in them.
-    fn least_by_search(&mut self, start: TermId) -> Option<u32> {
+    fn least_by_search(&mut self, start: TermId, most: u32) -> Option<u32> {
         let mut best: FxHashMap<TermId, (u32, TermId)> = FxHashMap::default();
         let mut queue: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
         best.insert(start, (0, start));
@@ -208,16 +243,19 @@ impl Terms {
             if depth > best[&t].0 {
                 continue;
             }
+            if bound > most || best.len() > self.glance {
+                return None;
+            }
             if self.nullable(t) {
                 self.mark_least(t, start, &best);
                 return Some(depth);
             }
-            if best.len() > BUDGET || self.overflow {
-                self.unproven += 1;
+            if self.overflow {
                 return Some(bound);
             }
             let depth = depth + 1;
             let runs = self.delta_raw(t);
+            work::spend(16 + 4 * runs.len() as u64);
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
                 if best.get(&run.to).is_none_or(|found| depth < found.0) {
                     best.insert(run.to, (depth, t));
@@ -230,7 +268,12 @@ impl Terms {
 
     /// At least so many code points are missing.
     pub fn missing(&self, t: TermId) -> u32 {
-        self.least.get(&t).copied().flatten().unwrap_or(0).max(self.at_least(t)).min(u16::MAX as u32)
+        let known = match self.least.get(&t) {
+            Some(Least::Is(n)) => *n,
+            Some(Least::Beyond(n)) => n.saturating_add(1),
+            None => 0,
+        };
+        known.max(self.at_least(t)).min(u16::MAX as u32)
     }
 
     /// On a shortest way, what is left is shortest too.
@@ -240,7 +283,7 @@ impl Terms {
         while at != start {
             let (depth, before) = best[&at];
             if !self.nullable(at) {
-                self.least.insert(at, Some(total - depth));
+                self.least.insert(at, Least::Is(total - depth));
             }
             at = before;
         }

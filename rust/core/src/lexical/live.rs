@@ -3,8 +3,8 @@
 //! A term without `And`, `Not` is empty only if it is `Empty`: the constructors see to that.  Others are
 //! searched over their derivatives until one accepts; what was met on the way is answered with it.  A bound on
 //! length is taken apart first, because walking the counter would visit a term a count: `R & .{lo,hi}` needs
-//! the lengths of R's words, not its words.  The search has a budget; without an answer the term counts as
-//! live, and the question is counted in `unproven`.
+//! the lengths of R's words, not its words.  A search ends with the call's work ([`crate::work`]): what is not
+//! decided by then fails the call, since a guess would lead a text into a dead end.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,12 +12,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::term::{Term, TermId, Terms, INF};
+use crate::work;
 
 /// Found so far, of terms and of their complements (false).
 type Efforts = FxHashMap<(TermId, bool), u32>;
 
-/// Terms that one question may visit.
-pub(super) const BUDGET: usize = 20_000;
+/// Terms that a first search may visit.
+const SOME: usize = 256;
+/// Terms that a search without counts may visit.
+const MANY: usize = 20_000;
 
 /// Parts that counting a term's words may visit: shared parts are counted anew wherever they stand.
 const PARTS: u32 = 256;
@@ -50,9 +53,9 @@ impl Terms {
             Term::And(xs) if self.outnumbers(&xs) => true,
             Term::And(xs) => match self.split_length(&xs) {
                 Some((rest, lo, hi)) => self.has_length(rest, lo, hi),
-                None => self.search(t),
+                None => self.find_word(t),
             },
-            _ => self.search(t),
+            _ => self.find_word(t),
         }
     }
 
@@ -109,10 +112,70 @@ impl Terms {
         }
     }
 
+    /// A search of a few terms; then one that counts nothing, since what has no word of any length has none of these;
+    /// then as long as it takes.
+    fn find_word(&mut self, t: TermId) -> bool {
+        if let Some(answer) = self.search(t, SOME) {
+            return answer;
+        }
+        let relaxed = self.relaxed(t);
+        if relaxed != t && self.soon_dead(relaxed) {
+            return false;
+        }
+        self.search(t, usize::MAX).unwrap_or(true)
+    }
+
+    /// Whether a search of not too many terms shows that nothing is accepted.
+    fn soon_dead(&mut self, t: TermId) -> bool {
+        if self.nullable(t) || !self.is_boolean(t) {
+            return t == Self::EMPTY;
+        }
+        if let Some(&known) = self.live.get(&t) {
+            return !known;
+        }
+        match self.get(t).clone() {
+            Term::And(_) | Term::Not(_) => self.search(t, MANY) == Some(false),
+            Term::Concat(x, y) => self.soon_dead(x) || self.soon_dead(y),
+            Term::Or(xs) => xs.iter().all(|&x| self.soon_dead(x)),
+            _ => false,
+        }
+    }
+
+    /// A language that holds every word of the term, with counts up to any number.
+    fn relaxed(&mut self, t: TermId) -> TermId {
+        if let Some(&known) = self.relaxed.get(&t) {
+            return known;
+        }
+        let all = |this: &mut Self, xs: &[TermId]| xs.iter().map(|&x| this.relaxed(x)).collect::<Vec<_>>();
+        let answer = stacker::maybe_grow(64 << 10, 1 << 20, || match self.get(t).clone() {
+            Term::Concat(x, y) => {
+                let (x, y) = (self.relaxed(x), self.relaxed(y));
+                self.concat(x, y)
+            }
+            Term::Or(xs) => {
+                let xs = all(self, &xs);
+                self.or(&xs)
+            }
+            Term::And(xs) => {
+                let xs = all(self, &xs);
+                self.and(&xs)
+            }
+            Term::Repeat(x, lo, hi) if hi > 1 => {
+                let x = self.relaxed(x);
+                self.repeat(x, lo.min(1), INF)
+            }
+            _ => t,
+        });
+        if !self.overflow {
+            self.relaxed.insert(t, answer);
+        }
+        answer
+    }
+
     /// Turn about: the term that seems nearest to an end, then the one met first.  The first finds a word of sixty
     /// characters under a dozen patterns in hundreds of terms where the second alone visits all shorter texts;
     /// the second keeps the first from losing itself.
-    fn search(&mut self, start: TermId) -> bool {
+    fn search(&mut self, start: TermId, most: usize) -> Option<bool> {
         let mut parent: FxHashMap<TermId, TermId> = FxHashMap::default();
         let mut queue = VecDeque::from([start]);
         let mut nearest: BinaryHeap<(Reverse<u32>, u32, TermId)> = BinaryHeap::new();
@@ -131,6 +194,7 @@ impl Terms {
                 continue;
             }
             let runs = self.delta_raw(t);
+            work::spend(16 + 4 * runs.len() as u64);
             for run in runs.iter() {
                 if run.to == Self::EMPTY || parent.contains_key(&run.to) {
                     continue;
@@ -139,7 +203,7 @@ impl Terms {
                 let known = self.live.get(&run.to).copied();
                 if self.nullable(run.to) || !self.is_boolean(run.to) || known == Some(true) {
                     self.mark_path(run.to, start, &parent);
-                    return true;
+                    return Some(true);
                 }
                 if known == Some(false) {
                     continue;
@@ -147,15 +211,17 @@ impl Terms {
                 queue.push_back(run.to);
                 nearest.push((Reverse(self.effort(run.to, true, &mut efforts)), parent.len() as u32, run.to));
             }
-            if self.overflow || parent.len() > BUDGET {
-                self.unproven += 1;
-                return true;
+            if self.overflow {
+                return Some(true);
+            }
+            if parent.len() > most {
+                return None;
             }
         }
         for t in parent.into_keys() {
             self.live.insert(t, false);
         }
-        false
+        Some(false)
     }
 
     /// What is learnt from a path to a term that lives: all on it live, and have a word of that length.

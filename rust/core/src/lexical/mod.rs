@@ -2,7 +2,7 @@
 //!
 //! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
-//! `branch` those that grow; [`spans`] those of a document; `lengths` bounds on length that a term's form tells; [`base`] what a state
+//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `lengths` bounds on length that a term's form tells; [`base`] what a state
 //! differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern;
 //! [`spell`] states over bytes.
 
@@ -10,7 +10,9 @@ pub mod base;
 mod branch;
 mod clamp;
 pub mod content;
+mod cover;
 pub mod delta;
+mod find;
 pub(crate) mod in_words;
 mod lengths;
 pub mod live;

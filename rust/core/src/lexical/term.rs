@@ -13,6 +13,7 @@ use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
+use crate::error::Error;
 use crate::held;
 use crate::number::{NumberTerms, SpelledId};
 use crate::work;
@@ -51,6 +52,8 @@ pub enum Term {
     Num(SpelledId, u32),
     /// The rest of a span of a document.
     Spans(u32, u32),
+    /// Up to the first occurrence of a word: which words, and the node of their automaton.
+    Find(u32, u32),
 }
 
 /// What is known of each term.
@@ -59,6 +62,8 @@ pub(super) struct Facts {
     pub nullable: bool,
     /// Contains `And` or `Not`, so that it may be empty without being `Empty`.
     pub boolean: bool,
+    /// Whatever follows one of its words makes a word.
+    pub open: bool,
     pub span: Span,
 }
 
@@ -75,21 +80,26 @@ pub struct Terms {
     pub(super) live: FxHashMap<TermId, bool>,
     /// The length of some word of terms that a search found alive.
     pub(super) witness: FxHashMap<TermId, u32>,
-    pub(super) least: FxHashMap<TermId, Option<u32>>,
+    pub(super) least: FxHashMap<TermId, super::lengths::Least>,
+    /// Terms that a search for a shortest word may visit.
+    pub(super) glance: usize,
+    /// Whether a loop over a class of characters reads every word of a term.
+    pub(super) read_by: FxHashMap<(TermId, SetId), bool>,
+    /// Terms without their counts.
+    pub(super) relaxed: FxHashMap<TermId, TermId>,
     pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
     pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
     pub(super) contents: super::content::Contents,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
+    pub(super) finders: Vec<super::find::Finder>,
     boxed: held::Boxed,
     boxed_sets: held::Boxed,
     /// Bytes of the words of all tables.
     pub(super) word_bytes: usize,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
-    /// Liveness questions that ran out of budget and were answered "live".
-    pub unproven: u32,
     pub max_terms: usize,
 }
 
@@ -114,14 +124,17 @@ impl Terms {
         let terms = held::set(&self.terms) + self.boxed.count(&self.terms, boxed) + held::list(&self.facts);
         let sets = held::set(&self.sets) + self.boxed_sets.count(&self.sets, |s| held::slice(s));
         let words: usize = self.word_sets.len() * 64 + self.word_bytes;
+        let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
         let known = held::map(&self.live)
             + held::map(&self.witness)
             + held::map(&self.least)
             + held::map(&self.clamped)
+            + held::map(&self.relaxed)
+            + held::map(&self.read_by)
             + held::map(&self.reaches)
             + held::map(&self.bases)
             + self.contents.bytes();
-        terms + sets + words + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
+        terms + sets + words + finders + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
     }
 
     pub fn new(max_terms: usize) -> Self {
@@ -136,17 +149,20 @@ impl Terms {
             live: FxHashMap::default(),
             witness: FxHashMap::default(),
             least: FxHashMap::default(),
+            glance: usize::MAX,
+            read_by: FxHashMap::default(),
+            relaxed: FxHashMap::default(),
             clamped: FxHashMap::default(),
             reaches: FxHashMap::default(),
             bases: FxHashMap::default(),
             contents: Default::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
+            finders: Vec::new(),
             boxed: held::Boxed::default(),
             boxed_sets: held::Boxed::default(),
             word_bytes: 0,
             overflow: false,
-            unproven: 0,
             max_terms,
         };
         this.intern(Term::Empty);
@@ -157,6 +173,16 @@ impl Terms {
 
     pub fn get(&self, t: TermId) -> &Term {
         &self.terms[t.0 as usize]
+    }
+
+    /// The limit on terms, where it was reached.
+    pub fn limit_error(&self) -> Option<Error> {
+        self.overflow.then(|| {
+            Error::limit(format!(
+                "the constraint's patterns need more than {} states; simplify or bound them",
+                self.max_terms
+            ))
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -197,6 +223,9 @@ impl Terms {
         }
         work::spend(2);
         let facts = self.facts_of(&term);
+        if facts.open && facts.nullable && term != Term::All {
+            return Self::ALL;
+        }
         let (i, _) = self.terms.insert_full(term);
         self.facts.push(facts);
         TermId(i as u32)
@@ -218,8 +247,20 @@ impl Terms {
             Term::Tuple(xs) => (xs.iter().any(|&x| n(x)), xs.iter().any(|&x| b(x))),
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
+            Term::Find(..) => (false, false),
         };
-        Facts { nullable, boolean, span: self.span_of(term, nullable) }
+        let o = |t: &TermId| self.is_open(*t);
+        let open = match term {
+            Term::All => true,
+            Term::Concat(_, y) => o(y),
+            Term::Or(xs) | Term::And(xs) => xs.iter().all(o),
+            _ => false,
+        };
+        Facts { nullable, boolean, open, span: self.span_of(term, nullable) }
+    }
+
+    pub(super) fn is_open(&self, t: TermId) -> bool {
+        self.facts[t.0 as usize].open
     }
 
     /// A class of code points; ranges are sorted, disjoint and inclusive.
@@ -250,6 +291,11 @@ impl Terms {
             return Self::ALL;
         }
         match *self.get(x) {
+            // what follows the least number of copies may be anything, more copies among it
+            Term::Repeat(copy, lo, hi) if y == Self::ALL && lo != hi => {
+                let least = self.repeat(copy, lo, lo);
+                self.concat(least, y)
+            }
             Term::Concat(a, b) => {
                 let rest = self.concat(b, y);
                 self.concat(a, rest)
@@ -293,9 +339,10 @@ impl Terms {
                     return Self::ALL;
                 }
             }
-            if let Term::Repeat(_, 0, INF) = self.get(x) {
-                return x;
-            }
+        }
+        // any number of any number of times
+        if let Term::Repeat(_, 0, INF) = self.get(x) {
+            return x;
         }
         self.intern(Term::Repeat(x, lo, hi))
     }
@@ -356,6 +403,7 @@ impl Terms {
             self.merge_words(&mut flat);
             self.merge_counts(&mut flat);
             self.merge_stars(&mut flat);
+            self.drop_covered(&mut flat);
             if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
             }
@@ -400,6 +448,7 @@ impl Terms {
             if flat.contains(&Self::EMPTY) {
                 return Self::EMPTY;
             }
+            self.drop_covering(&mut flat);
             if let Some(words) = self.filter_words(&flat) {
                 return words;
             }
@@ -480,28 +529,35 @@ impl Terms {
         }
     }
 
-    /// `c{a,b} | c{d,e}` is one count where the ranges touch.
+    /// `c{a,b} t | c{d,e} t` is one count where the ranges touch.
     fn merge_counts(&mut self, flat: &mut Vec<TermId>) {
-        let mut counts: Vec<(TermId, u32, u32, TermId)> =
-            flat.iter().filter_map(|&x| self.as_count(x).map(|(c, lo, hi)| (c, lo, hi, x))).collect();
+        let counted = |x: TermId| match *self.get(x) {
+            Term::Concat(head, tail) => self.as_count(head).map(|(c, lo, hi)| (c, tail, lo, hi, x)),
+            _ => self.as_count(x).map(|(c, lo, hi)| (c, Self::EPS, lo, hi, x)),
+        };
+        let mut counts: Vec<(TermId, TermId, u32, u32, TermId)> =
+            flat.iter().filter_map(|&x| counted(x)).collect();
         if counts.len() < 2 {
             return;
         }
         counts.sort_unstable();
         let mut i = 0;
         while i < counts.len() {
-            let (class, lo, mut hi, _) = counts[i];
+            let (class, tail, lo, mut hi, _) = counts[i];
             let mut j = i + 1;
-            while j < counts.len() && counts[j].0 == class && counts[j].1 <= hi.saturating_add(1) {
-                hi = hi.max(counts[j].2);
+            while j < counts.len()
+                && (counts[j].0, counts[j].1) == (class, tail)
+                && counts[j].2 <= hi.saturating_add(1)
+            {
+                hi = hi.max(counts[j].3);
                 j += 1;
             }
             if j > i + 1 {
-                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.3).collect();
+                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.4).collect();
                 gone.sort_unstable();
                 flat.retain(|x| gone.binary_search(x).is_err());
                 let merged = self.repeat(class, lo, hi);
-                flat.push(merged);
+                flat.push(self.concat(merged, tail));
             }
             i = j;
         }

@@ -11,6 +11,10 @@ use rustc_hash::FxBuildHasher;
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
 use crate::held;
+use crate::work;
+
+/// Words whose lengths are looked at when a term is made.
+const FEW: u32 = 16;
 
 /// The number of a table of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +34,8 @@ pub struct WordSet {
     pub words: Vec<Box<str>>,
     /// Whether JSON spells all of them as they are.
     pub plain: bool,
+    /// Whether each character is a byte.
+    ascii: bool,
 }
 
 impl Terms {
@@ -61,9 +67,11 @@ impl Terms {
             return id;
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
+        let ascii = words.iter().all(|word| word.is_ascii());
+        work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
         self.word_bytes += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
         let id = WordSetId(self.word_sets.len() as u32);
-        self.word_sets.push(WordSet { words, plain });
+        self.word_sets.push(WordSet { words, plain, ascii });
         self.word_tables.insert(hash, id);
         id
     }
@@ -80,6 +88,17 @@ impl Terms {
     pub(super) fn words_nullable(&self, w: Words) -> bool {
         let table = &self.word_sets[w.set.0 as usize];
         table.words[w.lo as usize].len() as u32 == w.depth
+    }
+
+    /// Lengths of the shortest and the longest word, in code points; `None` where counting them takes long.
+    pub(super) fn word_lengths(&self, w: Words) -> Option<(u32, u32)> {
+        let table = &self.word_sets[w.set.0 as usize];
+        if !table.ascii || w.hi - w.lo > FEW {
+            return None;
+        }
+        let lengths =
+            table.words[w.lo as usize..w.hi as usize].iter().map(|word| word.len() as u32 - w.depth);
+        Some(lengths.fold((u32::MAX, 0), |a, n| (a.0.min(n), a.1.max(n))))
     }
 
     /// The words of a node, whole and sorted.

@@ -105,7 +105,7 @@ impl TokenAutomaton {
         this.call(&generation, builder, |builder| match spelled {
             true => Ok(()),
             // raises where no accepted text can be spelled with these tokens
-            false => builder.distance(&generation.start).map(|_| ()),
+            false => builder.distance(&generation.start, FAR).map(|_| ()),
         })?;
         reclaim::enroll(&this);
         Ok(this)
@@ -342,12 +342,13 @@ impl TokenAutomaton {
     /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
     ///
     /// The tokens of a short completion, fewest pieces first; what lies on its way is remembered, so that the
-    /// number falls by at least one a token for whoever follows it.
-    pub fn distance(&self, s: &State) -> Result<u32> {
+    /// number falls by at least one a token for whoever follows it. No end is sought that plainly needs more than
+    /// `within` tokens: a decoder that has so many left asks no more than that.
+    pub fn distance(&self, s: &State, within: u32) -> Result<u32> {
         self.check_state(s)?;
         match s.0.distance() {
             Some(known) => Ok(known),
-            None => self.with(|builder| builder.distance(s)),
+            None => self.with(|builder| builder.distance(s, within)),
         }
     }
 

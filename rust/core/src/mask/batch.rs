@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::automaton::TokenAutomaton;
+use super::automaton::{TokenAutomaton, FAR};
 use super::state::State;
 use crate::error::Result;
 use crate::process::Process;
@@ -48,7 +48,7 @@ impl Row<'_> {
         Ok(Answer {
             accepting: automaton.accepting(state)?,
             finished: automaton.is_finished(state),
-            distance: if distances { automaton.distance(state)? } else { 0 },
+            distance: if distances { automaton.distance(state, self.budget.unwrap_or(FAR))? } else { 0 },
         })
     }
 

@@ -26,6 +26,10 @@ use crate::work;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
 
+/// Bytes of a lexeme's text from which on no distance is kept for the positions inside it: there is one for each
+/// byte, and each would hold the text.
+const LONG_TEXT: usize = 256;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stand {
     pub pos: Pos,
@@ -42,13 +46,22 @@ pub trait Engine: Send {
     fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
-    fn way_out(&mut self, s: StateId) -> Result<Option<Vec<Piece>>>;
+    /// A short way to an accepted end of at most so many bytes.
+    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
     fn describe(&mut self, s: StateId) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
+    /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
+    /// wants more; no class where the lexeme's own text matters and is long. No state is made.
+    fn follow(
+        &mut self,
+        s: StateId,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+    ) -> Result<()>;
     fn state_count(&self) -> usize;
     /// Bytes that it holds.
     fn bytes(&mut self) -> usize;
@@ -125,12 +138,10 @@ impl<S: Structure> Core<S> {
         if let Some(error) = self.structure.take_error() {
             return Err(error);
         }
-        if self.structure.lexicon().terms.overflow {
-            return Err(Error::limit(
-                "the constraint's patterns need more states than the limit; simplify or bound them",
-            ));
+        match self.structure.lexicon().terms.limit_error() {
+            Some(error) => Err(error),
+            None => Ok(value),
         }
-        Ok(value)
     }
 
     fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
@@ -311,10 +322,10 @@ impl<S: Structure> Engine for Core<S> {
         self.check(accepts)
     }
 
-    fn way_out(&mut self, s: StateId) -> Result<Option<Vec<Piece>>> {
+    fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        let way = self.structure.way_out(stand.pos, &text);
+        let way = self.structure.way_out(stand.pos, &text, most);
         self.check(way)
     }
 
@@ -370,6 +381,26 @@ impl<S: Structure> Engine for Core<S> {
         let (refused, pos, text) = self.run(stand, bytes);
         self.check(())?;
         Ok((refused.unwrap_or(bytes.len()), self.intern(pos, &text)))
+    }
+
+    fn follow(
+        &mut self,
+        s: StateId,
+        bytes: &[u8],
+        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+    ) -> Result<()> {
+        let stand = self.stand(s);
+        let (mut pos, mut text) = (stand.pos, self.text(stand));
+        for (i, &byte) in bytes.iter().enumerate() {
+            work::spend(1);
+            let Some(next) = step(&mut self.structure, pos, &mut text, byte) else { break };
+            pos = next;
+            let class = (text.len() <= LONG_TEXT).then(|| self.class_of(pos, &text));
+            if !visit(i + 1, class) {
+                break;
+            }
+        }
+        self.check(())
     }
 
     fn state_count(&self) -> usize {

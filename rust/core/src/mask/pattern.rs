@@ -64,8 +64,8 @@ impl Structure for Pattern {
         self.lexicon.outcome(pos.lex) != Lexicon::NONE
     }
 
-    fn completion(&mut self, pos: Pos, _: &[u8]) -> Option<Vec<u8>> {
-        shortest_lexeme(&mut self.lexicon, pos.lex).map(|(bytes, _)| bytes)
+    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
+        shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
@@ -82,8 +82,8 @@ impl Structure for Pattern {
 }
 
 /// A shortest way (in characters) from a lexical state to one that accepts, and that state: A*, by what a term's
-/// form says to be missing at least.
-pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, LexId)> {
+/// form says to be missing at least; `None` where none of at most `most` characters is found.
+pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Option<(Vec<u8>, LexId)> {
     let mut prefix = Vec::new();
     let mut at = from;
     // finish a code point or an escape that was begun: any byte that goes on will do
@@ -107,6 +107,9 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId) -> Option<(Vec<u8>, L
         crate::work::spend(4);
         if depth > seen[&lex] {
             continue;
+        }
+        if bound as usize > most {
+            return None;
         }
         if lexicon.outcome(lex) != Lexicon::NONE {
             let mut chars = Vec::new();

@@ -17,6 +17,9 @@ pub struct Pos {
     pub lex: LexId,
 }
 
+/// Bytes that a way to an accepted end may have.
+pub const LONGEST: usize = 1 << 20;
+
 /// A piece of a way to an accepted end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
@@ -86,12 +89,13 @@ pub trait Structure: Send {
     /// Whether the whole text may end here.
     fn accepting(&mut self, pos: Pos, text: &[u8]) -> bool;
 
-    /// A short way to an accepted end, in bytes; `None` where none was found within the budget.
-    fn completion(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<u8>>;
+    /// A short way to an accepted end of at most `most` bytes; `None` where none was found. What is plainly
+    /// longer is not spelled out.
+    fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>>;
 
     /// The same where special tokens may be needed on the way.
-    fn way_out(&mut self, pos: Pos, text: &[u8]) -> Option<Vec<Piece>> {
-        self.completion(pos, text).map(|bytes| vec![Piece::Bytes(bytes)])
+    fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
+        self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
     }
 
     /// The vocabulary is known: special tokens get their numbers.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::builder::Builder;
 use super::core::{tokens_of, Class, StateId};
 use super::state::State;
-use super::structure::Piece;
+use super::structure::{Piece, LONGEST};
 use crate::error::{Error, Kind, Result};
 use crate::held;
 use crate::vocab::TokenId;
@@ -44,7 +44,7 @@ const KEPT_ENDS: usize = 4;
 #[derive(Default)]
 pub(super) struct Ways {
     known: FxHashMap<Class, Way>,
-    ends: VecDeque<(StateId, Arc<Ends>)>,
+    ends: VecDeque<((StateId, u32), Arc<Ends>)>,
 }
 
 impl Ways {
@@ -54,17 +54,25 @@ impl Ways {
 }
 
 impl Builder {
-    /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known.
-    pub fn distance(&mut self, s: &State) -> Result<u32> {
+    /// A number of tokens within which an accepted end can be reached, [`FAR`] when none is known, or none that does
+    /// not plainly need more than `within`.
+    pub fn distance(&mut self, s: &State, within: u32) -> Result<u32> {
         let here = self.here(s)?;
-        let distance = self.way(here.0.id)?.0;
-        here.0.set_distance(distance);
-        s.0.set_distance(distance);
+        let distance = self.way(here.0.id, within)?.0;
+        if distance != FAR || within == FAR {
+            here.0.set_distance(distance);
+            s.0.set_distance(distance);
+        }
         Ok(distance)
     }
 
+    /// Bytes that so many tokens can hold, as far as a way out may have them.
+    fn bytes_of(&self, tokens: u32) -> usize {
+        (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
+    }
+
     /// Distance, and the first token of the way.
-    fn way(&mut self, s: StateId) -> Result<Way> {
+    fn way(&mut self, s: StateId, within: u32) -> Result<Way> {
         if self.engine.accepting(s)? {
             return Ok((0, None));
         }
@@ -72,8 +80,11 @@ impl Builder {
         if let Some(&known) = self.ways.known.get(&class) {
             return Ok(known);
         }
-        let Some(way) = self.engine.way_out(s)? else {
-            self.ways.known.insert(class, (FAR, None));
+        let most = self.bytes_of(within);
+        let Some(way) = self.engine.way_out(s, most)? else {
+            if most == LONGEST {
+                self.ways.known.insert(class, (FAR, None));
+            }
             return Ok((FAR, None));
         };
         let (way, beyond) = self.until_known(s, way)?;
@@ -86,22 +97,59 @@ impl Builder {
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
             ));
         };
-        let total = tokens.len() as u32 + beyond;
-        let (mut at, mut key) = (s, class);
-        for (i, &token) in tokens.iter().enumerate() {
-            let left = total - i as u32;
-            let way = (left, Some(token));
-            // the class of the first position is asked once: finding the way may have told more positions apart
-            let known = self.ways.known.entry(key).or_insert(way);
-            if left < known.0 {
+        if tokens.is_empty() {
+            return Ok((beyond, None));
+        }
+        self.remember_way(s, class, &tokens, tokens.len() as u32 + beyond)?;
+        Ok(*self.ways.known.entry(class).or_insert((FAR, None)))
+    }
+
+    /// The distances of the positions on a way, whose tokens are `total` with what is known beyond.
+    fn remember_way(&mut self, s: StateId, class: Class, tokens: &[TokenId], total: u32) -> Result<()> {
+        let known = &mut self.ways.known;
+        // the class of the first position is asked once: finding the way may have told more positions apart
+        let mut keep = |class: Class, i: usize| {
+            let way = (total - i as u32, Some(tokens[i]));
+            let known = known.entry(class).or_insert(way);
+            if way.0 < known.0 {
                 *known = way;
             }
-            match self.follow(at, token)? {
-                Some(next) => (at, key) = (next, self.engine.class(next)?),
-                None => break,
+        };
+        keep(class, 0);
+        let (mut at, mut i) = (s, 0);
+        while i < tokens.len() {
+            let special = self.vocab.is_special(tokens[i]);
+            let next = if special {
+                i += 1;
+                self.engine.take_special(at, tokens[i - 1])?
+            } else {
+                let run: Vec<TokenId> =
+                    tokens[i..].iter().copied().take_while(|&t| !self.vocab.is_special(t)).collect();
+                let text: Vec<u8> = run.iter().flat_map(|&t| self.vocab.token(t)).copied().collect();
+                let (mut end, mut token) = (self.vocab.token(run[0]).len(), i + 1);
+                let vocab = &self.vocab;
+                self.engine.follow(at, &text, &mut |read, class| {
+                    if read == end && token < tokens.len() {
+                        class.into_iter().for_each(|class| keep(class, token));
+                        end += vocab.token(tokens[token]).len();
+                        token += 1;
+                    }
+                    true
+                })?;
+                i += run.len();
+                if i == tokens.len() {
+                    break;
+                }
+                self.engine.advance_bytes(at, &text)?
+            };
+            let Some(next) = next else { break };
+            at = next;
+            if i < tokens.len() {
+                let class = self.engine.class(at)?;
+                keep(class, i);
             }
         }
-        Ok(*self.ways.known.entry(class).or_insert((FAR, None)))
+        Ok(())
     }
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
@@ -111,16 +159,14 @@ impl Builder {
         if text.len() <= SHORT_WAY {
             return Ok((way, 0));
         }
-        let mut at = s;
-        for (read, byte) in text.chunks(1).enumerate() {
-            let Some(next) = self.engine.advance_bytes(at, byte)? else { break };
-            at = next;
-            let class = self.engine.class(at)?;
-            if let Some(&(left, _)) = self.ways.known.get(&class) {
-                if left != FAR {
-                    return Ok((vec![Piece::Bytes(text[..=read].to_vec())], left));
-                }
-            }
+        let (mut found, known) = (None, &self.ways.known);
+        self.engine.follow(s, text, &mut |read, class| {
+            let way = class.and_then(|class| known.get(&class));
+            found = way.filter(|way| way.0 != FAR).map(|way| (read, way.0));
+            found.is_none()
+        })?;
+        if let Some((read, left)) = found {
+            return Ok((vec![Piece::Bytes(text[..read].to_vec())], left));
         }
         Ok((way, 0))
     }
@@ -128,7 +174,9 @@ impl Builder {
     /// The tokens after which an accepted end is known within `budget` tokens in all; `None`: all of the mask.
     pub fn within(&mut self, s: &State, budget: u32) -> Result<Option<Vec<u32>>> {
         let here = self.here(s)?;
-        let ends = self.ends_after(&here)?;
+        // budgets of one size share their answers
+        let within = budget.checked_next_power_of_two().unwrap_or(FAR).max(256);
+        let ends = self.ends_after(&here, within)?;
         here.0.set_farthest(ends.farthest);
         s.0.set_farthest(ends.farthest);
         if budget > ends.farthest {
@@ -139,7 +187,7 @@ impl Builder {
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         let mut ids: Vec<u32> = near.chain(eos).collect();
         // the known way out always fits: the rest of the mask may be estimated from farther away
-        if let (left, Some(first)) = self.way(here.0.id)? {
+        if let (left, Some(first)) = self.way(here.0.id, budget)? {
             ids.extend((left <= budget).then_some(first.0));
         }
         for id in ids {
@@ -148,10 +196,11 @@ impl Builder {
         Ok(Some(row))
     }
 
-    /// How far the end is after each allowed token: each is tried, once for a state.
-    fn ends_after(&mut self, here: &State) -> Result<Arc<Ends>> {
+    /// How far the end is after each allowed token, [`FAR`] where that is plainly more than `within`: each is tried,
+    /// once for a state.
+    fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<Ends>> {
         let s = here.0.id;
-        if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == s) {
+        if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
         let mut ends = Ends { after: Vec::new(), accepting: self.engine.accepting(s)?, farthest: 0 };
@@ -173,7 +222,7 @@ impl Builder {
                 // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
                 None if self.ways.known.len() > room || self.engine.terms() > most => FAR,
                 None => match self.follow(s, token)? {
-                    Some(next) => self.way(next)?.0,
+                    Some(next) => self.way(next, within)?.0,
                     None => FAR,
                 },
             };
@@ -184,7 +233,7 @@ impl Builder {
         if self.ways.ends.len() >= KEPT_ENDS {
             self.ways.ends.pop_front();
         }
-        self.ways.ends.push_back((s, ends.clone()));
+        self.ways.ends.push_back(((s, within), ends.clone()));
         Ok(ends)
     }
 }

@@ -10,6 +10,8 @@ use crate::lexical::term::INF;
 
 /// Whether some completion of the text is a number of the language.
 pub(super) fn possible(language: &Spelled, part: &Partial) -> bool {
+    // arithmetic costs the square of the digits
+    crate::work::spend(1 + (part.digits.len() * part.digits.len() / 64) as u64);
     let set = &language.values;
     let canonical = matches!(language.style, Style::Canonical { .. });
     if let Some(text) = part.exponent {
@@ -53,10 +55,34 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
         return meets(set, &interval(part, 0, false));
     }
     // `[D*10^k, (D+1)*10^k)` for k from 0 on
-    let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0);
+    let range = interval(part, 0, false);
     let own = part.digits.len() as i64;
     let left = language.whole as i64 - own;
-    (0..=(top - own + 2).max(0).min(left)).any(|k| meets(set, &interval(part, k, false)))
+    set.pieces.iter().any(|p| {
+        let Some((least, most)) = shifts(p, part) else { return false };
+        // without a bound ahead, an interval longer than the units holds what is sought
+        let most = most.unwrap_or_else(|| reach(p, part.negative) - own + 2);
+        (least..=most.max(least).min(left)).any(|k| {
+            let range = range.scale(k);
+            !range.is_empty() && p.meets(&range)
+        })
+    })
+}
+
+/// How many more digits before the point may lead into the piece: as many as bring the number to the magnitudes of
+/// the piece's bounds, at least and at most.
+pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
+    let own = part.digits.len() as i64 - 1;
+    let near = if part.negative { &p.hi } else { &p.lo };
+    let least = match near {
+        Some(b) if b.at.is_positive() != part.negative && !b.at.is_zero() => b.at.magnitude() - own - 1,
+        _ => 0,
+    };
+    let far = if part.negative { &p.lo } else { &p.hi };
+    // on the other side of zero there is nothing
+    let beyond = far.as_ref().is_some_and(|b| !b.at.is_zero() && b.at.is_positive() == part.negative);
+    let most = far.as_ref().map(|_| (reach(p, part.negative) - own + 1).max(0));
+    (!beyond).then_some((least.max(0), most))
 }
 
 /// With exponents: some power of ten moves an extension of the mantissa into the set.

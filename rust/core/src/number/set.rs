@@ -66,6 +66,13 @@ impl Piece {
         Piece { lo: None, hi: None, unit: None, not_units: Vec::new(), spelling: Spelling::Any }
     }
 
+    /// An interval without units, times `10^k`.
+    pub fn scale(&self, k: i64) -> Self {
+        let scaled =
+            |bound: &Option<Bound>| bound.as_ref().map(|b| Bound { at: b.at.scale(k), open: b.open });
+        Piece { lo: scaled(&self.lo), hi: scaled(&self.hi), ..Piece::all() }
+    }
+
     pub fn point(at: Decimal) -> Self {
         let bound = Some(Bound { at, open: false });
         Piece { lo: bound.clone(), hi: bound, ..Piece::all() }

@@ -2,7 +2,7 @@
 //! digits that follow decides.
 
 use super::decimal::Decimal;
-use super::possible::{half_line, interval, meets, one_lead_digit, reach};
+use super::possible::{half_line, interval, meets, one_lead_digit, reach, shifts};
 use super::set::{Bound, NumSet, Piece};
 use super::text::{held, Partial, Spelled, Style};
 use crate::lexical::term::INF;
@@ -14,8 +14,14 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
         return None;
     }
     let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0) + 1;
+    let begun = interval(part, 0, false);
+    let near: Vec<_> = set.pieces.iter().filter_map(|p| shifts(p, part)).collect();
     let fits = |shift: i64| {
-        let mut range = interval(part, shift, false);
+        // so many digits are no number of any piece
+        if !near.iter().any(|shifts| shifts.0 <= shift && shifts.1.is_none_or(|most| shift <= most)) {
+            return Some(false);
+        }
+        let mut range = begun.scale(shift);
         let far = if part.negative { &mut range.lo } else { &mut range.hi };
         if let Some(bound) = far {
             let inward = if part.negative { Decimal::one() } else { Decimal::one().neg() };

@@ -15,6 +15,18 @@ impl ArrId {
     pub const FALSE: ArrId = ArrId(1);
 }
 
+/// What the form of a formula over arrays tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// The array may end here.
+    pub ends: bool,
+    /// Finished items must be remembered; an item may have to be equal to an earlier one.
+    pub remembers: bool,
+    pub wants_duplicates: bool,
+    /// Atoms and operations, those that are named twice counted twice.
+    pub size: u32,
+}
+
 /// The number of an interned list of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListId(pub u32);
@@ -58,7 +70,40 @@ pub enum Arr {
 
 impl Schema {
     pub(crate) fn arr(&mut self, arr: Arr) -> ArrId {
-        ArrId(self.arrs.insert_full(arr).0 as u32)
+        if let Arr::And(list) | Arr::Or(list) = &arr {
+            crate::work::spend(8 + 2 * list.len() as u64);
+        }
+        let facts = self.array_facts(&arr);
+        let (i, new) = self.arrs.insert_full(arr);
+        if new {
+            self.arr_facts.push(facts);
+        }
+        ArrId(i as u32)
+    }
+
+    /// What the form of a formula tells, from what is known of its operands, as for objects.
+    fn array_facts(&self, arr: &Arr) -> Facts {
+        let of = |a: &ArrId| self.arr_facts[a.0 as usize];
+        let join = |list: &[ArrId], all: bool| Facts {
+            ends: if all { list.iter().all(|a| of(a).ends) } else { list.iter().any(|a| of(a).ends) },
+            remembers: list.iter().any(|a| of(a).remembers),
+            wants_duplicates: list.iter().any(|a| of(a).wants_duplicates),
+            size: list.iter().fold(1u32, |n, a| n.saturating_add(of(a).size)),
+        };
+        let plain = |ends| Facts { ends, size: 1, ..Facts::default() };
+        match arr {
+            Arr::True | Arr::Items { .. } => plain(true),
+            Arr::False | Arr::NotItems { .. } => plain(false),
+            Arr::Length(lo, _) | Arr::Contains { lo, .. } => plain(*lo == 0),
+            Arr::Unique(_) => Facts { remembers: true, ..plain(true) },
+            Arr::NotUnique(_) => Facts { remembers: true, wants_duplicates: true, ..plain(false) },
+            Arr::And(list) => join(list, true),
+            Arr::Or(list) => join(list, false),
+        }
+    }
+
+    pub(crate) fn arr_facts(&self, a: ArrId) -> Facts {
+        self.arr_facts[a.0 as usize]
     }
 
     pub(crate) fn array(&self, id: ArrId) -> &Arr {
@@ -181,6 +226,18 @@ impl Schema {
     }
 
     pub(crate) fn not_array(&mut self, a: ArrId) -> ArrId {
+        if let Some(&known) = self.not_arrs.get(&a) {
+            return known;
+        }
+        let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_array(a));
+        self.not_arrs.insert(a, not);
+        if not != ArrId::TRUE && not != ArrId::FALSE {
+            self.not_arrs.entry(not).or_insert(a);
+        }
+        not
+    }
+
+    fn find_not_array(&mut self, a: ArrId) -> ArrId {
         match self.array(a).clone() {
             Arr::True => ArrId::FALSE,
             Arr::False => ArrId::TRUE,
@@ -211,20 +268,12 @@ impl Schema {
 
     /// Whether finished items must be remembered.
     pub(crate) fn remembers(&self, a: ArrId) -> bool {
-        match self.array(a) {
-            Arr::Unique(_) | Arr::NotUnique(_) => true,
-            Arr::And(list) | Arr::Or(list) => list.iter().any(|&x| self.remembers(x)),
-            _ => false,
-        }
+        self.arr_facts(a).remembers
     }
 
     /// Whether an item may have to be equal to an earlier one.
     pub(crate) fn wants_duplicates(&self, a: ArrId) -> bool {
-        match self.array(a) {
-            Arr::NotUnique(_) => true,
-            Arr::And(list) | Arr::Or(list) => list.iter().any(|&x| self.wants_duplicates(x)),
-            _ => false,
-        }
+        self.arr_facts(a).wants_duplicates
     }
 
     /// The formula after an item with this value was read and found good.
@@ -367,12 +416,6 @@ impl Schema {
 
     /// Whether the array may end here.
     pub(crate) fn may_end_array(&self, a: ArrId) -> bool {
-        match self.array(a) {
-            Arr::True | Arr::Items { .. } | Arr::Unique(_) => true,
-            Arr::False | Arr::NotItems { .. } | Arr::NotUnique(_) => false,
-            Arr::Length(lo, _) | Arr::Contains { lo, .. } => *lo == 0,
-            Arr::And(list) => list.iter().all(|&x| self.may_end_array(x)),
-            Arr::Or(list) => list.iter().any(|&x| self.may_end_array(x)),
-        }
+        self.arr_facts(a).ends
     }
 }

@@ -21,6 +21,9 @@ pub const MULTIPLIED: usize = 12;
 /// Expressions up to which they are decided one by one.
 const MOST_ASKED: usize = 256;
 
+/// Atoms and operations of a formula that is decided, those that it names twice counted twice.
+const LARGEST: u32 = 16_384;
+
 /// Branches that deciding may give, before merging.
 const DECIDED: usize = 512;
 
@@ -59,6 +62,7 @@ pub enum Parts<F> {
 pub trait Formula: Copy + Eq + std::hash::Hash {
     const FALSE: Self;
     fn parts(self, schema: &mut Schema, key: Option<&Key>) -> Parts<Self>;
+    fn size(self, schema: &Schema) -> u32;
     fn and(schema: &mut Schema, list: &[Self]) -> Self;
     fn or(schema: &mut Schema, list: &[Self]) -> Self;
 }
@@ -72,6 +76,10 @@ impl Formula for ObjId {
             Obj::Or(list) => Parts::Or(list.clone()),
             _ => Parts::Leaf(schema.object_leaf(self, key.expect("a property has a key"))),
         }
+    }
+
+    fn size(self, schema: &Schema) -> u32 {
+        schema.obj_facts(self).size
     }
 
     fn and(schema: &mut Schema, list: &[Self]) -> Self {
@@ -92,6 +100,10 @@ impl Formula for ArrId {
             Arr::Or(list) => Parts::Or(list.clone()),
             _ => Parts::Leaf(schema.array_leaf(self)),
         }
+    }
+
+    fn size(self, schema: &Schema) -> u32 {
+        schema.arr_facts(self).size
     }
 
     fn and(schema: &mut Schema, list: &[Self]) -> Self {
@@ -234,6 +246,9 @@ impl Schema {
 
     /// The branches of a formula, where deciding is worth it and gives few enough.
     pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(SubId, F)>> {
+        if f.size(self) > LARGEST {
+            return None;
+        }
         let mut asked = indexmap::IndexSet::new();
         let formula = Node::read(self, f, key, &mut asked);
         let product = formula.product();

@@ -53,7 +53,12 @@ impl Schema {
             + held::map(&self.lives)
             + held::map(&self.completable)
             + held::map(&self.rests)
-            + held::map(&self.texts);
+            + held::map(&self.finite)
+            + held::map(&self.not_objs)
+            + held::map(&self.not_arrs)
+            + held::list(&self.obj_facts)
+            + held::list(&self.arr_facts)
+            + held::map(&self.witnesses) * 2;
         arenas + boxed + known + self.doc.bytes() + self.key_sets.bytes() + self.lexicon.bytes()
     }
 }

@@ -48,13 +48,20 @@ pub struct Schema {
     pub options: Options,
     pub lexicon: Box<Lexicon>,
     pub resolver: Resolver,
+    /// Schemas that are compiled at once, since they may be too much to decide.
+    pub(crate) eager: Vec<JId>,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
     pub names: IndexSet<Box<str>, FxBuildHasher>,
     pub(crate) subs: IndexSet<Sub, FxBuildHasher>,
     pub(crate) vals: IndexSet<Value, FxBuildHasher>,
     pub(crate) objs: IndexSet<Obj, FxBuildHasher>,
+    pub(crate) obj_facts: Vec<object::Facts>,
+    /// Denials of formulas over objects and arrays.
+    pub(crate) not_objs: FxHashMap<ObjId, ObjId>,
+    pub(crate) not_arrs: FxHashMap<ArrId, ArrId>,
     pub(crate) arrs: IndexSet<Arr, FxBuildHasher>,
+    pub(crate) arr_facts: Vec<array::Facts>,
     pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
     pub(crate) lists: IndexSet<Box<[SubId]>, FxBuildHasher>,
     pub(crate) seen: IndexSet<Box<[JId]>, FxBuildHasher>,
@@ -79,11 +86,12 @@ pub struct Schema {
     pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
     pub(crate) lives: FxHashMap<ValId, bool>,
     /// The values of an item after which the rest of the array can be completed.
+    pub(crate) finite: FxHashMap<SubId, live::finite::Known>,
     pub(crate) completable: FxHashMap<(value::SubId, ArrId), value::SubId>,
     pub(crate) asking: FxHashMap<ValId, usize>,
     pub(crate) rests: FxHashMap<ObjId, bool>,
     pub(crate) lowest: usize,
-    pub(crate) texts: FxHashMap<ValId, Option<std::sync::Arc<str>>>,
+    pub(crate) witnesses: FxHashMap<ValId, Option<std::sync::Arc<live::Witness>>>,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
     /// Work left for one question of satisfiability.
@@ -115,12 +123,17 @@ impl Schema {
             options,
             lexicon,
             resolver,
+            eager: Vec::new(),
             report: Vec::new(),
             names: IndexSet::default(),
             subs: IndexSet::default(),
             vals: IndexSet::default(),
             objs: IndexSet::default(),
+            obj_facts: Vec::new(),
+            not_objs: FxHashMap::default(),
+            not_arrs: FxHashMap::default(),
             arrs: IndexSet::default(),
+            arr_facts: Vec::new(),
             shapes: IndexSet::default(),
             lists: IndexSet::default(),
             seen: IndexSet::default(),
@@ -139,11 +152,12 @@ impl Schema {
             key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),
             lives: FxHashMap::default(),
+            finite: FxHashMap::default(),
             completable: FxHashMap::default(),
             asking: FxHashMap::default(),
             rests: FxHashMap::default(),
             lowest: usize::MAX,
-            texts: FxHashMap::default(),
+            witnesses: FxHashMap::default(),
             budget: 0,
             unproven: 0,
             error: None,
@@ -180,7 +194,7 @@ impl Schema {
 
     /// Counts a step of a search through formulas; whether the call failed already, so that it need not go on.
     pub(crate) fn late(&mut self) -> bool {
-        crate::work::spend(4);
+        crate::work::spend(40);
         self.error.is_some()
     }
 
@@ -188,10 +202,10 @@ impl Schema {
     fn reserve(&mut self) {
         self.subs.insert(Sub::True);
         self.subs.insert(Sub::False);
-        self.objs.insert(Obj::True);
-        self.objs.insert(Obj::False);
-        self.arrs.insert(Arr::True);
-        self.arrs.insert(Arr::False);
+        self.obj(Obj::True);
+        self.obj(Obj::False);
+        self.arr(Arr::True);
+        self.arr(Arr::False);
         self.lists.insert(Box::new([]));
         self.seen.insert(Box::new([]));
         self.scopes.insert(Box::new([]));
@@ -213,7 +227,16 @@ impl Schema {
         let root = self.resolver.root();
         let sub = self.node_sub(root);
         let value = self.compile(sub)?;
-        if !self.is_live(value) {
+        let live = self.is_live(value);
+        for node in std::mem::take(&mut self.eager) {
+            let sub = self.node_sub(node);
+            let strings = self.compile(sub)?;
+            let strings = self.value(strings).str;
+            self.lexicon.terms.delta(strings);
+        }
+        // what was cut short proves nothing
+        self.check_limits()?;
+        if !live {
             let place = self.blame(root);
             return Err(Error::new(
                 crate::Kind::UnsatisfiableSchema,
@@ -240,10 +263,7 @@ impl Schema {
     pub(crate) fn check_limits(&mut self) -> Result<()> {
         match self.error.take() {
             Some(error) => Err(error),
-            None if self.lexicon.terms.overflow => {
-                Err(Error::limit("the schema's patterns need more states than the limit; simplify them"))
-            }
-            None => Ok(()),
+            None => self.lexicon.terms.limit_error().map_or(Ok(()), Err),
         }
     }
 

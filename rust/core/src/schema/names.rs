@@ -1,5 +1,7 @@
 //! Which keys a formula over objects names, requires and refuses, as far as its form tells.
 
+use rustc_hash::FxHashSet;
+
 use super::object::Obj;
 use super::value::SubId;
 use super::{NameId, ObjId, Schema};
@@ -8,19 +10,24 @@ use crate::lexical::TermId;
 impl Schema {
     /// Whether some disjunction of the formula names keys for the declared order.
     pub(crate) fn branches_name_keys(&self, o: ObjId) -> bool {
-        match self.object(o) {
-            Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
-            Obj::And(list) => list.iter().any(|&x| self.branches_name_keys(x)),
-            _ => false,
-        }
+        self.obj_facts(o).branches
     }
 
-    fn names_keys(&self, o: ObjId) -> bool {
-        match self.object(o) {
-            Obj::Shape(s) => self.shape(*s).declared > 0,
-            Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.names_keys(x)),
-            _ => false,
+    /// The atoms of a formula, each once, in the order of the text.
+    fn atoms(&self, o: ObjId) -> Vec<ObjId> {
+        let (mut out, mut todo) = (Vec::new(), vec![o]);
+        let mut seen: FxHashSet<ObjId> = FxHashSet::default();
+        while let Some(o) = todo.pop() {
+            match self.object(o) {
+                Obj::And(list) | Obj::Or(list) => {
+                    todo.extend(list.iter().rev().copied().filter(|&x| !seen.contains(&x)));
+                    seen.insert(o);
+                }
+                _ if seen.insert(o) => out.push(o),
+                _ => {}
+            }
         }
+        out
     }
 
     /// The keys that the shapes of a conjunction declare, in the order of the text.
@@ -37,20 +44,21 @@ impl Schema {
 
     /// Every key that the formula names in any way.
     pub(crate) fn all_names(&self, o: ObjId, out: &mut Vec<NameId>) {
-        match self.object(o) {
-            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
-            Obj::Required(names) => out.extend(names.iter()),
-            Obj::Absent(name) => out.push(*name),
-            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_names(x, out)),
-            _ => {}
+        for atom in self.atoms(o) {
+            match self.object(atom) {
+                Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
+                Obj::Required(names) => out.extend(names.iter()),
+                Obj::Absent(name) => out.push(*name),
+                _ => {}
+            }
         }
     }
 
     pub(crate) fn all_patterns(&self, o: ObjId, out: &mut Vec<TermId>) {
-        match self.object(o) {
-            Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).patterns.iter().map(|p| p.0)),
-            Obj::And(list) | Obj::Or(list) => list.iter().for_each(|&x| self.all_patterns(x, out)),
-            _ => {}
+        for atom in self.atoms(o) {
+            if let Obj::Shape(s) | Obj::NotShape(s) = self.object(atom) {
+                out.extend(self.shape(*s).patterns.iter().map(|p| p.0));
+            }
         }
     }
 

@@ -58,6 +58,20 @@ pub enum Obj {
     Or(Box<[ObjId]>),
 }
 
+/// What the form of a formula over objects tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// The object may end here.
+    pub ends: bool,
+    /// It may need a key that the formula does not name: one more, or one of a pattern.
+    pub wants: bool,
+    /// It names keys for the declared order; some disjunction does.
+    pub names: bool,
+    pub branches: bool,
+    /// Atoms and operations, those that are named twice counted twice.
+    pub size: u32,
+}
+
 /// A key: a text, or all texts of a class that the formula can't tell apart.
 pub enum Key<'a> {
     Name(NameId),
@@ -67,7 +81,50 @@ pub enum Key<'a> {
 
 impl Schema {
     pub(crate) fn obj(&mut self, obj: Obj) -> ObjId {
-        ObjId(self.objs.insert_full(obj).0 as u32)
+        if let Obj::And(list) | Obj::Or(list) = &obj {
+            crate::work::spend(8 + 2 * list.len() as u64);
+        }
+        let facts = self.object_facts(&obj);
+        let (i, new) = self.objs.insert_full(obj);
+        if new {
+            self.obj_facts.push(facts);
+        }
+        ObjId(i as u32)
+    }
+
+    /// What the form of a formula tells, from what is known of its operands: walks of a formula would visit a part
+    /// as often as it is named, which doubles with each level of a tower of `oneOf`.
+    fn object_facts(&self, obj: &Obj) -> Facts {
+        let of = |o: &ObjId| self.obj_facts[o.0 as usize];
+        let sum = |list: &[ObjId]| list.iter().fold(1u32, |n, o| n.saturating_add(of(o).size));
+        match obj {
+            Obj::True | Obj::Absent(_) => Facts { ends: true, ..Facts::default() },
+            Obj::Shape(s) => Facts { ends: true, names: self.shape(*s).declared > 0, ..Facts::default() },
+            Obj::False | Obj::Required(_) => Facts::default(),
+            Obj::NotShape(_) => Facts { wants: true, ..Facts::default() },
+            Obj::Count(lo, _) => Facts { ends: *lo == 0, wants: *lo > 0, ..Facts::default() },
+            Obj::And(list) => Facts {
+                ends: list.iter().all(|o| of(o).ends),
+                wants: list.iter().any(|o| of(o).wants),
+                names: list.iter().any(|o| of(o).names),
+                branches: list.iter().any(|o| of(o).branches),
+                size: sum(list),
+            },
+            Obj::Or(list) => {
+                let names = list.iter().any(|o| of(o).names);
+                Facts {
+                    ends: list.iter().any(|o| of(o).ends),
+                    wants: list.iter().any(|o| of(o).wants),
+                    names,
+                    branches: names,
+                    size: sum(list),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn obj_facts(&self, o: ObjId) -> Facts {
+        self.obj_facts[o.0 as usize]
     }
 
     pub(crate) fn object(&self, id: ObjId) -> &Obj {
@@ -200,6 +257,7 @@ impl Schema {
         }
         dedup(&mut flat);
         if (2..=256).contains(&flat.len()) {
+            crate::work::spend((flat.len() * flat.len() / 4) as u64);
             self.absorb(&mut flat);
         }
         match flat.len() {
@@ -212,15 +270,19 @@ impl Schema {
     /// `X | (X & Y)` is `X`.
     fn absorb(&self, flat: &mut Vec<ObjId>) {
         let parts = |o: ObjId| -> Vec<ObjId> {
-            match self.object(o) {
+            let mut parts = match self.object(o) {
                 Obj::And(inner) => inner.to_vec(),
                 _ => vec![o],
-            }
+            };
+            parts.sort_unstable();
+            parts
         };
         let all: Vec<Vec<ObjId>> = flat.iter().map(|&o| parts(o)).collect();
         let weaker = |i: usize, j: usize| {
             // j asks for no more than i does
-            all[j].iter().all(|p| all[i].contains(p)) && (all[j].len() < all[i].len() || j < i)
+            all[j].len() <= all[i].len()
+                && all[j].iter().all(|p| all[i].binary_search(p).is_ok())
+                && (all[j].len() < all[i].len() || j < i)
         };
         let keep: Vec<bool> =
             (0..all.len()).map(|i| !(0..all.len()).any(|j| j != i && weaker(i, j))).collect();
@@ -231,7 +293,20 @@ impl Schema {
         });
     }
 
+    /// What the formula denies. A part that a formula holds twice is denied once.
     pub(crate) fn not_object(&mut self, o: ObjId) -> ObjId {
+        if let Some(&known) = self.not_objs.get(&o) {
+            return known;
+        }
+        let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_object(o));
+        self.not_objs.insert(o, not);
+        if not != ObjId::TRUE && not != ObjId::FALSE {
+            self.not_objs.entry(not).or_insert(o);
+        }
+        not
+    }
+
+    fn find_not_object(&mut self, o: ObjId) -> ObjId {
         match self.object(o).clone() {
             Obj::True => ObjId::FALSE,
             Obj::False => ObjId::TRUE,
@@ -291,11 +366,12 @@ impl Schema {
 
     /// Branches (value, rest) of a formula when a property with this key is read.
     pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
-        self.decide(o, Some(key)).unwrap_or_else(|| self.multiply(o, key))
+        self.decide(o, Some(key)).unwrap_or_else(|| self.multiply(o, key, &mut Known::default()))
     }
 
     /// What an atom says of the value of this key.
     pub(super) fn object_leaf(&mut self, o: ObjId, key: &Key) -> Leaf<ObjId> {
+        crate::work::spend(10);
         match self.object(o).clone() {
             Obj::Shape(s) => Leaf::asks(self.shape_key(s, key), o),
             Obj::NotShape(s) => {
@@ -326,13 +402,16 @@ impl Schema {
     }
 
     /// The branches, with disjunctions multiplied out.
-    fn multiply(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
+    fn multiply(&mut self, o: ObjId, key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
+        if let Some(found) = known.get(&o) {
+            return found.clone();
+        }
         match self.object(o).clone() {
-            Obj::And(list) => self.multiply_conjunction(&list, key),
+            Obj::And(list) => self.multiply_conjunction(&list, key, known),
             Obj::Or(list) => {
                 let mut out = Vec::new();
                 for &part in list.iter() {
-                    out.extend(self.multiply(part, key));
+                    out.extend(self.multiply_part(part, key, known));
                 }
                 self.merge_branches(out)
             }
@@ -346,6 +425,15 @@ impl Schema {
                 self.leaf_branches(leaf)
             }
         }
+    }
+
+    /// The branches of a part, which the formula may hold more than once.
+    fn multiply_part(&mut self, o: ObjId, key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.multiply(o, key, known));
+        if matches!(self.object(o), Obj::And(_) | Obj::Or(_)) {
+            known.insert(o, found.clone());
+        }
+        found
     }
 
     /// Whether an expression says nothing of what is inside arrays and objects.
@@ -373,7 +461,7 @@ impl Schema {
         self.not_object(rest)
     }
 
-    fn multiply_conjunction(&mut self, list: &[ObjId], key: &Key) -> Vec<(SubId, ObjId)> {
+    fn multiply_conjunction(&mut self, list: &[ObjId], key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
         if self.late() {
             return Vec::new();
         }
@@ -382,7 +470,7 @@ impl Schema {
         let mut rests = Vec::new();
         let mut several: Vec<Vec<(SubId, ObjId)>> = Vec::new();
         for &part in list {
-            let branches = self.multiply(part, key);
+            let branches = self.multiply_part(part, key, known);
             match branches.len() {
                 0 => return Vec::new(),
                 1 => {
@@ -472,13 +560,7 @@ impl Schema {
 
     /// Whether the object may end here.
     pub(crate) fn may_end_object(&self, o: ObjId) -> bool {
-        match self.object(o) {
-            Obj::True | Obj::Shape(_) | Obj::Absent(_) => true,
-            Obj::False | Obj::NotShape(_) | Obj::Required(_) => false,
-            Obj::Count(lo, _) => *lo == 0,
-            Obj::And(list) => list.iter().all(|&x| self.may_end_object(x)),
-            Obj::Or(list) => list.iter().any(|&x| self.may_end_object(x)),
-        }
+        self.obj_facts(o).ends
     }
 
     /// A fresh budget for a question that is asked while a document is read.
@@ -488,6 +570,9 @@ impl Schema {
         }
     }
 }
+
+/// The branches of parts of one formula.
+type Known = rustc_hash::FxHashMap<ObjId, Vec<(SubId, ObjId)>>;
 
 /// Branches from which on those that no value can take are sought before more are multiplied in.
 pub const PRUNE_FROM: usize = 24;

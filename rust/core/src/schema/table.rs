@@ -150,6 +150,12 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
                 schema.check_unknown(keyword, value)?;
                 continue;
             };
+            if keyword.starts_with("unevaluated")
+                || what == Pattern && looks_around(doc_text(schema, value))
+                || what == PatternMap && schema.doc.entries(value).len() > SOME_PATTERNS
+            {
+                schema.eager.push(node);
+            }
             check_keyword(schema, draft, keyword, what, value)
                 .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;
             let mut next = subschemas(schema, what, value);
@@ -164,6 +170,19 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Key patterns from which on it is seen at once whether they overlap in too many ways.
+pub(super) const SOME_PATTERNS: usize = 8;
+
+fn doc_text(schema: &Schema, value: JId) -> &str {
+    schema.doc.str(value).unwrap_or_default()
+}
+
+/// Whether a pattern asks for several languages at once: what may be too much to decide is decided when the schema
+/// is read, and not in the middle of a text.
+fn looks_around(pattern: &str) -> bool {
+    ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|group| pattern.contains(group))
 }
 
 fn check_keyword(schema: &mut Schema, draft: Draft, keyword: &str, what: Holds, value: JId) -> Result<()> {

@@ -151,6 +151,29 @@ impl Schema {
         self.value_of(v)
     }
 
+    /// All of the formulas; at once, since each conjunction copies all its operands.
+    pub(crate) fn and_all(&mut self, list: &[ValId]) -> ValId {
+        let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
+        if parts.len() < 2 {
+            return list.first().copied().unwrap_or(ValId::TRUE);
+        }
+        let mut set = self.numbers(&parts[0]);
+        for part in &parts[1..] {
+            if !set.is_empty() && !(part.num && part.set.is_none()) {
+                set = set.intersect(&self.numbers(part)).unwrap_or_else(|| self.many_pieces());
+            }
+        }
+        let v = Value {
+            consts: parts.iter().fold(CONSTS, |bits, part| bits & part.consts),
+            str: self.lexicon.terms.and(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
+            arr: self.and_arrays(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
+            obj: self.and_objects(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
+            ..Value::none()
+        };
+        let v = self.with_numbers(v, set);
+        self.value_of(v)
+    }
+
     /// Any of the formulas; at once, since each union looks at all its operands.
     pub(crate) fn or_all(&mut self, list: &[ValId]) -> ValId {
         let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
@@ -279,10 +302,7 @@ impl Schema {
             .keyword("$ref"));
         }
         if self.late() {
-            return Err(self
-                .error
-                .clone()
-                .unwrap_or_else(|| Error::limit("the schema takes too long to read")));
+            return Err(self.error.clone().expect("it failed"));
         }
         self.compiling.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));

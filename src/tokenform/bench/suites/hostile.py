@@ -1,28 +1,37 @@
-"""Hostile schemas: each must give a clear error or a working grammar within a second and a gigabyte.
+"""Hostile inputs: each entry gives a clear error or an answer within about a second and a gigabyte.
 
-Purpose: no input hangs or kills the process, and the engine works as before afterwards.
-Invariant: after each schema the same process compiles and walks a small one.
-Complexity: one worker; a schema that kills it, or goes over a limit, is named.
+Purpose: no input hangs or kills the process whatever is asked of it, no text ends in a dead end, and the
+engine works as before afterwards.
+Invariant: after each input the same process compiles and walks a small schema.
+Complexity: one worker; an input that kills it, or goes over a limit, is named with the entry it did it in.
 """
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from tokenform.bench.hostile import hostile_schemas
+from tokenform.bench.hostile import hostile_cases
 from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.workers import run_tasks
+from tokenform.bench.workers import note, run_tasks
 from tokenform.errors import TokenformError
 
 SECONDS = 1.0
 MEMORY = 1 << 30
+BUDGET = 256
+WALKS = 3
+STEPS = 60
+DOCUMENT = b'{"a": [1, 2, {"k0": "aaa", "k1": null}], "k0": 3, "k1": "b", "": -1.5e3}'
 
 
 @dataclass(frozen=True)
 class HostileVerdict:
     """`kind`: "refused" (a TokenformError), "works", "foreign error", "slow", "timeout", "memory", "crash",
-    "error"."""
+    "error"; `seconds` of processor time of the slowest entry."""
 
     name: str
     kind: str
@@ -34,42 +43,92 @@ class HostileVerdict:
         return self.kind in ("refused", "works")
 
 
-def prober() -> Callable[[str], tuple[str, str]]:
-    """Build, in a worker, the function that meets one hostile schema and then tries a small one."""
+class _Asked:
+    """The entries that were asked, and how long each took."""
+
+    def __init__(self) -> None:
+        self.slowest = ("", 0.0)
+        self.refused = ""
+
+    def ask(self, entry: str, call: Callable[[], Any]) -> Any:
+        """The answer, or None where it is refused."""
+        note(entry)
+        began = time.process_time()
+        try:
+            return call()
+        except TokenformError as error:
+            self.refused = self.refused or f"{entry}: {type(error).__name__}: {error}"
+            return None
+        finally:
+            took = time.process_time() - began
+            if took > self.slowest[1]:
+                self.slowest = (entry, took)
+
+
+def _walk(automaton: Any, rng: random.Random) -> bool:
+    """Some allowed bytes one after the other; whether there was always one."""
+    state = automaton.start
+    for _ in range(STEPS):
+        if automaton.is_finished(state):
+            break
+        allowed = automaton.allowed_tokens(state)
+        if not len(allowed):
+            return False
+        state = automaton.advance(state, int(rng.choice(allowed)))
+    return True
+
+
+def _entries(asked: _Asked, make: Callable[[], Any], vocabulary: Any) -> bool:
+    """Ask every entry of one input; False where a text came to a dead end."""
+    grammar = asked.ask("make", make)
+    automaton = grammar and asked.ask("compile", lambda: grammar.compile(vocabulary))
+    if not automaton:
+        return True
+    start = automaton.start
+    asked.ask("mask", lambda: automaton.mask(start))
+    asked.ask("forced", lambda: automaton.forced(start))
+    asked.ask("distance within a budget", lambda: automaton.distance(start, BUDGET))
+    asked.ask("mask within a budget", lambda: automaton.mask_within(start, BUDGET))
+    walks = [asked.ask("walk", partial(_walk, automaton, random.Random(i))) for i in range(WALKS)]
+    asked.ask("expected", lambda: automaton.expected(start))
+    asked.ask("check", lambda: automaton.check(DOCUMENT))
+    asked.ask("distance", lambda: automaton.distance(start))
+    return False not in walks
+
+
+def prober() -> Callable[[str], tuple[str, str, float]]:
+    """Build, in a worker, the function that meets one hostile input and then tries a small schema."""
     import tokenform as tf
 
-    vocabulary, schemas = byte_vocabulary(), hostile_schemas()
+    vocabulary, cases = byte_vocabulary(), hostile_cases()
 
-    def probe(name: str) -> tuple[str, str]:
+    def probe(name: str) -> tuple[str, str, float]:
+        asked = _Asked()
         try:
-            automaton = tf.json_schema(schemas[name]).compile(vocabulary)
-            state = automaton.start
-            for _ in range(60):  # a walk along the first allowed bytes
-                allowed = automaton.allowed_tokens(state)
-                if not len(allowed):
-                    return "error", "dead end"
-                state = automaton.advance(state, int(allowed[-1] if allowed[-1] < 256 else allowed[0]))
-                if automaton.is_finished(state):
-                    break
-            kind, detail = "works", ""
-        except TokenformError as error:
-            kind, detail = "refused", f"{type(error).__name__}: {error}"
+            alive = _entries(asked, cases[name], vocabulary)
+            kind, detail = ("refused", asked.refused) if asked.refused else ("works", "")
+            if not alive:
+                kind, detail = "error", "dead end"
         except Exception as error:
             kind, detail = "foreign error", f"{type(error).__name__}: {error}"
         if not tf.json_schema({"type": "integer"}).compile(vocabulary).matches(b"17"):
-            return "error", "the engine no longer works"
-        return kind, detail
+            return "error", "the engine no longer works", 0.0
+        entry, seconds = asked.slowest
+        if kind in ("works", "refused") and seconds > SECONDS:
+            return "slow", f"{entry} {seconds:.1f} s; {detail}", seconds
+        return kind, detail, seconds
 
     return probe
 
 
 def run(only: str | None = None, *, timeout: float = 10.0, workers: int = 2) -> list[HostileVerdict]:
-    """Meet each hostile schema (whose name holds `only`)."""
-    names = [name for name in hostile_schemas() if not only or only in name]
+    """Meet each hostile input (whose name holds `only`)."""
+    names = [name for name in hostile_cases() if not only or only in name]
     verdicts = []
     for name, outcome in run_tasks(names, prober, workers=workers, timeout=timeout, memory_bytes=MEMORY):
-        kind, detail = outcome.value if outcome.status == "ok" else (outcome.status, outcome.detail)
-        if kind in ("works", "refused") and outcome.seconds > SECONDS:
-            kind = "slow"
-        verdicts.append(HostileVerdict(name, kind, outcome.seconds, detail))
+        if outcome.status == "ok":
+            kind, detail, seconds = outcome.value
+        else:
+            kind, detail, seconds = outcome.status, f"{outcome.noted}: {outcome.detail}", outcome.seconds
+        verdicts.append(HostileVerdict(name, kind, seconds, detail))
     return verdicts

@@ -66,8 +66,11 @@ class AutomatonConstraint:
     def accepts(self, states: Sequence[State]) -> Bools:
         return np.array([self.automaton.is_accepting(state) for state in states], dtype=np.bool_)
 
-    def distance(self, state: State) -> int:
-        return int(self.automaton.distance(state) or 0)
+    def distance(self, state: State, within: int | None = None) -> int:
+        found = self.automaton.distance(state, within)
+        if found is None:
+            return 0 if within is None else within + 1
+        return int(found)
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:
         if len(ids) > SMALL_MASK and hasattr(self.automaton, "mask_within"):
@@ -77,7 +80,8 @@ class AutomatonConstraint:
             fits: Bools = bits[ids].astype(np.bool_)
         else:
             fits = np.array(
-                [self.distance(self.advance(state, token)) < room for token in ids.tolist()], dtype=np.bool_
+                [self.distance(self.advance(state, token), room) < room for token in ids.tolist()],
+                dtype=np.bool_,
             )
         return ids if fits.all() else ids[fits]
 

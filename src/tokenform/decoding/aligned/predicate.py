@@ -103,7 +103,7 @@ class Predicate:
     def accepts(self, states: Sequence[State]) -> Bools:
         return self._judge(self._complete, list(states), whole=True)
 
-    def distance(self, state: State) -> int:
+    def distance(self, state: State, within: int | None = None) -> int:
         return 0
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:

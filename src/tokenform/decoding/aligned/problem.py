@@ -299,7 +299,8 @@ class Problem:
         """
         if self.max_tokens is None:
             return ids
-        room, least = self.max_tokens - len(prefix.tokens), self.constraint.distance(prefix.state)
+        room = self.max_tokens - len(prefix.tokens)
+        least = self.constraint.distance(prefix.state, max(room, 0))
         if room <= 0 or least > room:
             return ids[ids == self.eos] if least == 0 and room == 0 else ids[:0]
         # a large mask costs a walk of the vocabulary: only where nothing but the shortest ends are left

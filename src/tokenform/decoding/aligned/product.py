@@ -59,8 +59,10 @@ class Product:
             len(states), lambda i, rows: self.factors[i].accepts([_parts(states[row])[i] for row in rows])
         )
 
-    def distance(self, state: State) -> int:
-        return max(factor.distance(part) for factor, part in zip(self.factors, _parts(state), strict=True))
+    def distance(self, state: State, within: int | None = None) -> int:
+        return max(
+            factor.distance(part, within) for factor, part in zip(self.factors, _parts(state), strict=True)
+        )
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:
         for factor, part in zip(self.factors, _parts(state), strict=True):

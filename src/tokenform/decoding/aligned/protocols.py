@@ -96,8 +96,11 @@ class Constraint(Protocol):
         """Whether the text may end in each state."""
         ...
 
-    def distance(self, state: State) -> int:
-        """A lower bound on the tokens still needed for an accepted text, EOS excluded; 0 where unknown."""
+    def distance(self, state: State, within: int | None = None) -> int:
+        """A lower bound on the tokens still needed for an accepted text, EOS excluded; 0 where unknown.
+
+        Where it is more than `within`, any number above that will do.
+        """
         ...
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:

@@ -111,14 +111,15 @@ class MaskedSampler:
 
     def at_edge(self, node: Node) -> bool:
         """Whether nothing but a shortest end fits, so that nearly every draw needs the budget's mask."""
-        distance = node.automaton.distance(node.state)
+        distance = node.automaton.distance(node.state, node.remaining)
         return distance is None or node.remaining <= distance
 
     def fits(self, node: Node, token: int) -> bool:
         """Whether an accepted end is left within the budget after the token."""
         if token in self.eos or node.automaton is None:
             return True
-        distance = node.automaton.distance(node.automaton.advance(node.state, token))
+        after = node.automaton.advance(node.state, token)
+        distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining
 
     def draw(self, node: Node) -> int:

@@ -7,6 +7,7 @@ use crate::number::Decimal;
 use crate::schema::document::{JId, Json};
 use crate::schema::object::{Obj, ObjId};
 use crate::schema::options::Order;
+use crate::schema::table::SOME_PATTERNS;
 use crate::schema::value::SubId;
 use crate::schema::{NameId, Schema};
 
@@ -40,6 +41,13 @@ pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     let Layout { mut props, patterns, rest } = layout(schema, site.node)?;
     let declared = props.len();
     let patterns = name_finite(schema, &mut props, patterns);
+    if patterns.len() > SOME_PATTERNS {
+        // refused here, and not where a text has begun
+        let mut terms: Vec<TermId> = patterns.iter().map(|p| p.0).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        schema.cells_of(&terms);
+    }
     let names = schema.options.order == Order::Declared;
     let forbid = schema.options.forbid_additional && declared > 0 && rest.is_none();
     let rest = if forbid { SubId::FALSE } else { rest.unwrap_or(SubId::TRUE) };

@@ -13,6 +13,8 @@ use crate::schema::{ArrId, NameId, Schema};
 
 /// Branches from which on a discriminator is looked for.
 const SOME: usize = 4;
+/// Pairs of branches that are asked whether they exclude each other.
+const MOST_PAIRS: usize = 20_000;
 /// Constants that the discriminator of one branch may have.
 const MOST_CONSTANTS: usize = 32;
 
@@ -23,7 +25,7 @@ impl Schema {
         let mut disjoint: FxHashMap<(usize, usize), bool> = FxHashMap::default();
         let mut each = Vec::with_capacity(list.len());
         for (i, &v) in list.iter().enumerate() {
-            let mut only = v;
+            let mut only = vec![v];
             let others = match &apart {
                 Some(near) => near[i].clone(),
                 None => (0..list.len()).filter(|&j| j != i).collect(),
@@ -31,14 +33,15 @@ impl Schema {
             for j in others {
                 let pair = (i.min(j), i.max(j));
                 let known = disjoint.get(&pair).copied();
-                let are_disjoint = known.unwrap_or_else(|| self.provably_disjoint(v, list[j]));
+                // "and not the other" is always right: that they exclude each other only makes it needless
+                let ask = disjoint.len() < MOST_PAIRS;
+                let are_disjoint = known.unwrap_or_else(|| ask && self.provably_disjoint(v, list[j]));
                 disjoint.insert(pair, are_disjoint);
                 if !are_disjoint {
-                    let not = self.not_value(list[j]);
-                    only = self.and_values(only, not);
+                    only.push(self.not_value(list[j]));
                 }
             }
-            each.push(only);
+            each.push(self.and_all(&only));
         }
         self.or_all(&each)
     }

@@ -1,8 +1,11 @@
 //! `unevaluatedProperties`, `unevaluatedItems`.
 //!
-//! What is evaluated depends on which applicators hold.  Each way in which they may hold is a case "these
-//! subschemas hold, and what they do not evaluate satisfies the schema"; the formula is the disjunction of the
-//! cases.  Evaluating more only relaxes the keyword, so a case need not say that the others fail.
+//! What is evaluated depends on which applicators hold.  Each subschema that may evaluate something is an
+//! *evaluation*: where its condition holds, these properties or items are evaluated.  A property must satisfy the
+//! keyword's schema unless an evaluation that holds has its key: one conjunct for each set of evaluations that some
+//! key is in, "all such keys' values satisfy the schema, or one of these conditions holds".
+//! Complexity: linear in the subschemas that evaluate and the keys that they name.
+//! Rejected: a case for each set of applicators that may hold together, a million for an `anyOf` of twenty.
 
 use super::array as arrays;
 use super::object as objects;
@@ -10,49 +13,27 @@ use super::{Parts, Site};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::TermId;
 use crate::schema::document::{JId, Json};
-use crate::schema::object::ObjId;
+use crate::schema::live::object::Cell;
 use crate::schema::resolve::Draft;
-use crate::schema::value::{SubId, ValId};
+use crate::schema::value::{SubId, ValId, Value};
 use crate::schema::{NameId, Schema};
 
-/// Cases that one keyword may have.
-const MAX_CASES: usize = 512;
+/// `contains` below applicators that may or may not hold: each set of them is a case.
+const MAX_CONTAINS: usize = 8;
+/// Levels of applicators inside each other; more are taken for a circle.
+const MAX_DEPTH: usize = 64;
 
-/// What one way of holding evaluates, and the condition for it.
+/// What is evaluated where a condition holds.
 #[derive(Clone)]
-struct Case {
+struct Evaluation {
     condition: ValId,
     names: Vec<NameId>,
     patterns: Vec<TermId>,
-    /// Items evaluated from the start; `u32::MAX`: all.
-    items: u32,
-    contains: Vec<SubId>,
     /// Every property is evaluated.
     all: bool,
-}
-
-impl Case {
-    fn empty() -> Self {
-        Case {
-            condition: ValId::TRUE,
-            names: Vec::new(),
-            patterns: Vec::new(),
-            items: 0,
-            contains: Vec::new(),
-            all: false,
-        }
-    }
-
-    fn join(&self, schema: &mut Schema, other: &Case) -> Case {
-        let mut out = self.clone();
-        out.condition = schema.and_values(self.condition, other.condition);
-        out.names.extend(&other.names);
-        out.patterns.extend(&other.patterns);
-        out.contains.extend(&other.contains);
-        out.items = self.items.max(other.items);
-        out.all |= other.all;
-        out
-    }
+    /// Items evaluated from the start; `u32::MAX`: all.
+    items: u32,
+    contains: Option<SubId>,
 }
 
 pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
@@ -62,178 +43,231 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     for keyword in ["unevaluatedProperties", "unevaluatedItems"] {
         let Some(at) = schema.doc.key(site.node, keyword) else { continue };
         let sub = schema.node_sub(at);
-        let cases =
-            cases(schema, site.node, true, 0).map_err(|e| e.at(&schema.doc.pointer(at)).keyword(keyword))?;
-        let mut any = ValId::FALSE;
-        for case in cases {
-            let rest = match keyword {
-                "unevaluatedProperties" => properties(schema, &case, sub, site.node),
-                _ => items(schema, &case, sub),
-            };
-            let held = schema.and_values(case.condition, rest);
-            any = schema.or_values(any, held);
-        }
-        parts.add(schema, any);
+        let mut found = Vec::new();
+        evaluations(schema, site.node, ValId::TRUE, 0, &mut found)
+            .and_then(|()| match keyword {
+                "unevaluatedProperties" => properties(schema, &found, sub, site.node),
+                _ => items(schema, &found, sub),
+            })
+            .map(|value| parts.add(schema, value))
+            .map_err(|e| e.at(&schema.doc.pointer(at)).keyword(keyword))?;
     }
     Ok(())
 }
 
-fn properties(schema: &mut Schema, case: &Case, sub: SubId, node: JId) -> ValId {
-    let mut v = schema.value(ValId::TRUE).clone();
-    v.obj = if case.all {
-        ObjId::TRUE
-    } else {
-        let mut names = case.names.clone();
-        crate::schema::value::dedup(&mut names);
-        let props = names.into_iter().map(|n| (n, SubId::TRUE)).collect();
-        let patterns = case.patterns.iter().map(|&p| (p, SubId::TRUE)).collect();
-        schema.shape_atom(props, patterns, sub, None, node)
+/// Sets of evaluations, by number, with the keys or items that are in just these.
+type Groups<T> = indexmap::IndexMap<Vec<usize>, T>;
+
+fn properties(schema: &mut Schema, found: &[Evaluation], sub: SubId, node: JId) -> Result<ValId> {
+    let mut names: Vec<NameId> = found.iter().flat_map(|e| e.names.iter().copied()).collect();
+    crate::schema::value::dedup(&mut names);
+    let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
+    patterns.sort_unstable();
+    patterns.dedup();
+    let sets = |has: &mut dyn FnMut(&Evaluation) -> bool| -> Vec<usize> {
+        (0..found.len()).filter(|&i| found[i].all || has(&found[i])).collect()
     };
-    schema.value_of(v)
-}
-
-fn items(schema: &mut Schema, case: &Case, sub: SubId) -> ValId {
-    let mut v = schema.value(ValId::TRUE).clone();
-    if case.items < u32::MAX {
-        let mut ways = vec![sub];
-        ways.extend(&case.contains);
-        let rest = schema.or_subs(&ways);
-        let list = schema.list(vec![SubId::TRUE; case.items as usize]);
-        v.arr = schema.items(list, 0, rest);
+    // keys that are named, keys of each combination of patterns
+    let mut groups: Groups<(Vec<NameId>, Vec<Cell>)> = Groups::new();
+    for &name in &names {
+        let set =
+            sets(&mut |e| e.names.contains(&name) || e.patterns.iter().any(|&p| schema.key_matches(p, name)));
+        groups.entry(set).or_default().0.push(name);
     }
-    schema.value_of(v)
+    for cell in schema.cells_of(&patterns).iter() {
+        let set = sets(&mut |e| e.patterns.iter().any(|p| cell.0.contains(&(*p, true))));
+        groups.entry(set).or_default().1.push(cell.clone());
+    }
+    schema.check_limits()?;
+    let mut all = Vec::with_capacity(groups.len());
+    for (set, (own, cells)) in groups {
+        if set.iter().any(|&i| found[i].condition == ValId::TRUE) {
+            continue;
+        }
+        // the others stay named, so that they do not fall to a cell
+        let props = names.iter().map(|&n| (n, if own.contains(&n) { sub } else { SubId::TRUE })).collect();
+        let (patterns, rest) = match &cells[..] {
+            [] => (Vec::new(), SubId::TRUE),
+            // keys that no pattern matches are what a shape calls the rest
+            [(held, _)] if held.iter().all(|p| !p.1) => {
+                (patterns.iter().map(|&p| (p, SubId::TRUE)).collect(), sub)
+            }
+            cells => (vec![(keys_of(schema, cells, &names), sub)], SubId::TRUE),
+        };
+        let mut v = schema.value(ValId::TRUE).clone();
+        v.obj = schema.shape_atom(props, patterns, rest, None, node);
+        all.push(unless(schema, v, &set, found));
+    }
+    Ok(schema.and_all(&all))
 }
 
-/// The ways in which a schema may hold; its own assertions are not part of the conditions when `top`.
-fn cases(schema: &mut Schema, node: JId, top: bool, depth: usize) -> Result<Vec<Case>> {
-    if depth > 64 {
+/// The keys of some cells that are not named.
+fn keys_of(schema: &mut Schema, cells: &[Cell], names: &[NameId]) -> TermId {
+    let words = names.iter().map(|&n| schema.names[n.0 as usize].clone()).collect();
+    let terms = &mut schema.lexicon.terms;
+    let keys: Vec<TermId> = cells.iter().map(|cell| cell.1).collect();
+    let (keys, words) = (terms.or(&keys), terms.words(words));
+    let other = terms.not(words);
+    let keys = terms.and(&[keys, other]);
+    terms.prune(keys)
+}
+
+fn items(schema: &mut Schema, found: &[Evaluation], sub: SubId) -> Result<ValId> {
+    let (sure, maybe): (Vec<&Evaluation>, Vec<&Evaluation>) =
+        found.iter().filter(|e| e.contains.is_some()).partition(|e| e.condition == ValId::TRUE);
+    if maybe.len() > MAX_CONTAINS {
+        return Err(Error::limit(format!(
+            "more than {MAX_CONTAINS} \"contains\" may or may not evaluate items here; simplify the schema"
+        )));
+    }
+    let mut borders: Vec<u32> = found.iter().map(|e| e.items).filter(|&n| n < u32::MAX).collect();
+    borders.extend([0]);
+    borders.sort_unstable();
+    borders.dedup();
+    let mut any = Vec::new();
+    for chosen in 0u32..1 << maybe.len() {
+        let held: Vec<&Evaluation> =
+            (0..maybe.len()).filter(|i| chosen >> i & 1 == 1).map(|i| maybe[i]).collect();
+        let mut ways = vec![sub];
+        ways.extend(sure.iter().chain(&held).filter_map(|e| e.contains));
+        let item = schema.or_subs(&ways);
+        let mut all: Vec<ValId> = held.iter().map(|e| e.condition).collect();
+        for (i, &from) in borders.iter().enumerate() {
+            let set: Vec<usize> = (0..found.len()).filter(|&j| found[j].items > from).collect();
+            if set.iter().any(|&j| found[j].condition == ValId::TRUE) {
+                continue;
+            }
+            // the items from here to the next border, or to the end
+            let mut list = vec![SubId::TRUE; from as usize];
+            let rest = match borders.get(i + 1) {
+                Some(&to) => {
+                    list.resize(to as usize, item);
+                    SubId::TRUE
+                }
+                None => item,
+            };
+            let list = schema.list(list);
+            let mut v = schema.value(ValId::TRUE).clone();
+            v.arr = schema.items(list, 0, rest);
+            all.push(unless(schema, v, &set, found));
+        }
+        any.push(schema.and_all(&all));
+    }
+    Ok(schema.or_all(&any))
+}
+
+/// The value, or one of the conditions.
+fn unless(schema: &mut Schema, value: Value, set: &[usize], found: &[Evaluation]) -> ValId {
+    let mut ways = vec![schema.value_of(value)];
+    ways.extend(set.iter().map(|&i| found[i].condition));
+    schema.or_all(&ways)
+}
+
+/// What a schema evaluates where it holds, which it does under the condition.
+fn evaluations(
+    schema: &mut Schema,
+    node: JId,
+    condition: ValId,
+    depth: usize,
+    out: &mut Vec<Evaluation>,
+) -> Result<()> {
+    if depth > MAX_DEPTH {
         return Err(Error::new(
             Kind::UnsupportedSchema,
             "the schemas that evaluate properties or items here are recursive",
         ));
     }
-    let mut own = Case::empty();
-    if !top {
-        let sub = schema.node_sub(node);
-        own.condition = schema.compile(sub)?;
+    let Json::Object(entries) = schema.doc.get(node).clone() else { return Ok(()) };
+    if condition == ValId::FALSE {
+        return Ok(());
     }
-    let Json::Object(entries) = schema.doc.get(node).clone() else { return Ok(vec![own]) };
     let draft = schema.resolver.draft(&schema.doc, node);
-    own_evaluation(schema, node, draft, &mut own, top)?;
-    let mut out = vec![own];
+    own_evaluation(schema, node, draft, condition, depth == 0, out)?;
     for (keyword, value) in entries.iter() {
-        let Some(what) = crate::schema::table::holds(keyword, draft) else { continue };
-        let next: Vec<Case> = match &**keyword {
-            "$ref" | "$dynamicRef" | "$recursiveRef" => match schema.reference(node, keyword, *value)? {
-                Some(target) => cases(schema, target, false, depth + 1)?,
-                None => continue,
-            },
-            "allOf" => {
-                for &part in &schema.doc.items(*value).to_vec() {
-                    let more = cases(schema, part, false, depth + 1)?;
-                    out = product(schema, &out, &more)?;
+        if crate::schema::table::holds(keyword, draft).is_none() {
+            continue;
+        }
+        let mut below = |schema: &mut Schema, node: JId, condition: ValId| {
+            evaluations(schema, node, condition, depth + 1, out)
+        };
+        match &**keyword {
+            "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                if let Some(target) = schema.reference(node, keyword, *value)? {
+                    below(schema, target, condition)?;
                 }
-                continue;
+            }
+            "allOf" => {
+                for part in schema.doc.items(*value).to_vec() {
+                    below(schema, part, condition)?;
+                }
             }
             "anyOf" | "oneOf" => {
-                let branches = schema.doc.items(*value).to_vec();
-                if &**keyword == "oneOf" {
-                    one_of(schema, &branches, depth)?
-                } else {
-                    any_of(schema, &branches, depth)?
+                for branch in schema.doc.items(*value).to_vec() {
+                    let held = both(schema, condition, branch)?;
+                    below(schema, branch, held)?;
                 }
             }
-            "if" => conditional(schema, node, *value, depth)?,
+            "if" => {
+                let held = both(schema, condition, *value)?;
+                below(schema, *value, held)?;
+                if let Some(then) = schema.doc.key(node, "then") {
+                    below(schema, then, held)?;
+                }
+                if let Some(other) = schema.doc.key(node, "else") {
+                    let sub = schema.node_sub(*value);
+                    let failed = schema.compile(sub)?;
+                    let failed = schema.not_value(failed);
+                    let failed = schema.and_values(condition, failed);
+                    below(schema, other, failed)?;
+                }
+            }
             "dependentSchemas" => {
                 for (key, part) in schema.doc.entries(*value).to_vec() {
-                    let mut more = cases(schema, part, false, depth + 1)?;
                     let name = schema.name(&key);
-                    let there = schema.required(vec![name]);
-                    let mut v = schema.value(ValId::FALSE).clone();
-                    v.obj = there;
-                    let there = schema.value_of(v);
-                    for case in &mut more {
-                        case.condition = schema.and_values(case.condition, there);
-                    }
-                    more.push(Case::empty());
-                    out = product(schema, &out, &more)?;
+                    let mut there = schema.value(ValId::FALSE).clone();
+                    there.obj = schema.required(vec![name]);
+                    let there = schema.value_of(there);
+                    let held = schema.and_values(condition, there);
+                    below(schema, part, held)?;
                 }
-                continue;
             }
-            _ => continue,
-        };
-        let _ = what;
-        out = product(schema, &out, &next)?;
-    }
-    Ok(out)
-}
-
-/// What the schema's own keywords evaluate.
-fn own_evaluation(schema: &mut Schema, node: JId, draft: Draft, own: &mut Case, top: bool) -> Result<()> {
-    let layout = objects::layout(schema, node)?;
-    own.names.extend(layout.props.iter().map(|p| p.0));
-    own.patterns.extend(layout.patterns.iter().map(|p| p.0));
-    let later = |schema: &Schema, key: &str| !top && schema.doc.key(node, key).is_some();
-    own.all |= layout.rest.is_some() || later(schema, "unevaluatedProperties");
-    let (prefix, rest) = arrays::layout(schema, &Site { node, draft });
-    let all_items = rest.is_some() || later(schema, "unevaluatedItems");
-    own.items = if all_items { u32::MAX } else { prefix.len() as u32 };
-    if let (Some(at), true) = (schema.doc.key(node, "contains"), draft >= Draft::D2020) {
-        own.contains.push(schema.node_sub(at));
+            _ => {}
+        }
     }
     Ok(())
 }
 
-fn product(schema: &mut Schema, a: &[Case], b: &[Case]) -> Result<Vec<Case>> {
-    if a.len() * b.len() > MAX_CASES {
-        return Err(Error::limit("the schema has too many ways to evaluate properties or items"));
-    }
-    let mut out = Vec::with_capacity(a.len() * b.len());
-    for x in a {
-        for y in b {
-            out.push(x.join(schema, y));
-        }
-    }
-    Ok(out)
+fn both(schema: &mut Schema, condition: ValId, branch: JId) -> Result<ValId> {
+    let sub = schema.node_sub(branch);
+    let held = schema.compile(sub)?;
+    Ok(schema.and_values(condition, held))
 }
 
-/// Every non-empty set of branches that may hold together.
-fn any_of(schema: &mut Schema, branches: &[JId], depth: usize) -> Result<Vec<Case>> {
-    let mut out: Vec<Case> = Vec::new();
-    for &branch in branches {
-        let own = cases(schema, branch, false, depth + 1)?;
-        let joined = product(schema, &out, &own)?;
-        out.extend(own);
-        out.extend(joined.into_iter().filter(|c| c.condition != ValId::FALSE));
-        if out.len() > MAX_CASES {
-            return Err(Error::limit("the schema has too many ways to evaluate properties or items"));
-        }
-    }
-    Ok(out)
-}
-
-/// One branch; that the others fail is said by the keyword itself.
-fn one_of(schema: &mut Schema, branches: &[JId], depth: usize) -> Result<Vec<Case>> {
-    let mut out = Vec::new();
-    for &branch in branches {
-        out.extend(cases(schema, branch, false, depth + 1)?);
-    }
-    Ok(out)
-}
-
-fn conditional(schema: &mut Schema, node: JId, condition: JId, depth: usize) -> Result<Vec<Case>> {
-    let held = cases(schema, condition, false, depth + 1)?;
-    let sub = schema.node_sub(condition);
-    let value = schema.compile(sub)?;
-    let mut failed = Case::empty();
-    failed.condition = schema.not_value(value);
-    let branch = |schema: &mut Schema, key: &str| match schema.doc.key(node, key) {
-        Some(at) => cases(schema, at, false, depth + 1),
-        None => Ok(vec![Case::empty()]),
+/// What the schema's own keywords evaluate.
+fn own_evaluation(
+    schema: &mut Schema,
+    node: JId,
+    draft: Draft,
+    condition: ValId,
+    top: bool,
+    out: &mut Vec<Evaluation>,
+) -> Result<()> {
+    let layout = objects::layout(schema, node)?;
+    let later = |schema: &Schema, key: &str| !top && schema.doc.key(node, key).is_some();
+    let (prefix, rest) = arrays::layout(schema, &Site { node, draft });
+    let all_items = rest.is_some() || later(schema, "unevaluatedItems");
+    let contains = schema.doc.key(node, "contains").filter(|_| draft >= Draft::D2020);
+    let own = Evaluation {
+        condition,
+        names: layout.props.iter().map(|p| p.0).collect(),
+        patterns: layout.patterns.iter().map(|p| p.0).collect(),
+        all: layout.rest.is_some() || later(schema, "unevaluatedProperties"),
+        items: if all_items { u32::MAX } else { prefix.len() as u32 },
+        contains: contains.map(|at| schema.node_sub(at)),
     };
-    let then = branch(schema, "then")?;
-    let other = branch(schema, "else")?;
-    let mut out = product(schema, &held, &then)?;
-    out.extend(product(schema, &[failed], &other)?);
-    Ok(out)
+    let nothing = own.names.is_empty() && own.patterns.is_empty() && !own.all;
+    if !nothing || own.items > 0 || own.contains.is_some() {
+        out.push(own);
+    }
+    Ok(())
 }

@@ -6,11 +6,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::memory::FEW;
 use crate::schema::array::{Arr, ArrId, ListId, SeenId};
-use crate::schema::value::SubId;
+use crate::schema::value::{SubId, ValId};
 use crate::schema::Schema;
 
 /// Items that a witness may have.
 const LONGEST: usize = 4096;
+/// Items that must differ for which values are sought one by one.
+const PLACES: u32 = 1024;
+/// Values of a kind that are counted; more are taken for enough.
+const MOST_VALUES: usize = 100_000;
+/// Bytes of an item that later ones must differ from.
+const REMEMBERED: usize = 1 << 16;
 
 impl Schema {
     /// Whether some array satisfies the formula.
@@ -119,19 +125,22 @@ impl Schema {
     fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: SeenId) -> bool {
         let seen: FxHashSet<String> =
             self.seen[seen.0 as usize].iter().map(|&v| self.doc.canonical(v)).collect();
-        let places = lo.min(FEW as u32);
+        if lo > PLACES {
+            return self.enough_alike(layouts, lo, &seen);
+        }
+        let places = lo;
         let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
         let mut known: FxHashMap<SubId, Option<Rc<[usize]>>> = FxHashMap::default();
         let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
             let sub = self.layout_item(layouts, i);
             let domain = known.entry(sub).or_insert_with(|| {
-                let values = self.finite_values(sub, FEW + seen.len())?;
+                let values = self.finite_values(sub, places as usize + seen.len())?;
                 let mut number = |value: String| {
                     let next = numbers.len();
                     *numbers.entry(value).or_insert(next)
                 };
-                Some(values.into_iter().filter(|v| !seen.contains(v)).map(&mut number).collect())
+                Some(values.iter().filter(|v| !seen.contains(*v)).cloned().map(&mut number).collect())
             });
             domains.extend(domain.clone().filter(|d| d.len() < places as usize));
         }
@@ -142,13 +151,32 @@ impl Schema {
         })
     }
 
-    /// A short array, as compact JSON.
-    pub(super) fn array_witness(&mut self, a: ArrId) -> Option<String> {
-        self.array_rest_witness(a).map(|items| format!("[{}]", items.join(",")))
+    /// The same for very many places: each kind of item must have as many values as there are places, or the question
+    /// is too large.
+    fn enough_alike(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: &FxHashSet<String>) -> bool {
+        let longest = layouts.iter().map(|l| self.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
+        let mut kinds: Vec<SubId> =
+            (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
+        crate::schema::value::dedup(&mut kinds);
+        let needed = lo as usize + seen.len();
+        let most = needed.min(MOST_VALUES);
+        let enough =
+            |this: &mut Self, kind: SubId| this.finite_values(kind, most).is_none_or(|v| v.len() >= needed);
+        if kinds.iter().all(|&kind| enough(self, kind)) {
+            return true;
+        }
+        if kinds.len() > 1 {
+            self.error.get_or_insert_with(|| {
+                crate::Error::limit(format!(
+                    "more than {PLACES} items of several kinds must differ from each other; simplify minItems or prefixItems"
+                ))
+            });
+        }
+        false
     }
 
     /// Items that bring the array to an end.
-    pub(crate) fn array_rest_witness(&mut self, mut a: ArrId) -> Option<Vec<String>> {
+    pub(crate) fn array_rest_witness(&mut self, mut a: ArrId) -> Option<Vec<ValId>> {
         let mut items = Vec::new();
         while !self.may_end_array(a) {
             if items.len() > LONGEST {
@@ -166,13 +194,14 @@ impl Schema {
             }
             let (_, sub, rest) = best?;
             let v = self.compile_or_none(sub);
-            let text = self.witness(v)?;
+            let value = self.witness(v)?;
             a = rest;
             if self.remembers(a) {
+                let text = self.spelled(&value, REMEMBERED)?;
                 let value = self.constant_of_text(&text)?;
                 a = self.remember(a, value);
             }
-            items.push(text.to_string());
+            items.push(v);
         }
         Some(items)
     }

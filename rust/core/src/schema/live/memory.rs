@@ -12,9 +12,8 @@
 use rustc_hash::FxHashSet;
 
 use crate::schema::array::{Arr, ArrId};
-use crate::schema::document::{JId, Json};
-use crate::schema::resolve::Draft;
-use crate::schema::value::{Sub, SubId, Value, FALSE, NULL, TRUE};
+use crate::schema::document::JId;
+use crate::schema::value::{Sub, SubId};
 use crate::schema::Schema;
 
 /// Values of a finite kind that are listed to see whether enough different ones exist.
@@ -242,88 +241,6 @@ impl Schema {
                     out.push((rest, Some(sub)));
                 }
             }
-        }
-    }
-
-    /// The few values of an expression, or `None`.
-    fn listed(&mut self, s: SubId, limit: usize) -> Option<Vec<JId>> {
-        let texts = self.finite_values(s, limit)?;
-        texts.iter().map(|text| self.constant_of_text(text)).collect()
-    }
-
-    /// All values, as canonical texts, where they are few; `None` when there are many or none can tell.
-    pub(super) fn finite_values(&mut self, s: SubId, limit: usize) -> Option<Vec<String>> {
-        let v = self.compile_or_none(s);
-        let value = self.value(v).clone();
-        let nested = self.value_of(Value { arr: value.arr, obj: value.obj, ..Value::none() });
-        if self.is_live(nested) {
-            return self.finite_constants(s, limit);
-        }
-        let mut out = Vec::new();
-        for (bit, word) in [(NULL, "null"), (TRUE, "true"), (FALSE, "false")] {
-            if value.consts & bit != 0 {
-                out.push(word.to_string());
-            }
-        }
-        let numbers = self.numbers(&value);
-        out.extend(numbers.finite(limit)?.iter().map(|d| d.short()));
-        if self.lexicon.terms.live(value.str) {
-            let words = self.lexicon.terms.words_up_to(value.str, limit)?;
-            out.extend(words.iter().map(|w| serde_json::to_string(w).expect("a string")));
-        }
-        (out.len() <= limit).then_some(out)
-    }
-
-    /// The values of an expression that names them, arrays and objects among them.
-    fn finite_constants(&mut self, s: SubId, limit: usize) -> Option<Vec<String>> {
-        let mut named = Vec::new();
-        if !self.spelled_out(s, &mut named) || named.len() > limit {
-            return None;
-        }
-        let mut out = Vec::new();
-        for value in named {
-            let value = self.unique_constant(value);
-            let constant = self.sub(Sub::Const(value));
-            let both = self.and_subs(&[s, constant]);
-            if self.sub_is_live(both) {
-                out.push(self.doc.canonical(value));
-            }
-        }
-        out.sort();
-        out.dedup();
-        Some(out)
-    }
-
-    /// Collects values outside which the expression allows none; false where it does not say so plainly.
-    fn spelled_out(&self, s: SubId, out: &mut Vec<JId>) -> bool {
-        match &self.subs[s.0 as usize] {
-            Sub::False => true,
-            Sub::Const(value) => {
-                out.push(*value);
-                true
-            }
-            Sub::Or(list) => list.iter().all(|&part| self.spelled_out(part, out)),
-            Sub::And(list) => list.iter().any(|&part| {
-                let before = out.len();
-                let found = self.spelled_out(part, out);
-                out.truncate(if found { out.len() } else { before });
-                found
-            }),
-            Sub::Node(node, _) => {
-                let draft = self.resolver.draft(&self.doc, *node);
-                if draft < Draft::D2019 && self.doc.key(*node, "$ref").is_some() {
-                    return false;
-                }
-                let constant = self.doc.key(*node, "const").filter(|_| draft >= Draft::D6);
-                let list = self.doc.key(*node, "enum").map(|list| self.doc.get(list));
-                match (constant, list) {
-                    (Some(value), _) => out.push(value),
-                    (None, Some(Json::Array(items))) => out.extend(items.iter()),
-                    _ => return false,
-                }
-                true
-            }
-            Sub::True | Sub::Not(_) | Sub::Flat(_) => false,
         }
     }
 }

@@ -7,19 +7,18 @@
 //! satisfiable and the report says so.
 
 mod array;
+pub(crate) mod finite;
 mod memory;
 pub(crate) mod object;
-
-use std::sync::Arc;
+mod witness;
 
 pub use object::Keys;
+pub use witness::Witness;
 
 use super::document::{JId, Json};
 use super::object::{Obj, ObjId};
-use super::options::Strings;
-use super::value::{Sub, SubId, ValId, FALSE, NULL, TRUE};
+use super::value::{Sub, SubId, ValId};
 use super::{ArrId, Schema};
-use crate::lexical::{Spelling, Terms};
 
 /// Formulas that one question may look into.
 const BUDGET: u32 = 60_000;
@@ -161,73 +160,6 @@ impl Schema {
         })
     }
 
-    /// A short value that satisfies the formula, as compact JSON.
-    pub fn witness(&mut self, v: ValId) -> Option<Arc<str>> {
-        if let Some(known) = self.texts.get(&v) {
-            return known.clone();
-        }
-        if !self.is_live(v) {
-            return None;
-        }
-        // a formula met inside itself has no shortest value through itself
-        self.texts.insert(v, None);
-        let text = stacker::maybe_grow(256 << 10, 4 << 20, || self.find_witness(v));
-        if text.is_none() {
-            self.texts.remove(&v);
-            return None;
-        }
-        self.texts.insert(v, text.clone());
-        text
-    }
-
-    fn find_witness(&mut self, v: ValId) -> Option<Arc<str>> {
-        let value = self.value(v).clone();
-        for (bit, word) in [(NULL, "null"), (TRUE, "true"), (FALSE, "false")] {
-            if value.consts & bit != 0 {
-                return Some(word.into());
-            }
-        }
-        if value.num {
-            let set = self.numbers(&value);
-            let term = self.lexicon.terms.numbers_in(set, self.options.numbers);
-            if let Some(text) = self.shortest(Spelling::Raw, term) {
-                return Some(text.into());
-            }
-        }
-        let mut best: Option<String> = None;
-        if value.str != Terms::EMPTY {
-            let spelling = self.string_spelling();
-            best = self.shortest(spelling, value.str).map(|text| format!("\"{text}\""));
-        }
-        if best.as_ref().is_none_or(|b| b.len() > 2) {
-            if value.arr != ArrId::FALSE {
-                let array = self.array_witness(value.arr);
-                best = shorter(best, array);
-            }
-            if value.obj != ObjId::FALSE {
-                let object = self.object_witness(value.obj, &Keys::all());
-                best = shorter(best, object.map(|o| format!("{{{o}}}")));
-            }
-        }
-        best.map(Into::into)
-    }
-
-    pub(crate) fn string_spelling(&self) -> Spelling {
-        match self.options.strings {
-            Strings::Any => Spelling::JsonAny,
-            Strings::Canonical => Spelling::Json,
-        }
-    }
-
-    pub(crate) fn shortest(&mut self, spelling: Spelling, term: crate::lexical::TermId) -> Option<String> {
-        let lex = self.lexicon.at(spelling, term);
-        if lex == crate::lexical::Lexicon::DEAD {
-            return None;
-        }
-        let (bytes, _) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex)?;
-        String::from_utf8(bytes).ok()
-    }
-
     /// The schema node that an unsatisfiable schema's error names.
     pub(crate) fn blame(&mut self, root: JId) -> JId {
         let mut at = root;
@@ -257,12 +189,5 @@ impl Schema {
             let sub = self.node_sub(node);
             sub == SubId::FALSE || !self.sub_is_live(sub)
         })
-    }
-}
-
-fn shorter(a: Option<String>, b: Option<String>) -> Option<String> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if b.len() < a.len() { b } else { a }),
-        (a, b) => a.or(b),
     }
 }

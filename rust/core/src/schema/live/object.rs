@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
+use super::Witness;
 use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::object::{Key, Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
@@ -42,21 +45,23 @@ impl Keys<'_> {
 struct Conjunction {
     shapes: Vec<ShapeId>,
     violated: Vec<ShapeId>,
-    required: Vec<NameId>,
-    absent: Vec<NameId>,
+    required: FxHashSet<NameId>,
+    absent: FxHashSet<NameId>,
     lo: u32,
     hi: u32,
-    atoms: Vec<ObjId>,
+    atoms: FxHashSet<ObjId>,
 }
 
 impl Conjunction {
     fn add(&mut self, id: ObjId, atom: &Obj) {
-        self.atoms.push(id);
+        self.atoms.insert(id);
         match atom {
             Obj::Shape(s) => self.shapes.push(*s),
             Obj::NotShape(s) => self.violated.push(*s),
             Obj::Required(names) => self.required.extend(names.iter()),
-            Obj::Absent(name) => self.absent.push(*name),
+            Obj::Absent(name) => {
+                self.absent.insert(*name);
+            }
             Obj::Count(lo, hi) => {
                 self.lo = self.lo.max(*lo);
                 self.hi = self.hi.min(*hi);
@@ -69,13 +74,18 @@ impl Conjunction {
 /// A class of keys that no shape names: which patterns match, and the language.
 pub type Cell = (Vec<(TermId, bool)>, TermId);
 
+/// Operands of a conjunction that are compared with what was chosen before it is chosen itself.
+const LOOKED_AT: usize = 64;
+/// Choices from which on the first operands are tried together.
+const CHOICES: usize = 8;
+
 /// Keys beyond which an object that must have them is not written out.
 const MANY_KEYS: u32 = 2_000;
 
 /// Patterns that one formula may have.
 const MAX_PATTERNS: usize = 64;
 /// Classes of keys that those patterns may form.
-const MAX_CELLS: usize = 512;
+const MAX_CELLS: usize = 4096;
 
 impl Schema {
     /// Whether the object can be completed.
@@ -87,8 +97,8 @@ impl Schema {
         }
     }
 
-    /// Properties that bring the object to an end, as compact JSON without the braces.
-    pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<String> {
+    /// An object of the properties that are still needed.
+    pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<Witness> {
         let ends = self.may_end_object(o);
         let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
         if !ends && self.budget == 0 {
@@ -101,23 +111,13 @@ impl Schema {
         if self.least_count(o) > MANY_KEYS {
             return None;
         }
-        let mut parts = Vec::new();
-        for (name, value) in chosen {
-            let key = serde_json::to_string(self.name_text(name)).expect("a string");
-            let value = self.compile_or_none(value);
-            parts.push(format!("{key}:{}", self.witness(value)?));
-        }
-        Some(parts.join(","))
+        let members = chosen.into_iter().map(|(name, value)| (name, self.compile_or_none(value))).collect();
+        self.object_of(members)
     }
 
     /// Whether an object may need a key that the formula does not name: one more, or one of a pattern.
     pub(crate) fn wants_some_key(&self, o: ObjId) -> bool {
-        match self.object(o) {
-            Obj::Count(lo, _) => *lo > 0,
-            Obj::NotShape(_) => true,
-            Obj::And(list) | Obj::Or(list) => list.iter().any(|&x| self.wants_some_key(x)),
-            _ => false,
-        }
+        self.obj_facts(o).wants
     }
 
     fn least_count(&self, o: ObjId) -> u32 {
@@ -157,16 +157,23 @@ impl Schema {
             if !choices.is_empty() && !self.plausible(&conj, keys) {
                 return None;
             }
-            let mut open = Vec::with_capacity(choices.len());
+            let mut open: Vec<Box<[ObjId]>> = Vec::with_capacity(choices.len());
             let mut forced = false;
             for list in choices.drain(..) {
+                let cost = |&o: &ObjId| match self.object(o) {
+                    Obj::And(list) => list.len().min(LOOKED_AT),
+                    _ => 1,
+                };
+                let cost: usize = list.iter().map(cost).sum();
+                crate::work::spend(2 + 2 * cost as u64);
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
                 }
                 let left: Vec<ObjId> = list.iter().copied().filter(|&o| !self.clashes(o, &conj)).collect();
                 match left[..] {
                     [] => return None,
-                    // an atom counts for the rest of this round: a chain of dependencies is one round
+                    // an atom counts for the rest of this round, and the next goes the other way: a chain of
+                    // dependencies is one round or two
                     [only] if !matches!(self.object(only), Obj::And(_) | Obj::Or(_)) => {
                         conj.add(only, self.object(only));
                         forced = true;
@@ -175,6 +182,7 @@ impl Schema {
                     _ => open.push(left.into()),
                 }
             }
+            open.reverse();
             choices = open;
             if parts.is_empty() && !forced {
                 break;
@@ -182,6 +190,9 @@ impl Schema {
         }
         let least = (0..choices.len()).min_by_key(|&i| choices[i].len());
         let Some(least) = least else { return self.solve_conjunction(conj, keys) };
+        if let Some(found) = self.first_choices(&choices, &conj, keys) {
+            return Some(found);
+        }
         let first = choices.remove(least);
         for &choice in first.iter() {
             let mut rest: Vec<ObjId> = choices.iter().map(|c| self.obj(Obj::Or(c.clone()))).collect();
@@ -193,6 +204,30 @@ impl Schema {
         None
     }
 
+    /// The object of the first operand of each choice that is an atom and may hold: where most keys need not be
+    /// there, that they are not there is a solution, and no search.
+    fn first_choices(
+        &mut self,
+        choices: &[Box<[ObjId]>],
+        conj: &Conjunction,
+        keys: &Keys,
+    ) -> Option<Vec<(NameId, SubId)>> {
+        if choices.len() < CHOICES {
+            return None;
+        }
+        let mut conj = conj.clone();
+        for list in choices {
+            if list.iter().any(|o| conj.atoms.contains(o)) {
+                continue;
+            }
+            let may =
+                |&&o: &&ObjId| !matches!(self.object(o), Obj::And(_) | Obj::Or(_)) && !self.clashes(o, &conj);
+            let first = *list.iter().find(may)?;
+            conj.add(first, self.object(first));
+        }
+        self.solve_conjunction(conj, keys)
+    }
+
     /// Whether an operand plainly contradicts what was chosen.
     fn clashes(&self, o: ObjId, conj: &Conjunction) -> bool {
         match self.object(o) {
@@ -202,7 +237,8 @@ impl Schema {
             Obj::Absent(name) => conj.required.contains(name),
             Obj::Required(names) => names.iter().any(|n| conj.absent.contains(n)),
             Obj::Count(lo, hi) => conj.lo.max(*lo) > conj.hi.min(*hi),
-            Obj::And(list) => list.iter().any(|&part| self.clashes(part, conj)),
+            // the search charges for its choices; what a long conjunction says beyond this is found when it is chosen
+            Obj::And(list) => list.iter().take(LOOKED_AT).any(|&part| self.clashes(part, conj)),
             Obj::True | Obj::Or(_) => false,
         }
     }
@@ -224,14 +260,15 @@ impl Schema {
         self.and_subs(&subs)
     }
 
-    fn solve_conjunction(&mut self, mut conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
-        conj.required.sort_unstable();
-        conj.required.dedup();
+    fn solve_conjunction(&mut self, conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
+        let mut required: Vec<NameId> = conj.required.iter().copied().collect();
+        required.sort_unstable();
         if conj.required.len() > conj.hi as usize || conj.lo > conj.hi {
             return None;
         }
         let mut chosen = Vec::with_capacity(conj.required.len());
-        for &name in &conj.required {
+        for &name in &required {
+            crate::work::spend(1);
             if !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 return None;
             }

@@ -1,0 +1,70 @@
+//! What every target asserts of an automaton, byte by byte.
+//!
+//! At each step: a byte is allowed exactly if its bit is set in the mask; a state that is not accepting allows some
+//! byte; the end is allowed exactly where the text may end. Where a byte is refused, the walk goes on with one that is
+//! allowed, so that it comes far.
+
+use std::sync::{Arc, OnceLock};
+
+use tokenform_core::mask::structure::Structure;
+use tokenform_core::mask::TokenAutomaton;
+use tokenform_core::vocab::{TokenId, Vocabulary};
+use tokenform_core::Result;
+
+const EOS: u32 = 256;
+/// Bytes of a document that are walked.
+const LONGEST: usize = 96;
+
+/// All bytes, and an end.
+pub fn vocabulary() -> Arc<Vocabulary> {
+    static BYTES: OnceLock<Arc<Vocabulary>> = OnceLock::new();
+    let make = || {
+        let mut tokens: Vec<Box<[u8]>> = (0..=255u8).map(|b| Box::from([b])).collect();
+        tokens.push(Box::from([]));
+        Arc::new(Vocabulary::new(tokens, vec![EOS], &[EOS]).expect("a vocabulary of all bytes"))
+    };
+    BYTES.get_or_init(make).clone()
+}
+
+/// The automaton of a constraint that is read anew whenever its memory is dropped.
+pub fn automaton<S: Structure + 'static>(
+    make: impl Fn() -> Result<S> + Send + Sync + 'static,
+) -> Result<Arc<TokenAutomaton>> {
+    TokenAutomaton::of(make, vocabulary())
+}
+
+/// The bytes that the walk took, each with the number of tokens allowed before it.
+pub fn walk(automaton: &TokenAutomaton, document: &[u8]) -> Result<Vec<(u8, usize)>> {
+    let mut state = automaton.start();
+    let mut taken = Vec::new();
+    for &wanted in document.iter().take(LONGEST) {
+        let words = automaton.vocabulary().mask_words();
+        let allowed = automaton.mask(&state)?.ids(words);
+        let accepting = automaton.accepting(&state)?;
+        assert_eq!(accepting, allowed.contains(&EOS), "the end is allowed exactly where the text may end");
+        let many = allowed.len();
+        let bytes: Vec<u32> = allowed.into_iter().filter(|&id| id != EOS).collect();
+        assert!(accepting || !bytes.is_empty(), "a dead end");
+        let fits = automaton.allows(&state, TokenId(wanted.into()))?;
+        assert_eq!(fits, bytes.contains(&wanted.into()), "the mask and the automaton differ on a byte");
+        if bytes.is_empty() {
+            return Ok(taken);
+        }
+        let next = if fits { wanted.into() } else { bytes[wanted as usize % bytes.len()] };
+        taken.push((next as u8, many));
+        state = automaton.advance(&state, TokenId(next))?;
+    }
+    automaton.distance(&state, 64)?;
+    automaton.forced_bytes(&state)?;
+    automaton.describe(&state)?;
+    Ok(taken)
+}
+
+/// What stands before a byte 0, as text, and what stands after it.
+pub fn parts(data: &[u8]) -> Option<(&str, &[u8])> {
+    let (text, document) = match data.iter().position(|&b| b == 0) {
+        Some(at) => (&data[..at], &data[at + 1..]),
+        None => (data, &[][..]),
+    };
+    Some((std::str::from_utf8(text).ok()?, document))
+}

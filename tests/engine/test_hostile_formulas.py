@@ -1,0 +1,209 @@
+"""What is asked of hostile formulas is answered exactly, or refused by a limit: never a dead end, never "no
+document satisfies" where some does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+import tokenform as tf
+from tokenform.bench.hostile.formulas import needs, tower
+from tokenform.bench.maskcheck import byte_vocabulary
+from tokenform.errors import LimitExceeded, TokenformError, UnsatisfiableSchema
+
+VOCABULARY = byte_vocabulary()
+BOOLEANS = {"type": "array", "maxItems": 2, "items": {"type": "boolean"}}
+
+
+def compiled(schema: Any, **options: Any) -> Any:
+    return tf.json_schema(schema, **options).compile(VOCABULARY)
+
+
+def walk(automaton: Any, rng: random.Random, longest: int = 4000) -> bytes:
+    """A random text, ended by the shortest way once it is long."""
+    state, out = automaton.start, b""
+    while not automaton.is_finished(state):
+        allowed = automaton.allowed_tokens(state)
+        assert len(allowed), out
+        left = automaton.distance(state)
+        if len(out) > 40 and left:
+            allowed = [
+                t for t in allowed.tolist() if (automaton.distance(automaton.advance(state, t)) or 0) < left
+            ]
+        token = int(rng.choice(allowed))
+        if len(out) > 40 and automaton.is_accepting(state):
+            return out
+        state = automaton.advance(state, token)
+        out += bytes([token]) if token < 256 else b""
+        assert len(out) < longest
+    return out
+
+
+@pytest.mark.parametrize(
+    ("schema", "least"),
+    [
+        ({"type": "string", "pattern": "a{30000}"}, 30_002),
+        (needs("k" * 100_000), 100_000),
+        ({"type": "object", "minProperties": 1, "required": ["k"]}, 6),
+    ],
+)
+def test_distances_of_long_ways_are_linear(schema: Any, least: int) -> None:
+    automaton = compiled(schema)
+    # the vocabulary has no token of more than a byte
+    assert automaton.distance(automaton.start, 64) is None or least < 64
+    assert automaton.distance(automaton.start) >= least
+
+
+def test_what_plainly_needs_more_tokens_than_there_are_is_not_spelled_out() -> None:
+    pairs = tower(
+        30,
+        lambda i, low: {"type": "array", "minItems": 2, "items": False, "prefixItems": [low, low]},
+        {"type": "integer"},
+    )
+    automaton = compiled(pairs)
+    assert automaton.distance(automaton.start) is None and automaton.distance(automaton.start, 256) is None
+    small = compiled(
+        json.loads(json.dumps(pairs).replace('"l30": {"type": "integer"}', '"l30": {}').replace("l30", "l4"))
+    )
+    assert small.distance(small.start, 3) is None or small.distance(small.start) > 3
+
+
+@pytest.mark.parametrize("longest", [16, 17, 24])
+def test_four_kinds_of_four_characters_never_end_in_a_dead_end(longest: int) -> None:
+    pattern = r"^(?=(.*[A-Z]){4})(?=(.*[0-9]){4})(?=(.*[!@#]){4})(?=(.*[a-z]){4}).*$"
+    automaton = compiled({"type": "string", "maxLength": longest, "pattern": pattern})
+    judge = re.compile(pattern)
+    for seed in range(4):
+        text = json.loads(walk(automaton, random.Random(seed)))
+        assert len(text) <= longest and judge.match(text), text
+
+
+def test_what_has_too_few_different_values_is_refused() -> None:
+    def unique(least: int, item: Any) -> Any:
+        return {"type": "array", "uniqueItems": True, "minItems": least, "items": item}
+
+    three = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "additionalProperties": False}
+    nested = {"type": "array", "minItems": 1, "maxItems": 2, "items": three, "uniqueItems": True}
+    for item, values in ((BOOLEANS, 7), (three, 3), (nested, 9), ({"enum": list(range(300))}, 300)):
+        assert compiled(unique(values, item)).start is not None
+        with pytest.raises(UnsatisfiableSchema):
+            compiled(unique(values + 1, item))
+    endless = {"type": "array", "maxItems": 1, "items": {"$ref": "#/items"}}
+    assert compiled(unique(50, endless)) and compiled(unique(2000, {"type": "string", "maxLength": 4}))
+
+
+def test_a_unique_array_of_all_values_is_written_whole() -> None:
+    automaton = compiled({"type": "array", "uniqueItems": True, "minItems": 7, "items": BOOLEANS})
+    for seed in range(3):
+        value = json.loads(walk(automaton, random.Random(seed)))
+        assert len(value) == 7 and len({json.dumps(v) for v in value}) == 7
+
+
+def test_a_limit_is_never_told_as_emptiness() -> None:
+    letters = {
+        c: {"multipleOf": p} for c, p in zip("abcdefghij", (2, 3, 5, 7, 11, 13, 17, 19, 23, 29), strict=True)
+    }
+    automaton = compiled({"type": "object", "minProperties": 1, "patternProperties": letters})
+    assert automaton.matches(b'{"abj": 174}') and not automaton.matches(b'{"abj": 29}')
+    contains = [
+        {"contains": {"type": "integer", "multipleOf": p}} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
+    ]
+    for count in (2, 11):
+        schema = {"type": "array", "allOf": contains[:count] + contains[count - 1 :]}
+        try:
+            assert compiled(schema).start is not None
+        except TokenformError as error:
+            assert isinstance(error, LimitExceeded), error
+
+
+BRANCHES: list[dict[str, Any]] = [
+    {"properties": {"a": {"type": "integer"}}},
+    {"properties": {"b": {"type": "string"}}, "required": ["b"]},
+    {"patternProperties": {"^c": {"type": "boolean"}}},
+    {"required": ["d"], "additionalProperties": {"type": "null"}},
+]
+
+
+def _unevaluated() -> list[Any]:
+    keyed: list[Any] = [
+        {"anyOf": BRANCHES[:2], "unevaluatedProperties": False},
+        {"anyOf": BRANCHES, "properties": {"d": {}}, "unevaluatedProperties": {"type": "number"}},
+        {"oneOf": [BRANCHES[1], BRANCHES[3]], "unevaluatedProperties": False},
+        {
+            "if": BRANCHES[1],
+            "then": {"properties": {"a": {}}},
+            "else": BRANCHES[2],
+            "unevaluatedProperties": False,
+        },
+        {
+            "dependentSchemas": {"a": BRANCHES[2], "b": {"properties": {"d": {}}}},
+            "properties": {"a": {}, "b": {}},
+            "unevaluatedProperties": False,
+        },
+        {
+            "allOf": [{"anyOf": [BRANCHES[0], {"not": BRANCHES[1]}]}, BRANCHES[2]],
+            "unevaluatedProperties": False,
+        },
+        {"anyOf": [{"anyOf": BRANCHES[:2]}, BRANCHES[3]], "unevaluatedProperties": False},
+    ]
+    items: list[Any] = [
+        {
+            "anyOf": [{"prefixItems": [{"const": 1}]}, {"prefixItems": [True, {"const": 2}]}],
+            "unevaluatedItems": False,
+        },
+        {"contains": {"const": 1}, "unevaluatedItems": {"const": 2}},
+        {"anyOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}], "unevaluatedItems": False},
+        {"if": {"prefixItems": [{"const": 1}]}, "else": {"items": {"const": 2}}, "unevaluatedItems": False},
+    ]
+    return [{"type": "object", **s} for s in keyed] + [{"type": "array", **s} for s in items]
+
+
+@pytest.mark.parametrize("schema", _unevaluated(), ids=range(len(_unevaluated())))
+def test_unevaluated_keywords_mean_what_the_judge_says(schema: Any) -> None:
+    judge = jsonschema_rs.Draft202012Validator(schema)
+    if schema["type"] == "array":
+        documents: list[Any] = [list(p) for n in range(4) for p in itertools.product((1, 2, 3), repeat=n)]
+    else:
+        values = (1, "x", True, None)
+        documents = [
+            dict(zip(keys, chosen, strict=True))
+            for n in range(4)
+            for keys in itertools.combinations(("a", "b", "c1", "d", "e"), n)
+            for chosen in itertools.product(values, repeat=n)
+        ]
+    automaton = compiled(schema, order="any")
+    wrong = [d for d in documents if automaton.matches(json.dumps(d).encode()) != judge.is_valid(d)]
+    assert not wrong, wrong[:5]
+
+
+def test_what_is_too_much_to_decide_is_refused_when_it_is_compiled() -> None:
+    itself = {"unevaluatedProperties": False, "allOf": [{"$ref": "#/$defs/n"}]}
+    with pytest.raises(TokenformError):
+        tf.json_schema({"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": itself}})
+    contains = [{"contains": {"const": i}} for i in range(12)]
+    with pytest.raises(LimitExceeded):
+        tf.json_schema({"properties": {"a": {"unevaluatedItems": False, "anyOf": contains}}})
+
+
+def test_towers_of_one_of_are_what_they_say() -> None:
+    schema = tower(6, lambda i, low: {"oneOf": [low, {"required": [f"k{i}"]}]}, {"type": "object"})
+    judge = jsonschema_rs.Draft202012Validator(schema)
+    automaton = compiled(schema, order="any")
+    for n in range(7):
+        for keys in itertools.combinations([f"k{i}" for i in range(6)], n):
+            document = dict.fromkeys(keys, 1)
+            assert automaton.matches(json.dumps(document).encode()) == judge.is_valid(document), document
+
+
+def test_until_a_long_word() -> None:
+    word = "a" * 500 + "b"
+    automaton = tf.until(word).compile(VOCABULARY)
+    for text, good in ((word, True), ("aa" + word, True), (word[1:], False), (word + word, False)):
+        assert automaton.matches(text.encode()) is good
