@@ -2,6 +2,7 @@
 
     python benchmarks/device.py --transformers                           # on a GPU
     TRITON_INTERPRET=1 python benchmarks/device.py --device cpu --tiny   # the same code, to see it run
+    python benchmarks/device.py --part generator                         # `Generator` itself, by batch
 
 Purpose: (1) applying the masks of a batch of 256 at 128,256 tokens, beside reading and writing the logits
 once (a copy, and a multiplication in place); target: at most 1.03 times.  (2) tokens a second of a model of
@@ -308,6 +309,52 @@ def measure_transformers(
     return {"loop": "transformers' generate", "tokens_per_second": rates, "ratio": ratio, "seconds": seconds}
 
 
+def measure_generator(
+    options: argparse.Namespace, shape: Shape, vocabulary: tf.Vocabulary, clock: Clock
+) -> list[dict[str, Any]]:
+    """Tokens a second of `Generator` itself, plain and with drafts, beside `model.generate` unconstrained.
+
+    Texts go on beyond the tokens that are timed; rounds alternate, each with prompts of its own.
+    """
+    model, found = hugging_face(shape, max(options.context, 4096), clock.device), []
+    fields = {name: {"type": "string", "minLength": 8, "maxLength": 2000} for name in ("name", "comment")}
+    grammar = tf.json_schema({"type": "object", "properties": fields, "required": list(fields)})
+    for batch in options.batches:
+        writers = {
+            name: tf.Generator(model, vocabulary, drafter=drafter, batch_size=batch, sampler=tf.Local(1.0))
+            for name, drafter in (("plain", None), ("auto", "auto"))
+        }
+        seconds: dict[str, list[float]] = {"free": [], "plain": [], "auto": []}
+        for turn in range(options.rounds + 1):
+            prompts = torch.randint(0, 200, (batch, 8), generator=torch.Generator().manual_seed(turn))
+            for name in seconds:
+                clock.sync()
+                begun = time.perf_counter()
+                if name == "free":
+                    ids = prompts.to(clock.device)
+                    steps = options.steps
+                    model.generate(ids, max_new_tokens=steps, min_new_tokens=steps, do_sample=True, top_k=0)
+                else:
+                    write_tokens(writers[name], prompts.tolist(), grammar, options.steps * batch)
+                clock.sync()
+                if turn:  # the first round is to warm up
+                    seconds[name].append(time.perf_counter() - begun)
+        tokens = batch * options.steps
+        rates = {name: tokens / statistics.median(times) for name, times in seconds.items()}
+        found.append({"batch": batch, "tokens_per_second": rates, "seconds": seconds})
+    return found
+
+
+def write_tokens(writer: tf.Generator, prompts: list[list[int]], grammar: tf.Grammar, count: int) -> None:
+    """The first tokens of a batch of texts."""
+    rows = [row for prompt in prompts for row in writer._rows(prompt, grammar, 1, 0, 3000)]
+    run = writer._decoder(writer.sampler, len(rows)).run(rows, len(rows))
+    for written, _ in enumerate(run, 1):
+        if written >= count:
+            break
+    run.close()
+
+
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -317,14 +364,15 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=128, help="tokens a sequence writes in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=200, help="timed calls of a kernel")
-    parser.add_argument("--part", default="apply,decode", help="of apply, decode")
+    parser.add_argument("--part", default="apply,decode,generator", help="of apply, decode, generator")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64, 256], help="of the generator")
     parser.add_argument("--transformers", action="store_true", help="measure model.generate too")
     parser.add_argument("--tiny", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.tiny:
         options.batch, options.size, options.context, options.steps = 6, 2_048, 48, 12
-        options.rounds, options.repeats = 2, 3
+        options.rounds, options.repeats, options.batches = 2, 3, [1, 4]
     return options
 
 
@@ -369,13 +417,20 @@ def show(found: dict[str, Any]) -> None:
             print(f"  host work {run['host_ms_per_step']:.2f} ms a step; table {run['table']}")
 
 
+def show_generator(runs: list[dict[str, Any]]) -> None:
+    if runs:
+        names = list(runs[0]["tokens_per_second"])
+        rows = [[str(r["batch"]), *(number(r["tokens_per_second"][n]) for n in names)] for r in runs]
+        print(text_table(["batch", *(f"{name} tokens/s" for name in names)], rows))
+
+
 def main() -> int:
     options = read_options()
     device = torch.device(options.device)
     clock, vocabulary = Clock(device), vocabulary_of(options.size)
     shape = (TINY if options.tiny else LLAMA_3_8B).with_vocabulary(options.size)
     parts = options.part.split(",")
-    found: dict[str, Any] = {"hardware": hardware(device), "apply": [], "decode": []}
+    found: dict[str, Any] = {"hardware": hardware(device), "apply": [], "decode": [], "generator": []}
     with torch.inference_mode():
         if "apply" in parts:
             found["apply"] = measure_apply(options, vocabulary, clock)
@@ -383,7 +438,10 @@ def main() -> int:
             found["decode"].append(measure_decode(options, shape, vocabulary, clock))
         if options.transformers:
             found["decode"].append(measure_transformers(options, shape, vocabulary, clock))
+    if "generator" in parts:
+        found["generator"] = measure_generator(options, shape, vocabulary, clock)
     show(found)
+    show_generator(found["generator"])
     settings = {k: v for k, v in vars(options).items() if k != "results"}
     print(f"results: {save(options.results, 'device', {**found, 'options': settings, 'command': sys.argv})}")
     return 0
