@@ -201,8 +201,13 @@ class Builder:
         return optional(opener) if self.form.prompt_opens and reasoning == "auto" else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
-        text = self.form.opener(self.form.wire)
-        return (Trigger(text, special=text in self.form.special, whole_word=self.form.whole_word),)
+        texts = dict.fromkeys(map(self.form.opener, self.wires()))
+        whole = self.form.whole_word
+        return tuple(Trigger(text, special=text in self.form.special, whole_word=whole) for text in texts)
+
+    def wires(self) -> tuple[Wire, ...]:
+        """The layouts that the grammar allows."""
+        return (self.form.wire, *(wire for wire in self.form.also if wire.written))
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
@@ -222,8 +227,10 @@ class Builder:
         return tuple(rf"{opened}{re.escape(tool.name)}\(" for tool in self.known)
 
     def calls(self, most: int | None) -> Node:
-        """One call, or several in a row, with the section around them."""
-        wire = self.form.wire
+        """One call, or several in a row, with the section around them, in any of the layouts."""
+        return choice([self._calls(wire, most) for wire in self.wires()])
+
+    def _calls(self, wire: Wire, most: int | None) -> Node:
         one = self.call(wire)
         between = sequence(BLANK, self.literal(wire.between), BLANK)
         several: Node = one if most == 1 else Repeat(one, 1, most, between)

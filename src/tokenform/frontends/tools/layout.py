@@ -152,12 +152,14 @@ class Wire:
     between: the text between two calls.
     guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
         reads as one.
+    written: of a layout among `Format.also`: the grammar allows it too.
     """
 
     call: tuple[Part, ...]
     section: tuple[str, str] | None = None
     between: str = ""
     guess: bool = False
+    written: bool = False
 
     @property
     def opener(self) -> str:
