@@ -11,7 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, Limits, State, TokenAutomaton, Vocabulary, set_limits
+from tokenform.engine import (
+    Grammar,
+    Limits,
+    State,
+    TokenAutomaton,
+    Vocabulary,
+    advance,
+    fill_masks,
+    set_limits,
+)
 from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
@@ -110,12 +119,14 @@ __all__ = [
     "Trie",
     "Vocabulary",
     "__version__",
+    "advance",
     "any_text",
     "choice",
     "contains",
     "detect_format",
     "drafters",
     "errors",
+    "fill_masks",
     "from_type",
     "gbnf",
     "generate",

@@ -12,6 +12,7 @@ walked through both).
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,7 +90,9 @@ def tools(
     return Grammar(
         core,
         form=made,
-        read=lambda text: parse_tool_calls(text, known, format=form, reasoning=reasoning, prompt=prompt),
+        read=functools.partial(
+            parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
+        ),
         source=source,
         tools=[tool.to_openai() for tool in known],
     )
