@@ -201,8 +201,9 @@ class Builder:
         return optional(opener) if self.form.prompt_opens and reasoning == "auto" else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
-        text = self.form.opener(self.form.wire)
-        return (Trigger(text, special=text in self.form.special, whole_word=self.form.whole_word),)
+        texts = dict.fromkeys(map(self.form.opener, self.written()))
+        whole = self.form.whole_word
+        return tuple(Trigger(text, special=text in self.form.special, whole_word=whole) for text in texts)
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
@@ -239,7 +240,7 @@ class Builder:
         return one if most == 1 else Repeat(one, 1, most, between)
 
     def written(self) -> list[Wire]:
-        """The layouts that the grammar allows; all of them begin alike."""
+        """The layouts that the grammar allows."""
         return [self.form.wire, *(wire for wire in self.form.also if wire.written)]
 
     def one(self) -> Node:
