@@ -47,7 +47,7 @@ def json_schema(
     Args:
         schema: the schema as a mapping, a boolean, or JSON text.
         order: keys as the schema's text first names them, or in any order.
-        whitespace: "natural": at each gap what a writer puts there, as the model likes: nothing, one space, or
+        whitespace: "natural": at each gap what a writer puts there, as the model likes: nothing, a space, or
             one line break and an indentation; "compact": none; "spaced" and "indent": as `json.dumps` writes
             it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
