@@ -11,13 +11,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
-from tokenform.engine import Grammar, Limits, State, TokenAutomaton, Vocabulary, set_limits
+from tokenform.engine import (
+    Grammar,
+    Limits,
+    State,
+    TokenAutomaton,
+    Vocabulary,
+    advance,
+    fill_masks,
+    set_limits,
+)
 from tokenform.errors import TokenformError
 from tokenform.frontends import any_text, choice, from_type, json_schema, predicate, regex
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tokenform import tool_formats
     from tokenform.decoding import Estimates, Local, Result, Stats
     from tokenform.decoding.aligned import (
         AWRS,
@@ -38,7 +48,13 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
+    from tokenform.frontends.tools import (
+        ToolCallStream,
+        ToolFormat,
+        detect_format,
+        parse_tool_calls,
+        tools,
+    )
     from tokenform.integrations.generation import Generator, generate
 
 _ALIGNED = (
@@ -56,7 +72,7 @@ _ALIGNED = (
     "save_trie",
 )
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
-_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
+_TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
@@ -72,6 +88,7 @@ _LATER = {
 }
 
 _MODULES = {
+    "tool_formats": "tokenform.tool_formats",
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
     "targets": "tokenform.decoding.speculative.targets",
@@ -98,15 +115,18 @@ __all__ = [
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
+    "ToolFormat",
     "Trie",
     "Vocabulary",
     "__version__",
+    "advance",
     "any_text",
     "choice",
     "contains",
     "detect_format",
     "drafters",
     "errors",
+    "fill_masks",
     "from_type",
     "gbnf",
     "generate",
@@ -123,6 +143,7 @@ __all__ = [
     "special_token",
     "substring",
     "targets",
+    "tool_formats",
     "tools",
     "until",
 ]

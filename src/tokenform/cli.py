@@ -375,6 +375,9 @@ def fidelity(
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the target.")] = 1.0,
     seed: Annotated[int, typer.Option()] = 0,
+    max_forwards: Annotated[
+        int, typer.Option(min=1, help="Forward passes after which a sampler gives up.")
+    ] = 5000,
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of distance against cost (needs matplotlib).")
     ] = None,
@@ -397,6 +400,7 @@ def fidelity(
             max_tokens=max_tokens,
             draws=draws,
             seed=seed,
+            max_forwards=max_forwards,
             report=lambda name: typer.echo(f"{name} ...", err=True),
         )
         if plot is not None:

@@ -1,4 +1,4 @@
-"""The engine inside an interpreter: its end, its children, its signals, and threads that read beside one that builds."""
+"""The engine inside an interpreter: its end, its children, its signals, readers beside a builder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ import tokenform as tf
 
 TOKENS = [bytes([b]) for b in range(256)] + [b"</s>"]
 VOCABULARY = tf.Vocabulary(TOKENS, eos=[256])
-HARD = tf.json_schema({"type": "string", "pattern": "^(?=(.*a.{9}b){3})(?=(.*c.{11}d){3})(?=(.*e.{10}f){3}).*$"})
+PATTERN = "^(?=(.*a.{9}b){3})(?=(.*c.{11}d){3})(?=(.*e.{10}f){3}).*$"
+HARD = tf.json_schema({"type": "string", "pattern": PATTERN})
 
 def work(automaton):
     state = automaton.step_bytes(automaton.start, b'"')
@@ -42,7 +43,8 @@ def test_the_interpreter_ends_while_threads_are_inside() -> None:
         limits = tf.Limits(work=10**12, memory=1 << 30)
         shared = HARD.compile(VOCABULARY, limits=limits)
         for automaton in [shared] * 3 + [HARD.core.compile(VOCABULARY, limits) for _ in range(2)]:
-            threading.Thread(target=lambda a=automaton: [work(a) or a.clear() for _ in range(999)], daemon=True).start()
+            loop = lambda a=automaton: [work(a) or a.clear() for _ in range(999)]
+            threading.Thread(target=loop, daemon=True).start()
         time.sleep(0.5)
         print("ended")
         """

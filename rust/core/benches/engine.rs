@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use criterion::{criterion_group, criterion_main, BatchSize, Criterion};
 use tokenform_core::json::JsonMachine;
-use tokenform_core::mask::core::StateId;
-use tokenform_core::mask::TokenAutomaton;
+use tokenform_core::mask::{State, TokenAutomaton};
 use tokenform_core::schema::options::{Options, Order, Whitespace};
 use tokenform_core::schema::Schema;
 use tokenform_core::vocab::{TokenId, Vocabulary};
@@ -73,17 +72,17 @@ fn options(order: Order) -> Options {
     Options { order, whitespace: Whitespace::Any, ..Options::default() }
 }
 
-fn compile(schema: &str, order: Order, vocab: &Arc<Vocabulary>) -> TokenAutomaton {
-    let machine =
-        JsonMachine::new(Schema::new(schema, options(order)).expect("a schema")).expect("it has texts");
-    TokenAutomaton::new(machine, vocab.clone()).expect("the vocabulary spells them")
+fn compile(schema: &str, order: Order, vocab: &Arc<Vocabulary>) -> Arc<TokenAutomaton> {
+    let text: Arc<str> = schema.into();
+    let make = move || JsonMachine::new(Schema::new(&text, options(order))?);
+    TokenAutomaton::of(make, vocab.clone()).expect("a schema with texts, which the vocabulary spells")
 }
 
 /// The states along the document, and the tokens between them.
-fn walk(automaton: &TokenAutomaton, ids: &[TokenId]) -> Vec<StateId> {
+fn walk(automaton: &TokenAutomaton, ids: &[TokenId]) -> Vec<State> {
     let mut states = vec![automaton.start()];
     for &token in ids {
-        let last = *states.last().expect("it begins with one");
+        let last = states.last().expect("it begins with one");
         states.push(automaton.advance(last, token).expect("the document is valid"));
     }
     states
@@ -121,8 +120,8 @@ fn masks(c: &mut Criterion, vocab: &Arc<Vocabulary>) {
     let warm = compile(PERSON, Order::Declared, vocab);
     let states = walk(&warm, &ids);
     let mut row = vec![0u32; vocab.mask_words()];
-    let fill = |automaton: &TokenAutomaton, states: &[StateId], row: &mut [u32]| {
-        for &s in states {
+    let fill = |automaton: &TokenAutomaton, states: &[State], row: &mut [u32]| {
+        for s in states {
             automaton.mask(s).expect("no limit is near").write(row);
         }
     };
@@ -130,7 +129,7 @@ fn masks(c: &mut Criterion, vocab: &Arc<Vocabulary>) {
     c.bench_function("first mask (lexical masks shared)", |b| {
         b.iter_batched(
             || compile(PERSON, Order::Declared, vocab),
-            |automaton| automaton.mask(automaton.start()).map(black_box).is_ok(),
+            |automaton| automaton.mask(&automaton.start()).map(black_box).is_ok(),
             BatchSize::SmallInput,
         )
     });
@@ -144,13 +143,12 @@ fn masks(c: &mut Criterion, vocab: &Arc<Vocabulary>) {
             BatchSize::SmallInput,
         )
     });
-    let (start, inside) = (states[0], warm.step_bytes(states[0], b"{\"name\": \"A").expect("valid"));
+    let (start, inside) = (states[0].clone(), warm.step_bytes(&states[0], b"{\"name\": \"A").expect("valid"));
     let inside = inside.expect("a string has begun");
     for (name, s) in [("few tokens", start), ("in a string", inside)] {
-        fill(&warm, &[s], &mut row);
-        c.bench_function(&format!("warm mask, {name}"), |b| {
-            b.iter(|| fill(&warm, black_box(&[s]), &mut row))
-        });
+        let s = [s];
+        fill(&warm, &s, &mut row);
+        c.bench_function(&format!("warm mask, {name}"), |b| b.iter(|| fill(&warm, black_box(&s), &mut row)));
     }
 }
 
@@ -159,7 +157,7 @@ fn edges(c: &mut Criterion, vocab: &Arc<Vocabulary>) {
     let warm = compile(PERSON, Order::Declared, vocab);
     walk(&warm, &ids);
     c.bench_function("advance, known edge", |b| {
-        b.iter(|| warm.advance(black_box(warm.start()), black_box(ids[0])).is_ok())
+        b.iter(|| warm.advance(black_box(&warm.start()), black_box(ids[0])).is_ok())
     });
     c.bench_function(&format!("advance along {} tokens, new edges", ids.len()), |b| {
         b.iter_batched(
@@ -180,10 +178,10 @@ fn trie(c: &mut Criterion, tokens: &[Box<[u8]>]) {
             || {
                 let automaton = compile(r#"{"type": "string"}"#, Order::Declared, &vocabulary(tokens));
                 let inside =
-                    automaton.step_bytes(automaton.start(), b"\"").expect("valid").expect("a string");
+                    automaton.step_bytes(&automaton.start(), b"\"").expect("valid").expect("a string");
                 (automaton, inside)
             },
-            |(automaton, inside)| automaton.mask(inside).map(black_box).is_ok(),
+            |(automaton, inside)| automaton.mask(&inside).map(black_box).is_ok(),
             BatchSize::PerIteration,
         )
     });

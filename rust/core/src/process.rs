@@ -4,7 +4,7 @@
 //! for ever, so the child never looks at them.  Everything global that is locked belongs here.
 
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,6 +21,7 @@ pub(crate) struct Process {
     pub store: Store,
     rooms: [Room; ROOMS],
     garbage: Mutex<Option<Sender<Box<dyn Send>>>>,
+    pool: OnceLock<Option<rayon_core::ThreadPool>>,
 }
 
 static PROCESS: LazyLock<ArcSwap<Process>> = LazyLock::new(|| ArcSwap::from_pointee(Process::new()));
@@ -33,6 +34,7 @@ impl Process {
             store: Store::default(),
             rooms: [const { Room { door: Mutex::new(()), bell: Condvar::new() } }; ROOMS],
             garbage: Mutex::default(),
+            pool: OnceLock::new(),
         }
     }
 
@@ -50,6 +52,16 @@ impl Process {
     /// Where threads wait for the thing at an address.
     pub fn room(&self, address: usize) -> &Room {
         &self.rooms[(address >> 6) % ROOMS]
+    }
+
+    /// Threads that fill rows, one less than there are processors; `None` where there are none to be had.
+    pub fn pool(&self) -> Option<&rayon_core::ThreadPool> {
+        let others = || std::thread::available_parallelism().map_or(1, usize::from).max(2) - 1;
+        let made = || {
+            let named = rayon_core::ThreadPoolBuilder::new().thread_name(|i| format!("tokenform-{i}"));
+            named.num_threads(others()).build().ok()
+        };
+        self.pool.get_or_init(made).as_ref()
     }
 
     /// Drops something on a thread of its own, or here where there is none to be had.

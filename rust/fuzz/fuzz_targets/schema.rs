@@ -51,22 +51,22 @@ fn walk(automaton: &TokenAutomaton, document: &[u8]) -> tokenform_core::Result<(
     let mut state = automaton.start();
     for &wanted in document.iter().take(LONGEST) {
         let words = automaton.vocabulary().mask_words();
-        let allowed = automaton.mask(state)?.ids(words);
-        let accepting = automaton.accepting(state)?;
+        let allowed = automaton.mask(&state)?.ids(words);
+        let accepting = automaton.accepting(&state)?;
         assert_eq!(accepting, allowed.contains(&EOS), "the end is allowed exactly where the text may end");
         let bytes: Vec<u32> = allowed.into_iter().filter(|&id| id != EOS).collect();
         assert!(accepting || !bytes.is_empty(), "a dead end");
-        let fits = automaton.allows(state, TokenId(wanted.into()))?;
+        let fits = automaton.allows(&state, TokenId(wanted.into()))?;
         assert_eq!(fits, bytes.contains(&wanted.into()), "the mask and the automaton differ on a byte");
         if bytes.is_empty() {
             return Ok(());
         }
         let next = if fits { wanted.into() } else { bytes[wanted as usize % bytes.len()] };
-        state = automaton.advance(state, TokenId(next))?;
+        state = automaton.advance(&state, TokenId(next))?;
     }
-    automaton.distance(state)?;
-    automaton.forced_bytes(state);
-    automaton.describe(state);
+    automaton.distance(&state)?;
+    automaton.forced_bytes(&state)?;
+    automaton.describe(&state)?;
     Ok(())
 }
 
@@ -77,9 +77,15 @@ fuzz_target!(|data: &[u8]| {
         None => (rest, &[][..]),
     };
     let Ok(text) = std::str::from_utf8(schema) else { return };
-    let made = Schema::new(text, options(choice)).and_then(JsonMachine::new);
-    if let Ok(automaton) = made.and_then(|machine| TokenAutomaton::new(machine, vocabulary())) {
-        // an error on the way is a limit that was reached, which the caller is told
-        let _ = walk(&automaton, document);
+    let text: Arc<str> = text.into();
+    let make = move || JsonMachine::new(Schema::new(&text, options(choice))?);
+    let Ok(automaton) = TokenAutomaton::of(make, vocabulary()) else { return };
+    // several texts in turns, one of them half walked when memory is let go; an error on the way is a limit that
+    // was reached, which the caller is told
+    for cut in [document.len() / 2, document.len()] {
+        let _ = walk(&automaton, &document[..cut]);
+        automaton.clear();
     }
+    let backwards: Vec<u8> = document.iter().rev().copied().collect();
+    let _ = walk(&automaton, &backwards);
 });

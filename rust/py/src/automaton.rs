@@ -6,26 +6,34 @@ use numpy::npyffi::flags::NPY_ARRAY_BEHAVED;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use tokenform_core::mask::batch::{self, Answer, Row};
 use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
 
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::grammar::Grammar;
+use crate::host::{in_python, unlocked};
+use crate::limits::Limits;
 use crate::state::State;
 use crate::vocabulary::Vocabulary;
 
 #[pyclass(frozen, module = "tokenform._core", weakref)]
 pub struct TokenAutomaton {
     core: Arc<Core>,
+    grammar: Py<Grammar>,
     vocabulary: Py<Vocabulary>,
     words: usize,
 }
 
 impl TokenAutomaton {
-    pub fn new(core: Arc<Core>, vocabulary: Py<Vocabulary>) -> Self {
+    pub fn new(core: Arc<Core>, grammar: Py<Grammar>, vocabulary: Py<Vocabulary>) -> Self {
         let words = core.vocabulary().mask_words();
-        TokenAutomaton { core, vocabulary, words }
+        TokenAutomaton { core, grammar, vocabulary, words }
+    }
+
+    fn own(&self, inner: CoreState) -> State {
+        State { inner, automaton: self.core.clone() }
     }
 
     fn row_error(&self, shape: &[usize], rows: usize) -> PyErr {
@@ -42,7 +50,7 @@ impl TokenAutomaton {
 
 /// The memory of a C-contiguous array of 32-bit words that may be written.
 #[allow(unsafe_code)]
-fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [usize; 2])>> {
+pub fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [usize; 2])>> {
     fn view<'a, T: numpy::Element>(array: &Bound<'_, PyArray2<T>>) -> Option<(&'a mut [u32], [usize; 2])> {
         // SAFETY: the array is alive, and the GIL is held
         let flags = unsafe { (*array.as_array_ptr()).flags };
@@ -66,10 +74,17 @@ fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32], [u
 
 #[pymethods]
 impl TokenAutomaton {
+    /// By its grammar and vocabulary: compiled again wherever it is unpickled.
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<Vocabulary>, Limits))> {
+        let compile = self.grammar.bind(py).getattr("compile")?;
+        Ok((compile, (self.vocabulary.clone_ref(py), Limits::of(self.core.limits()))))
+    }
+
     /// The state before the first token.
     #[getter]
     fn start(&self) -> State {
-        State { inner: self.core.start() }
+        self.own(self.core.start())
     }
 
     #[getter]
@@ -134,8 +149,19 @@ impl TokenAutomaton {
         if shape[0] < list.len() || shape[1] != self.words {
             return Err(self.row_error(&shape, list.len()));
         }
-        let mut rows: Vec<(&mut [u32], &CoreState)> = words.chunks_mut(self.words).zip(&list).collect();
-        unlocked(py, || fill(&self.core, &mut rows, threads)).map_err(raise)
+        let mut rows: Vec<Row<'_>> = words
+            .chunks_mut(self.words)
+            .zip(&list)
+            .map(|(out, state)| Row {
+                automaton: &self.core,
+                state,
+                budget: None,
+                out,
+                answer: Ok(Answer::default()),
+            })
+            .collect();
+        unlocked(py, || batch::fill(&mut rows, false, threads));
+        rows.into_iter().try_for_each(|row| row.answer.map(|_| ())).map_err(raise)
     }
 
     /// Whether a token is allowed, without the whole mask.
@@ -155,7 +181,7 @@ impl TokenAutomaton {
             Some(to) => to,
             None => unlocked(py, || self.core.advance(s, token)).map_err(raise)?,
         };
-        Ok(State { inner })
+        Ok(self.own(inner))
     }
 
     /// Whether the text may end here; end-of-text ids are in the mask exactly then.
@@ -206,11 +232,12 @@ impl TokenAutomaton {
         if whole == 0 {
             return Ok(Vec::new());
         }
-        if vocab.hasattr("encode")? {
-            let text = PyBytes::new(py, &bytes[..whole]);
-            if let Some(ids) = vocab.call_method1("encode", (text,))?.extract::<Option<Vec<u32>>>()? {
-                return Ok(ids);
-            }
+        let encoded = in_python(py, || match vocab.hasattr("encode")? {
+            true => vocab.call_method1("encode", (PyBytes::new(py, &bytes[..whole]),))?.extract(),
+            false => Ok(None),
+        });
+        if let Some(ids) = encoded? {
+            return Ok(ids);
         }
         let ids = self.core.vocabulary().greedy_tokens(&bytes[..whole]).unwrap_or_default();
         Ok(ids.into_iter().map(|t| t.0).collect())
@@ -240,7 +267,7 @@ impl TokenAutomaton {
     fn step_bytes(&self, py: Python<'_>, s: &Bound<'_, State>, text: &[u8]) -> PyResult<State> {
         let s = &s.get().inner;
         match unlocked(py, || self.core.step_bytes(s, text)).map_err(raise)? {
-            Some(inner) => Ok(State { inner }),
+            Some(inner) => Ok(self.own(inner)),
             None => Err(raise(Error::new(
                 Kind::TokenRejected,
                 format!("{:?} is not allowed here", String::from_utf8_lossy(text)),
@@ -305,26 +332,6 @@ impl TokenAutomaton {
     fn clear(&self, py: Python<'_>) {
         unlocked(py, || self.core.clear());
     }
-}
-
-/// Fills rows, the states split among threads.
-fn fill(core: &Core, rows: &mut [(&mut [u32], &CoreState)], threads: usize) -> tokenform_core::Result<()> {
-    let one = |rows: &mut [(&mut [u32], &CoreState)]| -> tokenform_core::Result<()> {
-        for (row, s) in rows {
-            core.mask(s)?.write(row);
-        }
-        Ok(())
-    };
-    if threads < 2 || rows.len() < 2 {
-        return one(rows);
-    }
-    // more threads than processors only wait for each other
-    let most = std::thread::available_parallelism().map_or(1, usize::from);
-    let size = rows.len().div_ceil(threads.min(most));
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = rows.chunks_mut(size).map(|part| scope.spawn(move || one(part))).collect();
-        handles.into_iter().try_for_each(|h| h.join().expect("no panic in the engine"))
-    })
 }
 
 /// Entries, bytes, hits and misses of the table of lexical masks that all automata share.

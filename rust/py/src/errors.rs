@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use tokenform_core::{Error, Kind};
 
-use crate::host::take_raised;
+use crate::host::{in_python, take_raised};
 
 pub fn names() -> Vec<&'static str> {
     Kind::ALL.iter().map(|k| k.name()).collect()
@@ -17,7 +17,7 @@ pub fn raise(error: Error) -> PyErr {
             return raised;
         }
     }
-    Python::with_gil(|py| build(py, &error).unwrap_or_else(|e| e))
+    Python::with_gil(|py| in_python(py, || build(py, &error).unwrap_or_else(|e| e)))
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {

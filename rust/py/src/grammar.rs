@@ -29,6 +29,8 @@ enum Source {
     Schema {
         text: String,
         options: Options,
+        /// The options by name, as they were chosen.
+        chosen: Vec<(String, String)>,
     },
     Regex {
         pattern: String,
@@ -61,7 +63,7 @@ pub struct Grammar {
 impl Source {
     fn build(&self) -> Result<(Built, Vec<String>)> {
         match self {
-            Source::Schema { text, options } => {
+            Source::Schema { text, options, .. } => {
                 let machine = JsonMachine::new(Schema::new(text, options.clone())?)?;
                 let report = machine.schema.report.clone();
                 Ok((Built::Json(Box::new(machine)), report))
@@ -135,21 +137,27 @@ impl Grammar {
     /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
     #[pyo3(signature = (vocab, limits = None))]
     fn compile(
-        &self,
+        slf: &Bound<'_, Self>,
         py: Python<'_>,
         vocab: &Bound<'_, Vocabulary>,
         limits: Option<&Bound<'_, PyLimits>>,
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let inner = vocab.get().inner.clone();
-        let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (source, own) = (self.source.clone(), inner.clone());
+        let this = slf.get();
+        let first = this.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (source, own) = (this.source.clone(), inner.clone());
         let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
         let core = unlocked(py, || {
             let first = first.map(|built| engine_of(built, &inner, &limits));
             Core::new(first, recipe, inner, limits)
         });
-        Ok(TokenAutomaton::new(core.map_err(raise)?, vocab.clone().unbind()))
+        Ok(TokenAutomaton::new(core.map_err(raise)?, slf.clone().unbind(), vocab.clone().unbind()))
+    }
+
+    /// By its source: made again, from plain data, wherever it is unpickled.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        Ok((py.import("tokenform._core")?.getattr("grammar_again")?, self.source.parts()))
     }
 
     /// What was ignored, loosened or not proven.
@@ -178,12 +186,72 @@ pub fn json_schema(
     registry: Vec<(String, String)>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    let mut chosen = Options { registry, ..Options::default() };
-    for (name, value) in options.into_iter().flatten() {
-        // what is no text is no known value either
-        chosen.set(&name.to_string(), &value.to_string()).map_err(raise)?;
+    // what is no text is no known value either
+    let chosen =
+        options.into_iter().flatten().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    schema_source(text, registry, chosen).map_err(raise)?.grammar(py)
+}
+
+fn schema_source(
+    text: String,
+    registry: Vec<(String, String)>,
+    chosen: Vec<(String, String)>,
+) -> Result<Source> {
+    let mut options = Options { registry, ..Options::default() };
+    for (name, value) in &chosen {
+        options.set(name, value)?;
     }
-    Source::Schema { text, options: chosen }.grammar(py)
+    Ok(Source::Schema { text, options, chosen })
+}
+
+/// A source as plain data: its kind, texts, and pairs of texts.
+type Parts = (&'static str, Vec<String>, Vec<(String, String)>, Vec<(String, String)>);
+
+impl Source {
+    fn parts(&self) -> Parts {
+        let plain = |kind, texts: &[&String]| (kind, texts.iter().map(|t| t.to_string()).collect());
+        let (kind, texts) = match self {
+            Source::Schema { text, options, chosen } => {
+                return ("schema", vec![text.clone()], chosen.clone(), options.registry.clone())
+            }
+            Source::Regex { pattern, dialect: Dialect::Ecma } => plain("ecma", &[pattern]),
+            Source::Regex { pattern, .. } => plain("python", &[pattern]),
+            Source::Choice(words) => ("choice", words.clone()),
+            Source::ContextFree(text) => plain("context_free", &[text]),
+            Source::Gbnf(text, start) => plain("gbnf", &[text, start]),
+            Source::Composite(text, name) => plain("composite", &[text, name]),
+        };
+        (kind, texts, Vec::new(), Vec::new())
+    }
+}
+
+/// The grammar of a source as plain data, for `pickle`.
+#[pyfunction]
+pub fn grammar_again(
+    py: Python<'_>,
+    kind: &str,
+    mut texts: Vec<String>,
+    chosen: Vec<(String, String)>,
+    registry: Vec<(String, String)>,
+) -> PyResult<Grammar> {
+    if kind == "choice" {
+        return Source::Choice(texts).grammar(py);
+    }
+    let second = if texts.len() == 2 { texts.pop() } else { None }.unwrap_or_default();
+    let first = texts.pop().unwrap_or_default();
+    let source = match kind {
+        "schema" => schema_source(first, registry, chosen).map_err(raise)?,
+        "ecma" => Source::Regex { pattern: first, dialect: Dialect::Ecma },
+        "python" => Source::Regex { pattern: first, dialect: Dialect::Python },
+        "context_free" => Source::ContextFree(first),
+        "gbnf" => Source::Gbnf(first, second),
+        "composite" => Source::Composite(first, second),
+        _ => {
+            let message = format!("{kind:?} is no kind of grammar");
+            return Err(raise(Error::new(Kind::InvalidGrammar, message)));
+        }
+    };
+    source.grammar(py)
 }
 
 /// The options of JSON by name, each with the names of its values, the default first.

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use numpy::PyArray1;
 use pyo3::marker::Ungil;
 use pyo3::prelude::*;
 use tokenform_core::work;
@@ -48,6 +49,17 @@ pub fn unlocked<T: Ungil + Send>(py: Python<'_>, call: impl FnOnce() -> T + Ungi
         }
         answer
     });
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
+    answer
+}
+
+/// Runs a call that runs Python code: the interpreter does not end in the middle of it.
+pub fn in_python<T>(py: Python<'_>, call: impl FnOnce() -> T) -> T {
+    if is_closing() {
+        unlocked(py, || ());
+    }
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+    let answer = call();
     INSIDE.fetch_sub(1, Ordering::SeqCst);
     answer
 }
@@ -98,6 +110,8 @@ pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if main.eq(threading.call_method0("get_ident")?)? {
         let _ = MAIN.set(thread::current().id());
     }
+    // imports numpy here: later an import could stand between a thread and the interpreter's end
+    PyArray1::<u32>::zeros(py, 0, false);
     work::set_interrupt(interrupted);
     let close = wrap_pyfunction!(_close, module)?;
     py.import("atexit")?.call_method1("register", (close,))?;

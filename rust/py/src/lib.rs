@@ -1,6 +1,7 @@
 //! The boundary to Python, and nothing else: convert, release the GIL, map errors.
 
 mod automaton;
+mod batch;
 mod errors;
 mod grammar;
 mod host;
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<state::State>()?;
     m.add_class::<limits::Limits>()?;
     m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::limits_again, m)?)?;
     m.add_function(wrap_pyfunction!(limits::memory_held, m)?)?;
     m.add_function(wrap_pyfunction!(limits::clear_shared, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
@@ -35,6 +37,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grammar::read_gbnf, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::endless_rule, m)?)?;
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
+    m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::grammar_again, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())

@@ -17,6 +17,10 @@ pub struct Limits {
 }
 
 impl Limits {
+    pub fn of(limits: &Core) -> Self {
+        Limits { work: limits.work, memory: limits.memory, depth: limits.depth }
+    }
+
     pub fn core(&self) -> Core {
         Core { work: self.work, memory: self.memory, depth: self.depth }
     }
@@ -36,9 +40,19 @@ impl Limits {
         }
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u64, usize, u32))> {
+        Ok((py.import("tokenform._core")?.getattr("limits_again")?, (self.work, self.memory, self.depth)))
+    }
+
     fn __repr__(&self) -> String {
         format!("Limits(work={}, memory={}, depth={})", self.work, self.memory, self.depth)
     }
+}
+
+/// Limits from plain data, for `pickle`.
+#[pyfunction]
+pub fn limits_again(work: u64, memory: usize, depth: u32) -> Limits {
+    Limits { work, memory, depth }
 }
 
 /// Sets limits of this process: those of automata that are made from now on and say nothing else, the bytes that all

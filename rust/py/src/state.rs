@@ -1,14 +1,16 @@
 //! `State`: a place in a text, held by whoever needs it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tokenform_core::mask::State as Core;
+use tokenform_core::mask::{State as Core, TokenAutomaton};
 
 /// A state of an automaton: immutable, hashable, valid as long as it is held.
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct State {
     pub inner: Core,
+    pub automaton: Arc<TokenAutomaton>,
 }
 
 #[pymethods]

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenform._core import Limits, State, TokenAutomaton, set_limits
+from tokenform._core import Limits, State, TokenAutomaton, advance, fill_masks, set_limits
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
-__all__ = ["Grammar", "Limits", "State", "TokenAutomaton", "Vocabulary", "set_limits"]
+__all__ = [
+    "Grammar",
+    "Limits",
+    "State",
+    "TokenAutomaton",
+    "Vocabulary",
+    "advance",
+    "fill_masks",
+    "set_limits",
+]
 
 
 def _automaton_in_a_notebook(self: Any) -> str:

@@ -50,3 +50,12 @@ class Vocabulary(_core.Vocabulary):
                 )
         special = sorted({token for token in table.special if token < len(table.tokens)} | set(ends))
         return cls(table.tokens, ends, special)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tokens, self.eos, self.special), self.__dict__ or None
+
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Vocabulary:
+        return self  # it never changes

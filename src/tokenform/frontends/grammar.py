@@ -86,6 +86,11 @@ class Grammar:
         """What was ignored, loosened or not proven live, one entry each; empty: the grammar is exact."""
         return list(self.core.report)
 
+    @property
+    def reads(self) -> bool:
+        """Whether a text's value is more than the text."""
+        return self._read is not _same_text
+
     def parse(self, text: str) -> Any:
         """The value that an accepted text stands for: parsed JSON, an instance of the type, or the text."""
         return self._read(text)
@@ -112,9 +117,25 @@ class Grammar:
     def __invert__(self) -> Grammar:
         return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools)
+
+    def __copy__(self) -> Grammar:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Grammar:
+        return self  # it never changes
+
     def __repr__(self) -> str:
         shown = self.source if len(self.source) <= 60 else f"{self.source[:57]}..."
         return f"Grammar({shown!r})"
+
+
+def _again(
+    core: _core.Grammar, form: Form, read: Callable[[str], Any], source: str, schema: Any, tools: Any
+) -> Grammar:
+    """A grammar that was pickled."""
+    return Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
 
 
 def as_grammar(value: Grammar | str) -> Grammar:

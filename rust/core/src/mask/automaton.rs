@@ -123,7 +123,7 @@ impl TokenAutomaton {
     }
 
     fn finished_state(number: u64) -> State {
-        let finished = Record::new(number, 0, StateId(u32::MAX), None);
+        let finished = Record::fresh(number, 0, StateId(u32::MAX), None);
         finished.0.set_mask(&Arc::new(Mask::Sparse(Box::new([]))));
         finished.0.set_accepting(true);
         finished.0.set_distance(0);

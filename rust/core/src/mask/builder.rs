@@ -109,7 +109,7 @@ impl Builder {
     /// The record of a state that was reached from another.
     fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
         let (owner, generation) = (self.owner, self.generation);
-        let made = || Record::new(owner, generation, id, Some((from.clone(), via)));
+        let made = || Record::fresh(owner, generation, id, Some((from.clone(), via)));
         self.records.entry(id).or_insert_with(made).clone()
     }
 

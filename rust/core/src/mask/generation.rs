@@ -57,7 +57,7 @@ impl Generation {
     pub fn new(owner: u64, number: u32) -> Self {
         Generation {
             number,
-            start: Record::new(owner, number, StateId(0), None),
+            start: Record::fresh(owner, number, StateId(0), None),
             status: AtomicU32::new(UNBUILT),
             builder: AtomicCell::new(None),
             process: AtomicU32::new(std::process::id()),

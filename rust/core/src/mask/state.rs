@@ -50,7 +50,7 @@ pub(super) struct Record {
 pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16 + 32;
 
 impl Record {
-    pub fn new(owner: u64, generation: u32, id: StateId, from: Option<(State, Via)>) -> State {
+    pub fn fresh(owner: u64, generation: u32, id: StateId, from: Option<(State, Via)>) -> State {
         State(Arc::new(Record {
             owner,
             generation,

@@ -49,7 +49,7 @@ pub struct Figures {
 }
 
 /// Bytes of masks that a process keeps unless told otherwise: enough for some ten thousand lexical states.
-pub const BYTES: usize = 64 << 20;
+pub const BYTES: usize = 32 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 

@@ -1,0 +1,152 @@
+//! One call a step: rows of any automata, filled and advanced together.
+
+use numpy::{Element, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tokenform_core::mask::automaton::FAR;
+use tokenform_core::mask::batch::{self, Answer, Row, Step};
+use tokenform_core::mask::State as CoreState;
+use tokenform_core::vocab::TokenId;
+use tokenform_core::{Error, Kind, Result};
+
+use crate::automaton::words_of;
+use crate::errors::raise;
+use crate::host::unlocked;
+use crate::state::State;
+
+fn wrong(message: String) -> PyErr {
+    raise(Error::new(Kind::OptionError, message))
+}
+
+/// Whether errors come back as values.
+fn returned(errors: &str) -> PyResult<bool> {
+    match errors {
+        "raise" => Ok(false),
+        "return" => Ok(true),
+        _ => Err(wrong(format!("errors={errors:?} is not known; choose \"raise\" or \"return\""))),
+    }
+}
+
+fn states_of<'py>(states: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, State>>> {
+    states.try_iter()?.map(|s| Ok(s?.downcast_into::<State>()?)).collect()
+}
+
+/// Writes one value a row into an array of the caller's.
+fn write<T: Element + Copy>(
+    name: &str,
+    array: Option<&Bound<'_, PyArray1<T>>>,
+    values: impl ExactSizeIterator<Item = T>,
+) -> PyResult<()> {
+    let Some(array) = array else { return Ok(()) };
+    let Some(mut array) = array.try_readwrite().ok().filter(|a| a.len() >= values.len()) else {
+        return Err(wrong(format!("{name} must be a writable array with a place for each of the rows")));
+    };
+    array.as_array_mut().iter_mut().zip(values).for_each(|(place, value)| *place = value);
+    Ok(())
+}
+
+/// Masks of states, which may be of different automata over vocabularies of one size: one row each.
+///
+/// out: C-contiguous uint32 or int32 [B, ceil(V/32)], numpy or a CPU tensor. budgets: tokens left in each row, None
+/// for as many as there may be. accepting, finished: bool [B]; distances: int32 [B], tokens to an accepted end, -1
+/// where none is known; each is written where it is given. A row that fails is all zeros; its error is raised when
+/// the others are done, or returned by the row's number with errors="return".
+#[pyfunction]
+#[pyo3(signature = (states, out, *, budgets = None, accepting = None, finished = None, distances = None,
+    threads = 1, errors = "raise"))]
+#[allow(clippy::too_many_arguments)]
+pub fn fill_masks<'py>(
+    py: Python<'py>,
+    states: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+    budgets: Option<Vec<Option<u32>>>,
+    accepting: Option<&Bound<'py, PyArray1<bool>>>,
+    finished: Option<&Bound<'py, PyArray1<bool>>>,
+    distances: Option<&Bound<'py, PyArray1<i32>>>,
+    threads: usize,
+    errors: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let return_errors = returned(errors)?;
+    let states = states_of(states)?;
+    let held = if out.hasattr("numpy")? { out.call_method0("numpy")? } else { out.clone() };
+    let found = words_of(&held)?;
+    let width = found.as_ref().map_or(0, |f| f.1[1]);
+    let fits = |s: &Bound<'_, State>| s.get().automaton.vocabulary().mask_words() == width;
+    let Some((words, _)) = found.filter(|f| f.1[0] >= states.len() && states.iter().all(fits)) else {
+        return Err(wrong(format!(
+            "out must be a writable, aligned, C-contiguous uint32 or int32 array of {} rows with a bit for each \
+             token of the states' vocabularies",
+            states.len()
+        )));
+    };
+    if budgets.as_ref().is_some_and(|b| b.len() != states.len()) {
+        return Err(wrong(format!("budgets must have one entry for each of the {} states", states.len())));
+    }
+    let rows = words.chunks_mut(width.max(1)).zip(&states).enumerate();
+    let mut rows: Vec<Row<'_>> = rows
+        .map(|(at, (out, s))| Row {
+            automaton: &s.get().automaton,
+            state: &s.get().inner,
+            budget: budgets.as_ref().and_then(|b| b[at]),
+            out,
+            answer: Ok(Answer::default()),
+        })
+        .collect();
+    let measured = distances.is_some();
+    unlocked(py, || batch::fill(&mut rows, measured, threads));
+    let answers: Vec<Result<Answer>> = rows.into_iter().map(|row| row.answer).collect();
+    let known = || answers.iter().map(|a| a.as_ref().copied().unwrap_or_default());
+    write("accepting", accepting, known().map(|a| a.accepting))?;
+    write("finished", finished, known().map(|a| a.finished))?;
+    let signed = |a: Answer| if a.distance == FAR { -1 } else { a.distance.min(i32::MAX as u32) as i32 };
+    write("distances", distances, known().map(signed))?;
+    let failed = PyDict::new(py);
+    for (at, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Ok(_) => {}
+            Err(error) if return_errors => failed.set_item(at, raise(error).into_value(py))?,
+            Err(error) => return Err(raise(error)),
+        }
+    }
+    Ok(failed)
+}
+
+/// The states after one token in each row. A row that fails raises when the others are done, or its error stands in
+/// its place with errors="return".
+#[pyfunction]
+#[pyo3(signature = (states, tokens, *, threads = 1, errors = "raise"))]
+pub fn advance<'py>(
+    py: Python<'py>,
+    states: &Bound<'py, PyAny>,
+    tokens: Vec<u32>,
+    threads: usize,
+    errors: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let return_errors = returned(errors)?;
+    let states = states_of(states)?;
+    if states.len() != tokens.len() {
+        return Err(wrong(format!("{} states need as many tokens, not {}", states.len(), tokens.len())));
+    }
+    let mut steps: Vec<Step<'_>> = states
+        .iter()
+        .zip(tokens)
+        .map(|(s, token)| Step {
+            automaton: &s.get().automaton,
+            state: &s.get().inner,
+            token: TokenId(token),
+            next: None,
+        })
+        .collect();
+    unlocked(py, || batch::advance(&mut steps, threads));
+    let taken: Vec<Result<CoreState>> =
+        steps.into_iter().map(|step| step.next.expect("each step is taken")).collect();
+    let out = PyList::empty(py);
+    for (next, s) in taken.into_iter().zip(&states) {
+        match next {
+            Ok(inner) => out.append(State { inner, automaton: s.get().automaton.clone() })?,
+            Err(error) if return_errors => out.append(raise(error).into_value(py))?,
+            Err(error) => return Err(raise(error)),
+        }
+    }
+    Ok(out)
+}
