@@ -21,7 +21,7 @@ from tokenform.bench.copying import STYLES, copier, wanted
 from tokenform.bench.engines import EngineOptions, missing
 from tokenform.bench.maskcheck import add_data_arguments, select
 from tokenform.bench.tables import save, text_table
-from tokenform.bench.workers import run_tasks
+from tokenform.bench.workers import WorkerStartError, run_tasks
 
 RESULTS = Path(__file__).resolve().parent / "results"
 # What each engine does where nothing is asked of it; the peers take any whitespace.
@@ -51,15 +51,19 @@ def main() -> int:
             texts, copier, (name, options), workers=1, timeout=arguments.timeout, memory_bytes=6 << 30
         )
         shown = 0
-        for one, outcome in stream:
-            kind = outcome.value.outcome if outcome.status == "ok" else outcome.status
-            counts[kind] += 1
-            by_style[one.style][kind] += 1
-            if kind not in ("copied", "order") and shown < arguments.show:
-                shown += 1
-                text = outcome.value.text if outcome.status == "ok" else outcome.detail
-                print(f"{name} {kind} {one.id} {one.style}")
-                print(f"  wanted  {one.text[:600]!r}\n  written {text[:600]!r}")
+        try:
+            for one, outcome in stream:
+                kind = outcome.value.outcome if outcome.status == "ok" else outcome.status
+                counts[kind] += 1
+                by_style[one.style][kind] += 1
+                if kind not in ("copied", "order") and shown < arguments.show:
+                    shown += 1
+                    text = outcome.value.text if outcome.status == "ok" else outcome.detail
+                    print(f"{name} {kind} {one.id} {one.style}")
+                    print(f"  wanted  {one.text[:600]!r}\n  written {text[:600]!r}")
+        except WorkerStartError as error:
+            print(f"{name}: left out: {error}")
+            continue
         apart = counts["order"]
         taken = len(texts) - apart - counts["refused"]
         others = {k: n for k, n in counts.items() if k not in ("copied", "order", "refused")}
