@@ -50,8 +50,8 @@ def json_schema(
         schema: the schema as a mapping, a boolean, or JSON text.  Without `$schema` it is read as draft
             2020-12, but for a list of schemas as `items`, which is read as the drafts before that do.
         order: keys as the schema's text first names them, or in any order.
-        whitespace: "natural": at each gap what a writer puts there, as the model likes (nothing, one space, or one
-            line break and an indentation); "compact": none; "spaced" and "indent": as `json.dumps`
+        whitespace: "natural": at each gap what a writer puts there, as the model likes (nothing, a space, or
+            a line break and an indentation); "compact": none; "spaced" and "indent": as `json.dumps`
             writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
