@@ -142,6 +142,8 @@ def _plain_json(text: str) -> Calls:
 
 def _pythonic(text: str) -> Calls:
     text = text.strip().removeprefix("<|python_tag|>").lstrip()
+    if text.startswith("<|python_start|>"):
+        text = text.removeprefix("<|python_start|>").removesuffix("<|python_end|>").strip()
     if not re.match(r"\[\s*\w+\(", text):
         return []
     tree = ast.parse(text, mode="eval").body

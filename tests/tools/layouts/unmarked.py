@@ -100,7 +100,7 @@ def pythonic(form: str) -> list[Layout]:
     b, p = "book_table(place='Zum Löwen', guests=4)", "play(song='Ode an die Freude', volume=0.5)"
     x = ("play", {"song": "x"})
     own = [
-        at("start_tag", "read", f"<|python_start|>[{b}]<|python_end|>", BOOK),
+        at("start_tag", "must", f"<|python_start|>[{b}]<|python_end|>", BOOK),
         at("start_tag_two", "read", f"<|python_start|>[{b},{p}]", BOOK, PLAY),
         at("text_tag", "read", f"Gern. <|python_start|>[{b}]<|python_end|>", BOOK, content="Gern. "),
         at("tags_text_after", "read", f"<|python_start|>[{b}]<|python_end|> Done.", BOOK, free=True),
