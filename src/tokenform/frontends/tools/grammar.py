@@ -201,9 +201,13 @@ class Builder:
         return optional(opener) if self.form.prompt_opens and reasoning == "auto" else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
-        texts = dict.fromkeys(map(self.form.opener, self.written()))
+        texts = dict.fromkeys(map(self.form.opener, self.wires()))
         whole = self.form.whole_word
         return tuple(Trigger(text, special=text in self.form.special, whole_word=whole) for text in texts)
+
+    def wires(self) -> tuple[Wire, ...]:
+        """The layouts that the grammar allows."""
+        return (self.form.wire, *(wire for wire in self.form.also if wire.written))
 
     def allowed(self) -> tuple[str, ...]:
         """Special tokens that are part of free text."""
@@ -223,29 +227,23 @@ class Builder:
         return tuple(rf"{opened}{re.escape(tool.name)}\(" for tool in self.known)
 
     def calls(self, most: int | None) -> Node:
-        """One call, or several in a row, with the section around them."""
-        prefix = sequence(optional(Special(self.form.prefix)), BLANK) if self.form.prefix else Seq(())
-        if self.form.wire.section is None:
-            return sequence(prefix, self.several(self.one(), self.form.wire, most))
-        sections: list[Node] = []
-        for wire in self.written():
-            opened, closed = map(self.literal, wire.section or ("", ""))
-            several = self.several(self.call(wire), wire, most)
-            sections.append(sequence(prefix, opened, BLANK, several, BLANK, closed))
-        return choice([self.call(self.form.wire), *sections] if self.form.bare else sections)
+        """One call, or several in a row, with the section around them, in any of the layouts."""
+        return choice([self._calls(wire, most) for wire in self.wires()])
 
-    def several(self, one: Node, wire: Wire, most: int | None) -> Node:
-        """One call, or several in a row."""
+    def _calls(self, wire: Wire, most: int | None) -> Node:
+        one = self.call(wire)
         between = sequence(BLANK, self.literal(wire.between), BLANK)
-        return one if most == 1 else Repeat(one, 1, most, between)
-
-    def written(self) -> list[Wire]:
-        """The layouts that the grammar allows."""
-        return [self.form.wire, *(wire for wire in self.form.also if wire.written)]
+        several: Node = one if most == 1 else Repeat(one, 1, most, between)
+        prefix = sequence(optional(Special(self.form.prefix)), BLANK) if self.form.prefix else Seq(())
+        if wire.section is None:
+            return sequence(prefix, several)
+        opened, closed = map(self.literal, wire.section)
+        node = sequence(prefix, opened, BLANK, several, BLANK, closed)
+        return choice([one, node]) if self.form.bare else node
 
     def one(self) -> Node:
         """One call, in any layout that has no section."""
-        return choice([self.call(wire) for wire in self.written()])
+        return choice([self.call(wire) for wire in self.wires() if wire.section is None])
 
     def call(self, wire: Wire) -> Node:
         """One call of any of the tools; what stands before the name is written once for all of them."""

@@ -154,7 +154,7 @@ class Wire:
     between: the text between two calls.
     guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
         reads as one.
-    written: of a layout among `Format.also`: the grammar allows it, too.
+    written: of a layout among `Format.also`: the grammar allows it too.
     """
 
     call: tuple[Part, ...]
