@@ -31,6 +31,7 @@ check: $(VENV)/.tools
 	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --follow-imports=silent tests/typing/program.py
 
 # a release wheel, installed without torch in a fresh environment outside the checkout, and tested there
 wheel:

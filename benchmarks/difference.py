@@ -2,9 +2,10 @@
 
     python benchmarks/difference.py    # pip install "tokenform[peers]"; --markdown for a table of the docs
 
-Each text breaks one keyword of the schema (or none), as the package `jsonschema` says.  An engine accepts a text
-if its masks allow each byte in turn and then the end.  The vocabulary is the 256 bytes and an end, so that no
-tokenisation can be at fault; whitespace, order of keys and spelling of numbers are those of `json.dumps`.
+Each text breaks one keyword of the schema (or none), as the package `jsonschema` says.  An engine accepts
+a text if its masks allow each byte in turn and then the end.  The vocabulary is the 256 bytes and an end, so
+that no tokenisation can be at fault; whitespace, order of keys and spelling of numbers are those of
+`json.dumps`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import choice, from_type, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
+from tokenform.frontends.schemas import SPELLINGS
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 evaluations = typer.Typer(no_args_is_help=True, help="Measure engines, models and samplers.")
@@ -70,7 +71,9 @@ ModelOption = Annotated[
     typer.Option("--model", "-m", help="A Hugging Face model by path or name; default: built in."),
 ]
 OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any.")]
-WhitespaceOption = Annotated[str, typer.Option(help="compact, spaced, indent or any.")]
+WhitespaceOption = Annotated[str, typer.Option(help="natural, compact, spaced, indent or any.")]
+NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, canonical or any.")]
+StringsOption = Annotated[str, typer.Option(help="Escapes in strings: any or canonical.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -90,7 +93,9 @@ def generate(
     seed: Annotated[int | None, typer.Option()] = None,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
     order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "spaced",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
@@ -99,7 +104,8 @@ def generate(
 ) -> None:
     """Write text that a schema, type, pattern or list of choices accepts."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
+        grammar = constraint(schema, pattern, choices, grammar_file, **spelling)
         from tokenform.integrations.generation import generate as write
 
         options: dict[str, Any] = {
@@ -132,20 +138,20 @@ def check(
     grammar_file: GrammarOption = None,
     order: OrderOption = "any",
     whitespace: WhitespaceOption = "any",
+    numbers: NumbersOption = "any",
+    strings: StringsOption = "any",
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
     with reported():
-        spelling = "any" if whitespace == "any" else "canonical"
+        spelling = {"whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(
             schema,
             pattern,
             choices,
             grammar_file,
             order=order,
-            whitespace=whitespace,
-            numbers=spelling,
-            strings=spelling,
+            **spelling,
         )
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
@@ -158,9 +164,7 @@ def check(
                 None,
                 None,
                 order="any",
-                whitespace=whitespace,
-                numbers=spelling,
-                strings=spelling,
+                **spelling,
             )
             only_order = free.compile(byte_vocabulary()).check(data) is None
     if verdict is None:
@@ -227,7 +231,7 @@ def tools(
         chosen = tool_choice or ("auto" if read is not None else "required")
         options: dict[str, Any] = {"tool_choice": chosen, "parallel": parallel or True}
         if read is not None:
-            spelling = dict.fromkeys(("order", "whitespace", "numbers", "strings"), "any")
+            spelling = dict.fromkeys(SPELLINGS, "any")
             grammar = grammar_of(known, format=format or "hermes", json_options=spelling, **options)
             text = accepted_text(grammar, read)
         else:
@@ -274,7 +278,9 @@ def explain(
         str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
     ] = None,
     order: OrderOption = "declared",
-    whitespace: WhitespaceOption = "spaced",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
     html: Annotated[
         Path | None,
         typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
@@ -283,7 +289,8 @@ def explain(
 ) -> None:
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order=order, whitespace=whitespace)
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
+        grammar = constraint(schema, pattern, choices, grammar_file, **spelling)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
         if html is not None:
@@ -303,7 +310,7 @@ def explain(
         for step in steps:
             end = "yes" if step["accepting"] else "no"
             shown = "?" if step["distance"] is None else step["distance"]
-            columns = f"{step['after']!r:<24} {step['state']:>6} {step['allowed']:>7} {shown:>6}"
+            columns = f"{step['after']!r:<24} {step['state']!s:>6} {step['allowed']:>7} {shown:>6}"
             typer.echo(f"{columns}  {end:<4}  {step['place']}")
     if stopped:
         refused = vocabulary.tokens[tokens[len(steps) - 1]]
@@ -368,6 +375,9 @@ def fidelity(
     max_tokens: Annotated[int, typer.Option(help="Most tokens of a text.")] = 64,
     temperature: Annotated[float, typer.Option(min=0.01, help="Of the target.")] = 1.0,
     seed: Annotated[int, typer.Option()] = 0,
+    max_forwards: Annotated[
+        int, typer.Option(min=1, help="Forward passes after which a sampler gives up.")
+    ] = 5000,
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of distance against cost (needs matplotlib).")
     ] = None,
@@ -375,7 +385,7 @@ def fidelity(
 ) -> None:
     """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
     with reported():
-        grammar = constraint(schema, pattern, choices, grammar_file, order="declared", whitespace="spaced")
+        grammar = constraint(schema, pattern, choices, grammar_file)
         from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
         from tokenform.integrations.generation import Generator
 
@@ -390,6 +400,7 @@ def fidelity(
             max_tokens=max_tokens,
             draws=draws,
             seed=seed,
+            max_forwards=max_forwards,
             report=lambda name: typer.echo(f"{name} ...", err=True),
         )
         if plot is not None:

@@ -19,7 +19,10 @@ class TokenformError(Exception):
         pointer: JSON Pointer (RFC 6901) into the schema, where there is one.
         keyword: the schema keyword that the error is about, where there is one.
         line, column: 1-based place in a grammar or pattern text, where there is one.
+        results: of a batch in which a text failed, the others', with None in its place; else None.
     """
+
+    results: list[Any] | None = None
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from toy import EOS, TOKENS, StringsAutomaton, TableModel
 
+import tokenform as tf
 from tokenform.decoding.aligned.beam import Beam
 from tokenform.decoding.aligned.best_span import BestSpan
 from tokenform.decoding.aligned.enumeration import enumerate_target
@@ -133,6 +134,28 @@ def test_best_span_of_a_source():
         places = sampler.locate(draw)
         assert places
         assert all(source[a:b] == draw.text for a, b in places)
+
+
+def test_the_empty_span_is_no_answer_unless_it_is_asked_for():
+    grammar = tf.substring("Ada was born in 1815.", by="word")
+    vocabulary = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], special=[256])
+    automaton = grammar.compile(vocabulary)
+
+    class Ending:
+        """Ends a text with probability 0.9 wherever it may."""
+
+        eos, vocab_size, forwards, rows = (256,), 257, 0, 0
+
+        def logprobs(self, prefixes):
+            law = np.full((len(prefixes), 257), np.log(0.1 / 256))
+            law[:, 256] = np.log(0.9)
+            return law
+
+    spans = []
+    for sampler in (BestSpan(), BestSpan(empty=True)):
+        problem = sampler.bind(Ending(), automaton, (1,), 8)
+        spans.append(sampler.sample(problem, 1).draws[0].text)
+    assert spans[0] and spans[0] in "Ada was born in 1815." and spans[1] == ""
 
 
 def test_what_can_not_be_searched_is_refused(automaton):

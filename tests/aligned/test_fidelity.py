@@ -73,3 +73,14 @@ def test_enumeration_has_a_limit(problem):
     with pytest.raises(LimitExceeded):
         enumerate_target(problem, limit=20)
     assert kl_divergence({(0,): 1.0}, {(1,): 1.0}) == math.inf
+
+
+def test_a_sampler_that_needs_too_many_passes_gives_up_and_progress_is_told(automaton):
+    said: list[str] = []
+    found = evaluate_fidelity(
+        TableModel(3, scale=2.0), automaton, draws=40, limit=0, max_forwards=12, report=said.append
+    )
+    assert found.gave_up and all("max_forwards" in why for why in found.gave_up.values())
+    assert any("walks, distance at most" in line for line in said)
+    bounded = evaluate_fidelity(TableModel(3), automaton, draws=5, limit=0, max_forwards=100_000)
+    assert not bounded.gave_up

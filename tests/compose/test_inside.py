@@ -115,6 +115,20 @@ def test_several_fields_and_branches() -> None:
         walk(grammar, seed)
 
 
+def test_a_grammar_inside_a_string_takes_every_escape() -> None:
+    grammar = tf.json_schema({"type": "string"}, strings_in={"": tf.regex('[a-zé/\n"😀]+')})
+    for text in (r'"a\u00e9"', r'"\uD83D\ude00\/"', r'"\n\u000A"', r'"\u0062"', r'"\""', r'"\u0022/"'):
+        assert accepts(grammar, text), text
+    for text in (r'"\u0041"', r'"\ud83d"', r'"\t"', r'"\u0009"', r'"\ud83dx"', r'"\ud83d\u0061"', r'"\u00"'):
+        assert not accepts(grammar, text), text
+    for seed in range(20):
+        walk(grammar, seed)
+    canonical = tf.json_schema({"type": "string"}, strings_in={"": tf.regex("[é/]+")}, strings="canonical")
+    assert (
+        accepts(canonical, '"é/"') and not accepts(canonical, r'"\/"') and not accepts(canonical, r'"\u00e9"')
+    )
+
+
 def test_mistakes_in_strings_in() -> None:
     word = tf.regex("a")
     with pytest.raises(OptionError, match="nowhere"):

@@ -77,9 +77,9 @@ def test_tokens_of_any_length(length: int) -> None:
     long = [b"a" * length, b'"' + b"b" * length + b'"', b"a" * length + b"\x01", b'a","' + b"c" * length]
     tokens = TOKENS + long
     vocabulary = tf.Vocabulary(tokens, eos=[258], special=[258])
-    automaton = tf.json_schema({"type": "array", "items": {"type": "string", "maxLength": length}}).compile(
-        vocabulary
-    )
+    automaton = tf.json_schema(
+        {"type": "array", "items": {"type": "string", "maxLength": length}}, whitespace="spaced"
+    ).compile(vocabulary)
     state = automaton.advance(automaton.start, ord("["))
     assert list(automaton.oracle(state)) == list(automaton.allowed_tokens(state))
     assert 260 in automaton.allowed_tokens(state)

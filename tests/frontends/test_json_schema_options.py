@@ -50,24 +50,66 @@ def test_a_key_never_comes_twice(order: str) -> None:
 def test_whitespace_is_what_was_asked_for(style: str, written: str) -> None:
     for other in ("compact", "spaced", "indent", "any"):
         assert accepts(OBJECT, written, whitespace=other) is (other in (style, "any"))
+    assert accepts(OBJECT, written, whitespace="natural") is (style != "any")
 
 
-@pytest.mark.parametrize("indent", range(9))
-def test_any_whitespace_holds_what_json_dumps_indents(indent: int) -> None:
+@pytest.mark.parametrize("whitespace", ["natural", "any"])
+@pytest.mark.parametrize("indent", [*range(9), "\t"])
+def test_whitespace_holds_what_json_dumps_indents(indent: int | str, whitespace: str) -> None:
     document: Any = {"b": 1}
     for _ in range(25):
         document = {"b": [document]}
-    assert accepts(OBJECT, json.dumps(document, indent=indent), whitespace="any")
+    text = json.dumps(document, indent=indent)
+    for written in (text, text.replace("\n", "\r\n"), text.replace(": ", ":").replace(",\n", ", \n")):
+        assert accepts(OBJECT, written, whitespace=whitespace)
 
 
-def test_whitespace_never_goes_on_for_ever() -> None:
-    automaton = tf.json_schema(OBJECT, whitespace="any").compile(VOCABULARY)
-    state = automaton.advance(automaton.start, ord("{"))
-    for _ in range(200):
-        if not automaton.allows(state, ord(" ")):
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1,"b":[1,{}]}',
+        '{ "a" : 1, "b" : [ 1, { } ] }',
+        '{"b": [1, 2, 3],\n "z": {}}',
+        '{\n  "a": 1,\n  "b": [{\n    "c": 1\n  }, {\n    "c": 2\n  }]\n}',
+        '{\n  "a": 1\n, "b":\n  {\n  }\n}',
+        '{\n"a": 1,\n"b": 2\n}',
+    ],
+)
+def test_natural_whitespace_holds_what_people_write(text: str) -> None:
+    assert accepts(OBJECT, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"b":  1}',
+        '{\n\n"b": 1}',
+        ' {"b": 1}',
+        '{"b": 1}\n',
+        '{"b"\n: 1}',
+        '{\t"b": 1}',
+        "{\n" + " " * 17 + '"b": 1}',
+    ],
+)
+def test_natural_whitespace_is_bounded(text: str) -> None:
+    assert not accepts(OBJECT, text)
+    json.loads(text)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r"])
+@pytest.mark.parametrize("whitespace", ["natural", "any"])
+@pytest.mark.parametrize(
+    "begun", ["{", '{"b"', '{"b":', '{"b": 1', '{"b": 1,', '{"b": [', '{"b": [1', '{"b": [1,']
+)
+def test_whitespace_never_goes_on_for_ever(begun: str, whitespace: str, blank: str) -> None:
+    automaton = tf.json_schema(OBJECT, whitespace=whitespace).compile(VOCABULARY)  # type: ignore[arg-type]
+    state = automaton.step_bytes(automaton.start, begun.encode())
+    for _ in range(40):
+        blanks = [c for c in blank + "\n\t \r" if automaton.allows(state, ord(c))]
+        if not blanks:
             return
-        state = automaton.advance(state, ord(" "))
-    pytest.fail("200 blanks in a row")
+        state = automaton.advance(state, ord(blanks[0]))
+    pytest.fail("40 blanks in a row")
 
 
 def test_numbers_are_natural_canonical_or_in_any_spelling() -> None:

@@ -1,12 +1,13 @@
 """Every Python block of the README and of the documentation runs, and prints what stands under it.
 
 The blocks of a page run one after the other in a module, with the packaged model.  A block of kind `text`
-right under a Python block is what it prints, to the letter.  A block of kind `py` is another library's; it runs
-by itself where that library is installed.
+right under a Python block is what it prints, to the letter.  A block of kind `py` is another library's;
+it runs by itself where that library is installed.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import types
@@ -65,6 +66,33 @@ def test_the_blocks_of_other_libraries(number: int, monkeypatch: pytest.MonkeyPa
     module = types.ModuleType("peer_block")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(code, str(COMING_FROM), "exec", dont_inherit=True), module.__dict__)
+
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_from_top_to_bottom(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    cells = [
+        cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+    ]
+    for number, cell in enumerate(cells):
+        exec(
+            compile("".join(cell["source"]), f"{path.name}:{number}", "exec", dont_inherit=True),
+            module.__dict__,
+        )
+        kept = "".join("".join(each["text"]) for each in cell["outputs"] if each["output_type"] == "stream")
+        out = capsys.readouterr().out
+        if "drawn" not in cell["metadata"].get("tags", ()):  # draws may differ where a model rounds otherwise
+            assert out.rstrip("\n") == kept.rstrip("\n"), f"{path.name}, cell {number}"
+
+
+def test_there_are_six_notebooks() -> None:
+    assert len(NOTEBOOKS) == 6
 
 
 def test_the_readme_is_short_and_shows_what_it_prints() -> None:

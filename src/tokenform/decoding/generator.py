@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
@@ -27,7 +30,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result
+from tokenform.decoding.results import Result, T
 from tokenform.decoding.row import Row, check_room
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -39,14 +42,32 @@ from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
-from tokenform.errors import DrafterError, ModelError, OptionError
+from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends import Condition, to_constraint
+from tokenform.frontends.combinators import contains, until
 from tokenform.masking import CAPACITY, MaskTable
 
 DEFAULT_MAX_TOKENS = 512
 
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
+
+
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""One prompt: text, chat messages, or token ids."""
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `Generator.sample`, for type checkers."""
+
+    n: int
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    progress: bool | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_error: str
 
 
 class Generator:
@@ -56,7 +77,8 @@ class Generator:
         model: a Hugging Face causal language model (or anything called like one), on any device.
         tokenizer: its tokenizer, or a `Vocabulary` where prompts are token ids.
         sampler: how texts are drawn: `Local`, token by token; or a sampler of weighted or exact draws (ASAp,
-            CARS, AWRS, SMC, MCMC, Beam).  Greedy where none is given.
+            CARS, AWRS, SMC, MCMC, Beam); or "model": temperature and truncation that the model's
+            generation_config recommends.  Greedy where none is given.
         drafter: guesses tokens that are then scored together, which changes no text: "auto" looks up what
             the grammar forces and what stood in the text before; None is plain decoding; or a drafter of
             `tokenform.drafters`.  Where "auto" can't run a model exactly, decoding is plain.
@@ -70,6 +92,7 @@ class Generator:
         penalties: `tokenform.targets.Penalties` on tokens that the text has already.
         batch_size: most sequences that run together.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
+        chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
     """
@@ -79,7 +102,7 @@ class Generator:
         model: Any,
         tokenizer: Any,
         *,
-        sampler: AnySampler | None = None,
+        sampler: AnySampler | Literal["model"] | None = None,
         drafter: Any = "auto",
         verifier: Verifier | None = None,
         policy: Callable[[], Policy] | None = None,
@@ -89,6 +112,7 @@ class Generator:
         penalties: Penalties | None = None,
         batch_size: int = 16,
         format_prompt: PromptFormat | None = None,
+        chat_options: Mapping[str, Any] | None = None,
     ) -> None:
         if tokenizer is None:
             raise ModelError("a model needs its tokenizer; pass tokenizer=, or a Vocabulary for bare ids.")
@@ -99,6 +123,13 @@ class Generator:
         if batch_size < 1:
             raise OptionError(f"batch_size={batch_size} is not possible; give at least 1.")
         PlainLoop(model)  # refuses what can't be run, before any work
+        if sampler == "model":
+            sampler = configured_sampler(getattr(model, "generation_config", None))
+        if getattr(model, "training", False) is True:
+            warnings.warn(
+                f"{type(model).__name__} was in training mode; eval() was called on it", stacklevel=2
+            )
+            model.eval()
         self.model = model
         self.tokenizer = None if isinstance(tokenizer, Vocabulary) else tokenizer
         self.vocabulary = (
@@ -113,8 +144,30 @@ class Generator:
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._of_thread = threading.local()
-        self._prompts = PromptReader(self.tokenizer, self.vocabulary, context_length(model), format_prompt)
+        self._prompts = PromptReader(
+            self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
+        )
 
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[list[Result[T]]]: ...
+    @overload
+    def sample(
+        self, prompt: list[str] | list[list[int]], grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
+    ) -> list[list[Result]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: type[T], **options: Unpack[SampleOptions]
+    ) -> list[Result[T]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
+    ) -> list[Result]: ...
     def sample(
         self,
         prompt: Any,
@@ -126,6 +179,8 @@ class Generator:
         sampler: AnySampler | None = None,
         progress: bool | None = None,
         companion_prompt: Any = None,
+        stop: str | Sequence[str] = (),
+        on_error: str = "raise",
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -141,6 +196,10 @@ class Generator:
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
             companion_prompt: what the mixture's companion reads in place of the prompt; or a list of them.
+            stop: without a grammar: texts at which a text ends; it is given back without them.
+            on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
+                written (they are in its attribute `results`, with None in its place); "return" puts it in
+                the place of its result.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -149,7 +208,9 @@ class Generator:
         """
         if n < 1 or max_tokens < 1:
             raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
-        prompts, grammars, batched = pair(prompt, grammar)
+        if on_error not in ("raise", "return"):
+            raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
+        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen = self._chosen(sampler)
         if isinstance(chosen, AlignedSampler):
             results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
@@ -163,13 +224,8 @@ class Generator:
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
                 bar.advance(token)
-        for row in rows:
-            if row.error is not None:
-                raise row.error
-        written = [self._result(row, grammars[number // n]) for number, row in enumerate(rows)]
-        if not batched:
-            return written
-        return [written[start : start + n] for start in range(0, len(written), n)]
+        written = [row.error or self._result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
+        return given_back(written, n, batched, on_error)
 
     def stream(
         self,
@@ -180,6 +236,7 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         companion_prompt: Any = None,
+        stop: str | Sequence[str] = (),
     ) -> Yields[str, None, Result]:
         """Write one text for one prompt, in pieces as they come.
 
@@ -190,7 +247,7 @@ class Generator:
         Returns:
             The `Result`, as the generator's return value.
         """
-        prompts, grammars, batched = pair(prompt, grammar)
+        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
         chosen = self._chosen(sampler)
@@ -198,7 +255,7 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self._decoder(chosen, 1))
+        return self._stream(row, grammars[0], self._decoder(chosen, 1), stop)
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -241,8 +298,10 @@ class Generator:
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
 
-    def _stream(self, row: Row, grammar: Constraint, decoder: Decoder) -> Yields[str, None, Result]:
-        pieces = TextPieces()
+    def _stream(
+        self, row: Row, grammar: Constraint, decoder: Decoder, stop: str | Sequence[str] = ()
+    ) -> Yields[str, None, Result]:
+        pieces = TextPieces(texts_of(stop))
         for _, token in decoder.run([row], 1):
             piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
             if piece:
@@ -362,9 +421,50 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def _result(self, row: Row, grammar: Constraint) -> Result:
+    def _result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
-        return Result(text, row.tokens, grammar.parse(text), row.logprob, stats=row.stats, report=row.report)
+        text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+        return Result(
+            text,
+            row.tokens,
+            grammar.parse(text),
+            row.logprob,
+            stats=row.stats,
+            report=row.report,
+            token_logprobs=row.token_logprobs,
+            guessed=row.guessed,
+            automaton=row.automaton,
+        )
+
+
+def texts_of(stop: str | Sequence[str]) -> list[str]:
+    """The texts at which a text ends."""
+    return [stop] if isinstance(stop, str) else list(stop)
+
+
+def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
+    """The grammar; for none of free text that ends where one of these texts does, or without any of them."""
+    listed = texts_of(stop)
+    if not listed:
+        return grammar
+    if grammar is not None:
+        raise OptionError("stop= is for free text; a grammar says itself where texts end.")
+    holding = contains(listed[0])
+    for one in listed[1:]:
+        holding = holding | contains(one)
+    return until(listed) | ~holding
+
+
+def given_back(written: list[Any], n: int, batched: bool, on_error: str) -> Any:
+    """Results and errors of all texts as `sample` gives them back."""
+    failed = next((one for one in written if isinstance(one, TokenformError)), None)
+    if on_error == "raise":
+        written = [None if isinstance(one, TokenformError) else one for one in written]
+    groups = [written[start : start + n] for start in range(0, len(written), n)] if batched else written
+    if failed is not None and on_error == "raise":
+        failed.results = groups
+        raise failed
+    return groups
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
@@ -395,6 +495,18 @@ def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
     if size is not None:
         ends = {token for token in ends if 0 <= token < size}
     return Vocabulary.from_tokenizer(tokenizer, size=size, eos=ends or None)
+
+
+def configured_sampler(config: Any) -> Local:
+    """What a generation_config says about sampling; greedy where it does not sample."""
+    if config is None or not getattr(config, "do_sample", False):
+        return Local(temperature=0.0)
+    return Local(
+        temperature=1.0 if config.temperature is None else config.temperature,
+        top_k=config.top_k or None,
+        top_p=1.0 if config.top_p is None else config.top_p,
+        min_p=getattr(config, "min_p", None) or 0.0,
+    )
 
 
 def context_length(model: Any) -> int | None:

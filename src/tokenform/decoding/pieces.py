@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Sequence
 
 
 class TextPieces:
-    """Holds back the bytes of an unfinished UTF-8 character.  Bytes that are not UTF-8 become U+FFFD."""
+    """Holds back the bytes of an unfinished UTF-8 character, and what may be the beginning of a text at
+    which to stop.
 
-    def __init__(self) -> None:
+    Bytes that are not UTF-8 become U+FFFD.
+
+    Args:
+        stop: texts at which the text ends; nothing is given from there on.
+    """
+
+    def __init__(self, stop: Sequence[str] = ()) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._stop, self._held, self._ended = tuple(stop), "", False
 
     def feed(self, data: bytes) -> str:
         """The characters that are complete now; may be empty."""
-        return self._decoder.decode(data)
+        return self._passed(self._decoder.decode(data), max(map(len, self._stop), default=1) - 1)
 
     def finish(self) -> str:
         """What is left at the end of the text."""
-        return self._decoder.decode(b"", final=True)
+        return self._passed(self._decoder.decode(b"", final=True), 0)
+
+    def _passed(self, text: str, held: int) -> str:
+        """All that is known but the last characters, and nothing of a text at which to stop."""
+        if self._ended:
+            return ""
+        known = self._held + text
+        found = [at for one in self._stop if (at := known.find(one)) >= 0]
+        if found:
+            self._ended = True
+            return known[: min(found)]
+        cut = len(known) - held if held else len(known)
+        self._held = known[max(cut, 0) :]
+        return known[: max(cut, 0)]

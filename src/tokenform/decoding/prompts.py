@@ -37,12 +37,18 @@ class PromptReader:
     """
 
     def __init__(
-        self, tokenizer: Any, vocabulary: Vocabulary, context: int | None, write: PromptFormat | None = None
+        self,
+        tokenizer: Any,
+        vocabulary: Vocabulary,
+        context: int | None,
+        write: PromptFormat | None = None,
+        chat_options: Mapping[str, Any] | None = None,
     ) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._context = context
         self._write = write
+        self._chat_options = dict(chat_options or {})
 
     def read(self, prompt: Prompt, grammar: Grammar | Condition) -> list[int]:
         """The ids of a prompt, at least one.
@@ -85,8 +91,10 @@ class PromptReader:
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
+        _check_parts(messages)
         try:
             shown: dict[str, Any] = {"tools": list(tools)} if tools else {}
+            shown |= self._chat_options
             ids = render(
                 list(messages), add_generation_prompt=True, tokenize=True, return_dict=False, **shown
             )
@@ -100,3 +108,16 @@ class PromptReader:
     def _beginning(self) -> int:
         begin = getattr(self._tokenizer, "bos_token_id", None)
         return int(begin) if isinstance(begin, int) else int(self._vocabulary.eos[0])
+
+
+def _check_parts(messages: Sequence[Any]) -> None:
+    """Refuses what is no text: a template would write a placeholder that no image stands behind."""
+    for number, message in enumerate(messages):
+        content = message.get("content") if isinstance(message, Mapping) else None
+        for part in content if isinstance(content, list | tuple) else ():
+            kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
+            if kind != "text":
+                raise OptionError(
+                    f"message {number} has a part of the type {kind!r}; only text can be read here.  "
+                    "For images use the model's processor and its own generate with GrammarLogitsProcessor."
+                )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from tokenform.decoding.speculative.report import Report
+from tokenform.engine import TokenAutomaton
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 
@@ -62,9 +65,12 @@ class Estimates:
     attempts: int
 
 
+T = TypeVar("T", default=Any)
+
+
 @dataclass
-class Result:
-    """One complete text that the constraint accepts.
+class Result(Generic[T]):
+    """One complete text that the constraint accepts; `T` is the type of its value.
 
     Attributes:
         text: the text.
@@ -78,16 +84,28 @@ class Result:
         stats: the work behind it; of weighted samplers an equal part of the call's.
         report: what speculation did (acceptance by depth and source, times, notes); None for plain decoding.
         estimates: what a weighted sampler knows about its law, for all draws of the call; else None.
+        token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
+            empty for weighted samplers.
+        guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
+        automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
     """
 
     text: str
     tokens: list[int]
-    value: Any
+    value: T
     logprob: float
     log_weight: float = 0.0
     stats: Stats = field(default_factory=Stats)
     estimates: Estimates | None = None
     report: Report | None = None
+    token_logprobs: list[float] = field(default_factory=list)
+    guessed: list[bool] = field(default_factory=list)
+    automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        from tokenform.decoding.result_html import result_html
+
+        return result_html(self)
 
     @property
     def tool_calls(self) -> list[ToolCall]:

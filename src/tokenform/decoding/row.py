@@ -28,6 +28,8 @@ class Row:
         hints: texts that the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         logprob: log-probability of `tokens` under the model's own law.
+        token_logprobs: the same for each token.
+        guessed: whether each token is an accepted draft.
         report: what speculation did; None without.
         error: why it has no text; None where it has one.
     """
@@ -42,6 +44,8 @@ class Row:
     state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
+    token_logprobs: list[float] = field(default_factory=list)
+    guessed: list[bool] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
     report: Report | None = None
     error: TokenformError | None = None

@@ -43,12 +43,13 @@ def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
     """A sample's draws with its estimates.  The work of a sample is shared equally by its draws."""
     counts, share = sample.counts, len(sample.draws)
     known: Any = sample.log_z
+    known_bounds = sample.certificate
     estimates = Estimates(
         target=sample.target,
         exact=sample.exact,
         log_z=None if known is None else known.value,
         log_z_error=None if known is None else known.error,
-        distance=None if sample.certificate is None else sample.certificate.distance,
+        distance=0.0 if sample.exact else None if known_bounds is None else known_bounds.distance,
         ess=sample.ess,
         forwards=counts.forwards,
         evaluations=counts.evaluations,

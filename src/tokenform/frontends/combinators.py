@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from tokenform.errors import OptionError
 from tokenform.frontends import forms
@@ -61,6 +61,9 @@ def contains(phrases: str | Iterable[str]) -> Grammar:
 def until(trigger: str | Iterable[str], *, then: Grammar | str | None = None) -> Grammar:
     """Free text up to the first place where a trigger ends, the trigger, and then what `then` accepts.
 
+    The value is what `then` makes of what follows the trigger, where it makes more than text of it: a
+    thinking model's answer is `until("</think>", then=tf.json_schema(...))`, and the value the document.
+
     Args:
         trigger: one text or several; none of them occurs earlier.
         then: what follows the trigger; None: nothing.
@@ -74,7 +77,20 @@ def until(trigger: str | Iterable[str], *, then: Grammar | str | None = None) ->
     if then is None:
         return from_form(form, source)
     then = as_grammar(then)
-    return from_form(forms.sequence([form, then.form]), f"{source} + ({then.source})")
+    whole, source = forms.sequence([form, then.form]), f"{source} + ({then.source})"
+
+    def read(text: str) -> Any:
+        ends = [text.index(one) + len(one) for one in listed if one in text]
+        return then.parse(text[min(ends) :])
+
+    return Grammar(
+        forms.compiled(whole, source),
+        form=whole,
+        read=read if then.reads else None,
+        source=source,
+        schema=then.schema,
+        tools=then.tools,
+    )
 
 
 def literal(text: str) -> Grammar:

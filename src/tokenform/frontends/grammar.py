@@ -86,6 +86,11 @@ class Grammar:
         """What was ignored, loosened or not proven live, one entry each; empty: the grammar is exact."""
         return list(self.core.report)
 
+    @property
+    def reads(self) -> bool:
+        """Whether a text's value is more than the text."""
+        return self._read is not _same_text
+
     def parse(self, text: str) -> Any:
         """The value that an accepted text stands for: parsed JSON, an instance of the type, or the text."""
         return self._read(text)

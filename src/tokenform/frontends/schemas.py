@@ -33,7 +33,7 @@ def json_schema(
     schema: Schema,
     *,
     order: Literal["declared", "any"] = "declared",
-    whitespace: Literal["compact", "spaced", "indent", "any"] = "spaced",
+    whitespace: Literal["natural", "compact", "spaced", "indent", "any"] = "natural",
     numbers: Literal["natural", "canonical", "any"] = "natural",
     strings: Literal["any", "canonical"] = "any",
     formats: Literal["assert", "annotate"] = "assert",
@@ -47,7 +47,9 @@ def json_schema(
     Args:
         schema: the schema as a mapping, a boolean, or JSON text.
         order: keys as the schema's text first names them, or in any order.
-        whitespace: none, one space as `json.dumps` writes it, indented, or any (bounded).
+        whitespace: "natural": at each gap what a writer puts there, as the model likes (nothing, one space, or one
+            line break and an indentation); "compact": none; "spaced" and "indent": as `json.dumps`
+            writes it, with `indent=2`; "any": whatever JSON allows in bounded runs, around the document too.
         numbers: "natural": integers as digits, other numbers as any writer spells them (`19.90`, `3e-4`,
             `1E+06`), with values that a double holds and at most 80 digits before the point and 40 after it;
             "canonical": as `json.dumps` and `JSON.stringify` write them; "any": every spelling.

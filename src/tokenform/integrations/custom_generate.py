@@ -16,8 +16,7 @@ from typing import Any
 import torch
 
 from tokenform.decoding.draws import Transform
-from tokenform.decoding.generator import Generator, read_vocabulary
-from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.generator import Generator, configured_sampler, read_vocabulary
 from tokenform.engine import Vocabulary
 from tokenform.errors import OptionError
 
@@ -62,7 +61,7 @@ def custom_generate(
         writer = Generator(
             model,
             vocabulary,
-            sampler=_sampler(config),
+            sampler=configured_sampler(config),
             drafter=drafter,
             transforms=_transforms(logits_processor),
         )
@@ -81,18 +80,6 @@ def custom_generate(
         return torch.cat([input_ids, torch.tensor(padded, device=input_ids.device)], 1)
 
     return run
-
-
-def _sampler(config: Any) -> Local:
-    """The law that a generation config asks for."""
-    if not config.do_sample:
-        return Local(temperature=0.0)
-    return Local(
-        temperature=1.0 if config.temperature is None else config.temperature,
-        top_k=config.top_k or None,
-        top_p=1.0 if config.top_p is None else config.top_p,
-        min_p=config.min_p or 0.0,
-    )
 
 
 def _transforms(processors: Sequence[Any]) -> list[Transform]:

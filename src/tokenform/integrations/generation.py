@@ -10,15 +10,20 @@ import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from tokenform.decoding import generator
-from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, pair
+from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Prompt, pair
+from tokenform.decoding.results import Result, T
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.errors import OptionError
 from tokenform.frontends import one_constraint
 from tokenform.integrations.models import open_model
+
+_PLACING = ("device", "dtype", "device_map", "trust_remote_code")
 
 
 class Generator(generator.Generator):
@@ -27,6 +32,7 @@ class Generator(generator.Generator):
     Args:
         model: None for the built-in model; a path or hub name; or a Hugging Face causal language model.
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
+        device, dtype, device_map, trust_remote_code: of a model by path or name; see `models.open_model`.
         **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
             penalties, batch_size); the companion may be a path or hub name too.
     Raises:
@@ -34,7 +40,8 @@ class Generator(generator.Generator):
     """
 
     def __init__(self, model: Any = None, tokenizer: Any = None, **options: Any) -> None:
-        opened = open_model(model, tokenizer)
+        placed = {name: options.pop(name) for name in _PLACING if name in options}
+        opened = open_model(model, tokenizer, **placed)
         if opened.format_prompt is not None:
             options.setdefault("format_prompt", opened.format_prompt)
         if isinstance(options.get("companion"), str | os.PathLike):
@@ -47,6 +54,62 @@ def _named(model: str | None) -> Generator:
     return Generator(model)
 
 
+class Options(TypedDict, total=False):
+    """The options of `generate`, for type checkers."""
+
+    model: Any
+    tokenizer: Any
+    seed: int | None
+    max_tokens: int
+    temperature: float
+    top_k: int | None
+    top_p: float
+    min_p: float
+    sampler: Any
+    drafter: Any
+    mixture: Mixture | None
+    companion: Any
+    companion_prompt: Any
+    penalties: Penalties | None
+    progress: bool | None
+
+
+class Constraints(Options, total=False):
+    """The same, with the constraints whose values have no type of their own."""
+
+    schema: Any
+    regex: str | re.Pattern[str] | None
+    choices: Iterable[str] | None
+    grammar: Any
+    type: Any
+
+
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[T]: ...
+@overload
+def generate(prompt: Prompt, *, schema: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+@overload
+def generate(prompt: Prompt, *, type: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
+@overload
+def generate(
+    prompt: list[str], *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(
+    prompt: list[str], *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> Result: ...
+@overload
+def generate(prompt: list[str], *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> list[Result]: ...
+@overload
+def generate(prompt: Any, *, n: int = 1, **options: Unpack[Constraints]) -> Any: ...
 def generate(
     prompt: Any,
     *,

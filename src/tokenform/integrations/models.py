@@ -7,14 +7,16 @@ runs on the GPU where there is one.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from tokenform.decoding.prompts import PromptFormat
-from tokenform.errors import ModelError, extras
+from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import Condition, Grammar
 
 
@@ -33,18 +35,42 @@ class OpenModel:
     format_prompt: PromptFormat | None = None
 
 
-def open_model(model: Any = None, tokenizer: Any = None) -> OpenModel:
+def open_model(
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    device: Any = None,
+    dtype: Any = None,
+    device_map: Any = None,
+    trust_remote_code: bool = False,
+) -> OpenModel:
     """The built-in model for None, a Hugging Face model for a path or name, or the model itself.
 
+    Args:
+        device: where a model by name runs; None is the GPU where there is one.
+        dtype: of its weights; None is that of the file.
+        device_map: how it is split over devices, in place of `device` (needs accelerate).
+        trust_remote_code: run code that comes with the model.
     Raises:
+        OptionError: an option of models by name beside another model.
         ModelError: there is no such model, or a model object comes without its tokenizer.
     """
+    placed = device is not None or dtype is not None or device_map is not None or trust_remote_code
+    if placed and not isinstance(model, str | os.PathLike):
+        raise OptionError(
+            "device, dtype, device_map and trust_remote_code are for models by path or name; "
+            "move a model object yourself."
+        )
+    if device is not None and device_map is not None:
+        raise OptionError("give device or device_map, not both.")
     if model is None:
         if tokenizer is not None:
             raise ModelError("the built-in model has its own tokenizer; pass both model= and tokenizer=.")
         return _builtin()
     if isinstance(model, str | os.PathLike):
-        opened = _pretrained(os.fspath(model))
+        where = None if device is None else str(device)
+        split = json.dumps(device_map) if isinstance(device_map, Mapping) else device_map
+        opened = _pretrained(os.fspath(model), where, dtype, split, trust_remote_code)
         return opened if tokenizer is None else OpenModel(opened.model, tokenizer)
     if tokenizer is None:
         raise ModelError("a model object needs its tokenizer; pass tokenizer=, or a Vocabulary.")
@@ -68,7 +94,13 @@ def _builtin() -> OpenModel:
 
 
 @lru_cache(maxsize=4)
-def _pretrained(name: str) -> OpenModel:
+def _pretrained(
+    name: str,
+    device: str | None = None,
+    dtype: Any = None,
+    device_map: str | None = None,
+    trust_remote_code: bool = False,
+) -> OpenModel:
     looks_local = name.startswith((".", "~", os.sep)) or name.count("/") > 1
     path = Path(name).expanduser()
     if looks_local and not path.exists():
@@ -79,10 +111,15 @@ def _pretrained(name: str) -> OpenModel:
 
     source = str(path) if path.exists() else name
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype="auto")
+        split = json.loads(device_map) if device_map and device_map.startswith("{") else device_map
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype or "auto", device_map=split, trust_remote_code=trust_remote_code
+        )
     except Exception as error:  # a missing or broken file raises whatever its reader raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ModelError(f"the model {name!r} can't be opened: {reason}.") from error
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return OpenModel(model.eval().to(device), tokenizer)
+    if split is not None:
+        return OpenModel(model.eval(), tokenizer)
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return OpenModel(model.eval().to(where), tokenizer)

@@ -5,13 +5,14 @@
 //! the decoded bytes; an escape is held back until it is complete.
 //!
 //! Invariant: an escape that has begun can be completed to a character that some thread reads.
-//! Only the escapes that JSON demands, in their short form, are written (the canonical spelling).
+//! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.
 
 use super::{BackId, Joint, Part, Run, Thread, END};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
 use crate::mask::structure::Piece;
 use crate::mask::{CtxId, Pos, Structure};
+use crate::schema::options::Strings;
 
 /// The mark of a machine's first hole.
 pub(super) const FIRST_MARK: u32 = 0xD800;
@@ -30,9 +31,9 @@ pub(super) struct Quoted {
     pending: Box<[u8]>,
 }
 
-/// The characters that JSON escapes, as it spells them.
-fn escapes() -> impl Iterator<Item = (u8, Vec<u8>)> {
-    (0u8..0x20).chain([b'"', b'\\']).map(|c| (c, escape(c)))
+/// The characters that JSON must escape.
+fn escaped() -> impl Iterator<Item = u8> {
+    (0u8..0x20).chain([b'"', b'\\'])
 }
 
 fn escape(c: u8) -> Vec<u8> {
@@ -46,6 +47,54 @@ fn escape(c: u8) -> Vec<u8> {
         0..=0x1F => format!("\\u{c:04x}").into_bytes(),
         _ => vec![c],
     }
+}
+
+/// The rest of an escape, and the threads after its character.
+struct Way {
+    rest: Vec<u8>,
+    threads: Vec<Thread>,
+}
+
+/// The characters that an escape may still become, and whether it does so by hexadecimal digits.
+fn meant(pending: &[u8]) -> Option<(Vec<(u32, u32)>, bool)> {
+    const ALL: [(u32, u32); 2] = [(0, 0xD7FF), (0xE000, 0x10FFFF)];
+    let digits = match pending {
+        b"\\" => return Some((ALL.to_vec(), true)),
+        b"\\/" => return Some((vec![(0x2F, 0x2F)], false)),
+        [b'\\', b'u', digits @ ..] => digits,
+        _ => return None,
+    };
+    let (first, second) = digits.split_at(digits.len().min(4));
+    let (from, to) = units(first)?;
+    // high surrogates stand for the characters beyond those of one unit
+    let beyond = |high: u32| 0x10000 + ((high - 0xD800) << 10);
+    let ranges = match (from, to) {
+        (0xD800..=0xDBFF, _) if from == to => {
+            let (from_low, to_low) = match second {
+                [] | b"\\" => (0xDC00, 0xDFFF),
+                [b'\\', b'u', low @ ..] => units(low)?,
+                _ => return None,
+            };
+            let (from_low, to_low) = (from_low.max(0xDC00), to_low.min(0xDFFF));
+            let place = |low: u32| beyond(from) + (low - 0xDC00);
+            (from_low <= to_low).then(|| vec![(place(from_low), place(to_low))])?
+        }
+        _ if !second.is_empty() => return None,
+        (0xD800..=0xDBFF, _) => vec![(beyond(from), beyond(to) + 0x3FF)],
+        (0xDC00..=0xDFFF, _) => return None,
+        (0, 0xFFFF) => ALL.to_vec(),
+        (0xD000, 0xDFFF) => vec![(0xD000, 0xD7FF), (0x10000, 0x10FFFF)],
+        _ => vec![(from, to)],
+    };
+    Some((ranges, true))
+}
+
+/// The numbers of four hexadecimal digits that begin with these.
+fn units(digits: &[u8]) -> Option<(u32, u32)> {
+    let text = std::str::from_utf8(digits).ok().filter(|t| t.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let left = 4u32.checked_sub(digits.len() as u32)?;
+    let begun = if text.is_empty() { 0 } else { u32::from_str_radix(text, 16).ok()? };
+    Some((begun << (4 * left), ((begun + 1) << (4 * left)) - 1))
 }
 
 impl Joint {
@@ -128,14 +177,10 @@ impl Joint {
             }
         } else {
             quote.pending = [&quote.pending, &[byte][..]].concat().into();
-            let ways = self.pending_ways(&quote);
-            match &ways[..] {
-                [] => return,
-                [(_, spelled, threads)] if spelled.len() == quote.pending.len() => {
-                    quote.threads = threads.clone().into();
-                    quote.pending = Box::new([]);
-                }
-                _ => {}
+            let Some(way) = self.way_of_escape(&quote) else { return };
+            if way.rest.is_empty() {
+                quote.threads = way.threads.into();
+                quote.pending = Box::new([]);
             }
         }
         if !quote.threads.is_empty() {
@@ -149,16 +194,66 @@ impl Joint {
         quote.pending.is_empty().then(|| quote.threads.to_vec())
     }
 
-    /// The characters that an escape may become: each with its spelling and the threads after it.
-    fn pending_ways(&mut self, quote: &Quoted) -> Vec<(u8, Vec<u8>, Vec<Thread>)> {
-        let mut ways = Vec::new();
-        for (c, spelled) in escapes().filter(|e| e.1.starts_with(&quote.pending)) {
+    /// How an escape that was begun may end.
+    fn way_of_escape(&mut self, quote: &Quoted) -> Option<Way> {
+        let strings = self.machines[quote.machine as usize].schema.options.strings;
+        let rest = |spelled: &[u8]| Some(spelled.strip_prefix(&quote.pending[..])?.to_vec());
+        for c in escaped() {
+            let Some(rest) = rest(&escape(c)) else { continue };
             let threads = self.advance(&quote.threads, c);
             if !threads.is_empty() {
-                ways.push((c, spelled, threads));
+                return Some(Way { rest, threads });
             }
         }
-        ways
+        if strings == Strings::Canonical {
+            return None;
+        }
+        let (ranges, digits) = meant(&quote.pending)?;
+        let (c, threads) = ranges.iter().find_map(|&range| self.some_character(&quote.threads, range))?;
+        let mut units = [0; 2];
+        let spelled: String = c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}")).collect();
+        // digits may have been written in the other case
+        let rest = if digits { spelled.as_bytes().get(quote.pending.len()..)?.to_vec() } else { Vec::new() };
+        Some(Way { rest, threads })
+    }
+
+    /// A character of the range that some thread reads, and the threads after it.
+    fn some_character(&mut self, threads: &[Thread], range: (u32, u32)) -> Option<(char, Vec<Thread>)> {
+        let leads = [(0x00u8, 0x80u8, 0), (0xC2, 0xE0, 1), (0xE0, 0xF0, 2), (0xF0, 0xF5, 3)];
+        for (first, last, left) in leads {
+            for lead in first..last {
+                let bits = lead as u32 & (0x7F >> (left + (left > 0) as u32));
+                if let Some(found) = self.character_after(threads, lead, (bits, left), range) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// The same after a byte; `bits` are the character's so far, and `left` bytes follow.
+    fn character_after(
+        &mut self,
+        threads: &[Thread],
+        byte: u8,
+        (bits, left): (u32, u32),
+        (from, to): (u32, u32),
+    ) -> Option<(char, Vec<Thread>)> {
+        let (least, most) = (bits << (6 * left), ((bits + 1) << (6 * left)) - 1);
+        if most < from || to < least {
+            return None;
+        }
+        let threads = self.advance(threads, byte);
+        if threads.is_empty() {
+            return None;
+        }
+        if left == 0 {
+            return Some((char::from_u32(bits)?, threads));
+        }
+        (0x80..=0xBFu8).find_map(|next| {
+            let bits = bits << 6 | (next as u32 & 0x3F);
+            self.character_after(&threads, next, (bits, left - 1), (from, to))
+        })
     }
 
     /// The rest of the string, its closing quote included, and where the machine stands then.
@@ -167,9 +262,9 @@ impl Joint {
         let mut out = Vec::new();
         let mut threads = quote.threads.to_vec();
         if !quote.pending.is_empty() {
-            let (_, spelled, after) = self.pending_ways(&quote).into_iter().next()?;
-            out.extend_from_slice(&spelled[quote.pending.len()..]);
-            threads = after;
+            let way = self.way_of_escape(&quote)?;
+            out.extend(way.rest);
+            threads = way.threads;
         }
         for piece in self.shortest_way(&threads)? {
             let Piece::Bytes(text) = piece else { return None };

@@ -1,7 +1,11 @@
 //! What may stand between two lexemes.
 //!
-//! Runs are bounded, so that a model can't loop in them: any mixture of up to [`RUN`] characters, or a line
-//! break and an indentation of up to eight columns a level (what `json.dumps(indent=0..8)` writes).
+//! Runs are bounded, so that a model can't loop in them.  Natural: nothing, a space, or a line break (a space may stand
+//! before it, as Python 2 left it after commas) and an indentation; any: any mixture of up to [`RUN`] characters, or a
+//! line break and an indentation.  Indentations have up to eight columns a level (what `json.dumps(indent=0..8)`
+//! writes); how many levels there are is known only roughly, so that depths share their states.
+//! Rejected: one indentation a document, chosen at its first line (each would be a copy of every context, and writers do
+//! mix: an array in one line, the next in ten).
 
 use super::{JsonMachine, Node, Place};
 use crate::lexical::{LexId, Spelling, TermId, Terms};
@@ -14,6 +18,8 @@ const RUN: u32 = 16;
 const COLUMNS: u32 = 8;
 /// Deeper levels share the bound of the next power of two, and with it their states.
 const EXACT: u32 = 32;
+/// The same where it is natural.
+const SHALLOW: u32 = 2;
 
 impl JsonMachine {
     /// The lexical state at the beginning of the whitespace of a context.
@@ -22,13 +28,19 @@ impl JsonMachine {
         let ways = if self.splits(node.place) { self.ways(node) } else { (true, true) };
         let depth = match self.schema.options.whitespace {
             Whitespace::Any if node.depth > EXACT => node.depth.next_power_of_two(),
+            Whitespace::Natural => node.depth.max(SHALLOW).next_power_of_two(),
             _ => node.depth,
         };
-        let key = (node.place, depth, ways);
+        // one state for all gaps that are alike: their masks differ only in what follows
+        let place = match self.schema.options.whitespace {
+            Whitespace::Natural if !self.is_edge(node.place) => Place::Value,
+            _ => node.place,
+        };
+        let key = (place, depth, ways);
         if let Some(&known) = self.white.get(&key) {
             return known;
         }
-        let term = self.white_term(node.place, depth, ways);
+        let term = self.white_term(place, depth, ways);
         let lex = self.lexicon().at(Spelling::Raw, term);
         self.white.insert(key, lex);
         lex
@@ -58,6 +70,11 @@ impl JsonMachine {
         let style = self.schema.options.whitespace;
         match (style, place) {
             (Whitespace::Any, _) => self.any_white(depth),
+            (Whitespace::Natural, Place::Value) => self.natural_white(depth),
+            (Whitespace::Natural, Place::Colon) => {
+                let space = self.terms().literal(" ");
+                self.terms().optional(space)
+            }
             (Whitespace::Spaced, Place::Value | Place::Item | Place::ObjectNext)
             | (Whitespace::Indent, Place::Value) => self.terms().literal(" "),
             (Whitespace::Indent, Place::Item | Place::ObjectNext) => self.line(depth),
@@ -76,6 +93,22 @@ impl JsonMachine {
     fn line(&mut self, depth: u32) -> TermId {
         let text = format!("\n{}", "  ".repeat(depth as usize));
         self.terms().literal(&text)
+    }
+
+    /// Gaps that are not like those inside objects and arrays.
+    fn is_edge(&self, place: Place) -> bool {
+        matches!(place, Place::Root | Place::Done | Place::Colon | Place::Scalar | Place::Key)
+    }
+
+    fn natural_white(&mut self, depth: u32) -> TermId {
+        let terms = self.terms();
+        let (space, crlf, lf) = (terms.literal(" "), terms.literal("\r\n"), terms.literal("\n"));
+        let (space, ends) = (terms.optional(space), terms.or(&[crlf, lf]));
+        let inside = terms.class(&[(9, 9), (32, 32)]);
+        let indent = terms.repeat(inside, 0, COLUMNS * depth);
+        let line = terms.concat(ends, indent);
+        let line = terms.optional(line);
+        terms.concat(space, line)
     }
 
     fn any_white(&mut self, depth: u32) -> TermId {
@@ -98,7 +131,7 @@ impl JsonMachine {
     pub(super) fn indents(&self, longest: u32) -> Option<u32> {
         match self.schema.options.whitespace {
             Whitespace::Compact | Whitespace::Spaced => Some(0),
-            Whitespace::Any => Some(longest.max(RUN) / COLUMNS + 1),
+            Whitespace::Any | Whitespace::Natural => Some(longest.max(RUN) / COLUMNS + 1),
             Whitespace::Indent => None,
         }
     }

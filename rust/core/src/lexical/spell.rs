@@ -529,10 +529,18 @@ impl Lexicon {
         }
         let mut runs: Vec<(u32, LexId)> = slice(&row, 0, 0xD800, |_| true).to_vec();
         let astral = slice(&row, 0x10000, 0x100000, |_| true);
-        let step = if astral.len() == 1 { 0x400 } else { 1 };
-        for high in (0..0x400u32).step_by(step) {
-            let low = slice(&row, 0x10000 + (high << 10), 0x400, |_| true);
-            runs.push((0xD7FF + high + step as u32, self.low_surrogate(&low)));
+        let mut at = 0;
+        for &(end, to) in astral.iter() {
+            while at <= end {
+                // high surrogates whose characters all lead to one place, or one whose don't
+                let whole = (end + 1) >> 10;
+                let (last, low): (u32, Row) = match at & 0x3FF == 0 && whole > at >> 10 {
+                    true => (whole - 1, [(0x3FF, to)].into()),
+                    false => (at >> 10, slice(&astral, at & !0x3FF, 0x400, |_| true)),
+                };
+                runs.push((0xD800 + last, self.low_surrogate(&low)));
+                at = (last + 1) << 10;
+            }
         }
         runs.push((0xDFFF, Self::DEAD));
         runs.extend(slice(&row, 0xE000, 0x2000, |_| true).iter().map(|r| (0xE000 + r.0, r.1)));

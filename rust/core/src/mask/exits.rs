@@ -54,9 +54,11 @@ pub struct Remainders {
     pub outcome: Box<[u32]>,
 }
 
-/// Exits from which on a group is merged, and nodes of the trie that a merged group may have.
+/// Exits from which on a group is merged, nodes of the trie that a merged group may have, and nodes below an exit that
+/// stays out of it: half of a vocabulary follows a space, and would keep the many exits behind line breaks apart.
 const GROUP: usize = 4;
 const GROUP_NODES: usize = 30_000;
+const EXIT_NODES: usize = 4_000;
 
 /// What follows the lexeme in a token, and the token.
 type Tail = (Box<[u8]>, TokenId);
@@ -95,15 +97,22 @@ impl Remainders {
     fn group(vocab: &Vocabulary, exits: &mut [Exit]) -> Vec<Self> {
         let trie = vocab.trie();
         let mut by_outcome: FxHashMap<Box<[u32]>, (usize, usize)> = Default::default();
+        let size_of = |exit: &Exit| -> usize { exit.beyond.iter().map(|&(_, n)| trie.subtree_size(n)).sum() };
         for exit in exits.iter_mut().filter(|e| !e.closed) {
             exit.grouped = false;
-            let size: usize = exit.beyond.iter().map(|&(_, n)| trie.subtree_size(n)).sum();
+            let size = size_of(exit);
+            if size > EXIT_NODES {
+                continue;
+            }
             let entry = by_outcome.entry(exit.outcome.clone()).or_default();
             *entry = (entry.0 + 1, entry.1 + size);
         }
         by_outcome.retain(|_, &mut (count, size)| count >= GROUP && size <= GROUP_NODES);
         let mut tails: FxHashMap<Box<[u32]>, Vec<Tail>> = Default::default();
         for exit in exits.iter_mut().filter(|e| !e.closed && by_outcome.contains_key(&e.outcome)) {
+            if size_of(exit) > EXIT_NODES {
+                continue;
+            }
             exit.grouped = true;
             let out = tails.entry(exit.outcome.clone()).or_default();
             for &(byte, node) in exit.beyond.iter() {

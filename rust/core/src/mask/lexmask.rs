@@ -85,7 +85,7 @@ impl LexMask {
         crate::regex::format::prepare();
         vocab.add_texts_below(Trie::ROOT, &mut Vec::new());
         let mut lexicon = Lexicon::default();
-        let free = lexicon.at(Spelling::Json, Terms::ALL);
+        let free = lexicon.at(Spelling::JsonAny, Terms::ALL);
         let content = lexicon.content(free, vocab.longest_in_trie() as u32);
         let mask = Self::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
         if let (Some(content), Some(mask)) = (content, mask) {

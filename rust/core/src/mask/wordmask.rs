@@ -2,7 +2,7 @@
 //!
 //! The sorted words and the trie are walked together, byte by byte, so the cost is the number of nodes that the
 //! two share.  The general walk takes ten times as long: it asks for derivatives, and the shared table for keys
-//! that no other schema has.
+//! that no other schema has.  Where escapes may be written, the escapes of the next characters are walked beside them.
 
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use crate::vocab::{NodeId, Trie, Vocabulary};
 
 struct Shared<'a> {
     trie: &'a Trie,
+    /// Characters may be written as escapes.
+    escapes: bool,
     /// Bytes of the words that were read before the node.
     from: usize,
     outcome: Box<[u32]>,
@@ -22,41 +24,46 @@ struct Shared<'a> {
     exits: Vec<Exit>,
 }
 
-/// The mask of a set of words that are spelled as they are; `None` for other languages.
+/// The mask of a set of words none of which needs an escape; `None` for other languages.
 pub(super) fn of_words(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
     node: NodeId,
     lex: LexId,
 ) -> Option<LexMask> {
-    let (Spelling::Json, term) = lexicon.term(lex)? else { return None };
+    let (spelling, term) = lexicon.term(lex).filter(|known| known.0 != Spelling::Raw)?;
     let Term::Words(set) = *lexicon.terms.get(term) else { return None };
     if !lexicon.terms.words_are_plain(set) {
         return None;
     }
     let mut shared = Shared {
         trie: vocab.trie(),
+        escapes: spelling == Spelling::JsonAny,
         from: set.depth as usize,
         outcome: lexicon.outcome_list(Lexicon::FIRST).into(),
         ids: Vec::new(),
         exits: Vec::new(),
     };
-    shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node);
-    let Shared { ids, mut exits, .. } = shared;
+    shared.visit(lexicon.terms.word_slice(set), set.depth as usize, node, false);
+    let Shared { mut ids, mut exits, .. } = shared;
+    // an escape that was begun may be one of several characters
+    ids.sort_unstable();
+    ids.dedup();
     exits.sort_unstable_by_key(|e| e.node);
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
 }
 
 impl Shared<'_> {
-    /// `words` share the first `depth` bytes, and `node` is where those lead.
-    fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId) {
+    /// `words` share the first `depth` bytes, and `node` is where those lead, some of them written as an escape where
+    /// `escaped` says so.
+    fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId, escaped: bool) {
         let first = &words[0];
         if first.len() == depth {
             if let Some(node) = self.trie.child(node, b'"') {
                 self.exits.push(Exit {
                     node,
                     length: first[self.from..].chars().count() as u32,
-                    escaped: false,
+                    escaped,
                     outcome: self.outcome.clone(),
                     closed: true,
                     beyond: [].into(),
@@ -65,15 +72,49 @@ impl Shared<'_> {
             }
             words = &words[1..];
         }
+        if self.escapes && words.first().is_some_and(|w| w.is_char_boundary(depth)) {
+            if let Some(slash) = self.trie.child(node, b'\\') {
+                self.escape(words, depth, slash);
+            }
+        }
         while let Some(word) = words.first() {
             let byte = word.as_bytes()[depth];
             let same = words.partition_point(|w| w.as_bytes()[depth] <= byte);
             let (same, others) = words.split_at(same);
             if let Some(child) = self.trie.child(node, byte) {
                 self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
-                self.visit(same, depth + 1, child);
+                self.visit(same, depth + 1, child, escaped);
             }
             words = others;
+        }
+    }
+
+    /// The next character as an escape; `node` is where the backslash leads.
+    fn escape(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId) {
+        self.ids.extend(self.trie.tokens(node).iter().map(|t| t.0));
+        while let Some(c) = words.first().and_then(|word| word[depth..].chars().next()) {
+            let same = words.partition_point(|w| w[depth..].starts_with(c));
+            let (same, others) = words.split_at(same);
+            let mut units = [0; 2];
+            let units: Vec<String> = c.encode_utf16(&mut units).iter().map(|u| format!("u{u:04x}")).collect();
+            let depth = depth + c.len_utf8();
+            self.spelled(same, depth, node, units.join("\\").as_bytes());
+            if c == '/' {
+                self.spelled(same, depth, node, b"/");
+            }
+            words = others;
+        }
+    }
+
+    /// What is left of an escape, its digits in either case.
+    fn spelled(&mut self, words: &[Box<str>], depth: usize, node: NodeId, rest: &[u8]) {
+        let Some((&byte, rest)) = rest.split_first() else { return self.visit(words, depth, node, true) };
+        // the `u` of an escape is no digit
+        let capital = byte.to_ascii_uppercase();
+        let cases = if capital == byte || byte == b'u' { &[byte][..] } else { &[byte, capital] };
+        for child in cases.iter().filter_map(|&b| self.trie.child(node, b)) {
+            self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
+            self.spelled(words, depth, child, rest);
         }
     }
 }

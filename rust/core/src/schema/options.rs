@@ -21,6 +21,8 @@ pub enum Order {
 /// What stands between the lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whitespace {
+    /// At each gap what a writer puts there: nothing, a space, or a line break with an indentation.
+    Natural,
     /// Nothing.
     Compact,
     /// One space after `,` and `:`, as `json.dumps` writes.
@@ -72,7 +74,7 @@ pub struct Options {
 /// The options that have names and the names of their values, the default first.
 pub const CHOICES: [(&str, &[&str]); 7] = [
     ("order", &["declared", "any"]),
-    ("whitespace", &["spaced", "compact", "indent", "any"]),
+    ("whitespace", &["natural", "compact", "spaced", "indent", "any"]),
     ("numbers", &["natural", "canonical", "any"]),
     ("strings", &["any", "canonical"]),
     ("formats", &["assert", "annotate"]),
@@ -84,7 +86,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             order: Order::Declared,
-            whitespace: Whitespace::Spaced,
+            whitespace: Whitespace::Natural,
             numbers: Numbers::Natural,
             strings: Strings::Any,
             formats: true,
@@ -102,6 +104,7 @@ impl Options {
         match (name, value) {
             ("order", "declared") => self.order = Order::Declared,
             ("order", "any") => self.order = Order::Any,
+            ("whitespace", "natural") => self.whitespace = Whitespace::Natural,
             ("whitespace", "compact") => self.whitespace = Whitespace::Compact,
             ("whitespace", "spaced") => self.whitespace = Whitespace::Spaced,
             ("whitespace", "indent") => self.whitespace = Whitespace::Indent,

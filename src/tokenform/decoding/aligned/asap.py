@@ -15,6 +15,7 @@ Cost: as many laws as new prefixes; walks inside the trie cost no forward pass a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -28,14 +29,17 @@ from tokenform.decoding.aligned.streams import fresh_seed
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import OptionError, SamplingError
 
+TOLD = 32  # walks after which learning is reported
+
 
 class ASAp(AlignedSampler):
     """See the module's header.
 
     Args:
         until: learn, before the first draw is handed out, until the certificate's distance is at most this.
-        max_learning: walks spent on that; if they don't suffice, the draws are made and the certificate says
-            how far.
+        max_learning, max_forwards: walks and forward passes spent on that; if they don't suffice, the draws
+            are made and the certificate says how far.
+        report: told now and then what was learnt: (walks, distance).
         trie: a trie to start from (it goes on learning); None starts afresh in each call.
         limit_bytes: bound on a fresh trie's memory.
         explore: prefixes visited beside each walk, those of most uncertain mass, 8 walks' worth in one model
@@ -51,6 +55,8 @@ class ASAp(AlignedSampler):
         *,
         until: float | None = None,
         max_learning: int = 10_000,
+        max_forwards: int | None = None,
+        report: Callable[[int, float], None] | None = None,
         trie: Trie | None = None,
         limit_bytes: int = 512 << 20,
         explore: int = 1,
@@ -68,6 +74,7 @@ class ASAp(AlignedSampler):
         self.until, self.max_learning, self.trie = until, max_learning, trie
         self.limit_bytes, self.max_attempts = limit_bytes, max_attempts
         self.explore, self.lookahead = explore, lookahead
+        self.max_forwards, self.report = max_forwards, report
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws in the order in which the trie learned from them; `trie` of the sample holds what was
@@ -79,8 +86,7 @@ class ASAp(AlignedSampler):
         run = _Run(self, problem, trie, fresh_seed() if seed is None else seed)
         before = problem.counts()
         if self.until is not None:
-            while trie.certificate().distance > self.until and run.attempt < self.max_learning:
-                run.walk()
+            self._learn(run, self.until)
         draws: list[Draw] = []
         failures = 0
         while len(draws) < n:
@@ -101,6 +107,18 @@ class ASAp(AlignedSampler):
         sample.counts = problem.counts() - before
         sample.counts.attempts, sample.counts.tokens = run.attempt, run.visited
         return sample
+
+    def _learn(self, run: _Run, until: float) -> None:
+        """Walks until the certificate's distance is small enough, or no more may be spent."""
+        began = run.problem.counts().forwards
+        while run.attempt < self.max_learning:
+            distance = run.trie.certificate().distance
+            if run.attempt % TOLD == 0 and self.report is not None:
+                self.report(run.attempt, distance)
+            spent = run.problem.counts().forwards - began
+            if distance <= until or (self.max_forwards is not None and spent >= self.max_forwards):
+                return
+            run.walk()
 
 
 class _Run:

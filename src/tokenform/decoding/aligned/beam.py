@@ -64,6 +64,7 @@ class Beam(AlignedSampler):
     """
 
     takes_potential = False
+    empty = True  # whether the empty text is an answer
 
     def __init__(
         self,
@@ -274,7 +275,7 @@ class _Queue:
             )
         # children fall in f, but a finished one is scored by its own length: it goes in by itself
         end = np.flatnonzero(law.ids == self.problem.eos)
-        if len(end):
+        if len(end) and (self.beam.empty or hypothesis.prefix.tokens):
             self._push(
                 Hypothesis(hypothesis.prefix, hypothesis.logf + float(law.logf[end[0]]), (), True), iter(())
             )

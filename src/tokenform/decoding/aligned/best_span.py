@@ -21,11 +21,14 @@ class BestSpan(Beam):
     Args:
         source: the text that spans are looked up in by `locate`; None if positions are not wanted.
         length_penalty: as for Beam; needs `max_tokens`.
+        empty: whether the empty span, which every `tf.substring` accepts, is an answer.
     """
 
-    def __init__(self, source: str | None = None, *, length_penalty: float = 0.0, **common: object) -> None:
+    def __init__(
+        self, source: str | None = None, *, length_penalty: float = 0.0, empty: bool = False, **common: object
+    ) -> None:
         super().__init__(None, best_first=True, length_penalty=length_penalty, **common)  # type: ignore[arg-type]
-        self.source = source
+        self.source, self.empty = source, empty
 
     def locate(self, draw: Draw) -> list[tuple[int, int]]:
         """Where the draw's text stands in the source: (start, end) in characters, every occurrence, in

@@ -16,6 +16,7 @@ Rejected: distance to "the set of texts that anybody has drawn", which is not a 
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections import Counter
@@ -33,7 +34,7 @@ from tokenform.decoding.aligned.enumeration import ExactLaw, enumerate_target, t
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.mcmc import MCMC
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
+from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
@@ -41,6 +42,8 @@ from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import LimitExceeded, SamplingError, extras
 
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
+MOST_FORWARDS = 20_000  # forward passes of one sampler
+TOLD = 500  # forward passes after which a sampler is reported again
 ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of other shapes
 
 
@@ -165,6 +168,53 @@ class Fidelity:
         figure.savefig(path)
 
 
+class Counted:
+    """A language model that may be asked so many times, and says how often it was.
+
+    Raises, in `logprobs`:
+        SamplingError: it was asked more often.
+    """
+
+    def __init__(
+        self, model: LanguageModel, name: str, most: int | None, report: Callable[[str], None]
+    ) -> None:
+        self._model, self._name, self._most, self._report = model, name, most, report
+        self._before, self._told = model.forwards, 0
+        self.eos, self.vocab_size = model.eos, model.vocab_size
+        self.fingerprint = getattr(model, "fingerprint", type(model).__name__)
+        self.widest = getattr(model, "widest", None)
+
+    @property
+    def forwards(self) -> int:
+        """Forward passes so far."""
+        return self._model.forwards
+
+    @property
+    def rows(self) -> int:
+        """Laws so far."""
+        return self._model.rows
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        """See `LanguageModel`."""
+        spent = self._model.forwards - self._before
+        if self._most is not None and spent >= self._most:
+            raise SamplingError(
+                f"it has made {spent} forward passes; raise max_forwards, or draw fewer texts"
+            )
+        if spent >= self._told + TOLD:
+            self._told = spent
+            self._report(f"{self._name}: {spent} forward passes")
+        return self._model.logprobs(prefixes)
+
+
+def _bounded(sampler: ASAp, name: str, most: int, report: Callable[[str], None]) -> ASAp:
+    """The same sampler, which learns for so many forward passes at most and tells how far it is."""
+    own = copy.copy(sampler)
+    own.max_forwards = most if sampler.max_forwards is None else min(most, sampler.max_forwards)
+    own.report = lambda walks, distance: report(f"{name}: {walks} walks, distance at most {distance:.3f}")
+    return own
+
+
 def default_samplers(**common: Any) -> dict[str, AlignedSampler]:
     """Each sampler at several settings of what it costs."""
     out: dict[str, AlignedSampler] = {
@@ -190,6 +240,7 @@ def evaluate_fidelity(
     draws: int = 200,
     seed: int = 0,
     limit: int = ENUMERABLE,
+    max_forwards: int | None = MOST_FORWARDS,
     report: Callable[[str], None] = lambda name: None,
 ) -> Fidelity:
     """Runs each sampler for `draws` draws of the same target and measures it.
@@ -197,7 +248,9 @@ def evaluate_fidelity(
     Args:
         samplers: by name; those of one call must have the same transforms, power and potential.
         limit: prefixes up to which the target is enumerated; 0 never.
-        report: called with each sampler's name before it runs.
+        max_forwards: forward passes after which a sampler gives up, a half of them for what ASAp learns
+            before its first draw; None for no bound.
+        report: called with each sampler's name before it runs, and now and then with how far it is.
     A sampler that gives up (SamplingError) has no row; `gave_up` says so.
     Raises:
         SamplingError: every sampler gave up.
@@ -205,12 +258,16 @@ def evaluate_fidelity(
     samplers = default_samplers() if samplers is None else samplers
     first = next(iter(samplers.values()))
     reference = first.bind(model, constraint, prompt, max_tokens)
+    report("enumerating the target")
     exact = _enumerated(reference, limit)
     found: dict[str, tuple[Problem, Sample, float]] = {}
     gave_up: dict[str, str] = {}
     for name, sampler in samplers.items():
         report(name)
-        problem = sampler.bind(model, constraint, prompt, max_tokens)
+        if isinstance(sampler, ASAp) and max_forwards is not None:
+            sampler = _bounded(sampler, name, max_forwards // 2, report)
+        counted = Counted(model, name, max_forwards, report)
+        problem = sampler.bind(counted, constraint, prompt, max_tokens)
         start = time.perf_counter()
         try:
             sample = sampler.sample(problem, draws, seed=seed)

@@ -55,6 +55,8 @@ class Output:
         tokens: the output so far, end-of-text excluded.
         state: the automaton's state after `tokens`, or None.
         logprob: natural logarithm of the probability of `tokens` under the model's own law.
+        token_logprobs: the same for each token.
+        guessed: whether each token is an accepted draft.
         done: whether it has ended.
         reason: "end" (an EOS token, or the constraint allows nothing more), "length",
             "cancelled" or "error".
@@ -65,6 +67,8 @@ class Output:
     tokens: list[int] = field(default_factory=list)
     state: State | None = None
     logprob: float = 0.0
+    token_logprobs: list[float] = field(default_factory=list)
+    guessed: list[bool] = field(default_factory=list)
     done: bool = False
     reason: str = ""
     error: TokenformError | None = None

@@ -255,6 +255,8 @@ class Speculator:
         output.report.count(tree, visited, len(tokens))
         text = tokens if ended is None else tokens[:-1]
         output.logprob += math.fsum(logprobs[: len(text)])
+        output.token_logprobs.extend(logprobs[: len(text)])
+        output.guessed.extend(place < len(visited) for place in range(len(text)))
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]

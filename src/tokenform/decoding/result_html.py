@@ -1,0 +1,61 @@
+"""A result as a notebook shows it: how sure the model was of each token, and who wrote it.
+
+Purpose: `Result._repr_html_`.
+Invariant: only what the run recorded is shown: each token's probability under the model, whether the
+constraint left any other token, and whether the token was an accepted draft.  Texts are escaped.
+Complexity: one mask a token, looked up where the run has left it.
+"""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenform.decoding.results import Result
+
+_FORCED, _DRAFT = "border-bottom:2px solid #0b7285", "border-top:2px dotted #e8590c"
+
+
+def result_html(result: Result) -> str:
+    """The text, token by token, with a legend; the plain text where nothing was recorded."""
+    if result.automaton is None or len(result.token_logprobs) != len(result.tokens):
+        return f"<pre>{escape(result.text)}</pre>"
+    forced, drafted = _forced(result), result.guessed
+    tokens = result.automaton.vocabulary.tokens
+    spans = []
+    for place, token in enumerate(result.tokens):
+        probability = math.exp(result.token_logprobs[place])
+        notes = [f"probability {probability:.3g} under the model"]
+        styles = [f"background:rgba(232,89,12,{0.55 * (1 - probability):.2f})"]
+        if forced[place]:
+            styles.append(_FORCED)
+            notes.append("the constraint left no other text")
+        if drafted[place]:
+            styles.append(_DRAFT)
+            notes.append("an accepted draft")
+        shown = escape(tokens[token].decode("utf-8", "replace")).replace("\n", "⏎\n")
+        spans.append(f'<span style="{";".join(styles)}" title="{"; ".join(notes)}">{shown}</span>')
+    legend = (
+        f'<span style="background:rgba(232,89,12,.55)">unlikely for the model</span> · '
+        f'<span style="{_FORCED}">forced by the constraint</span> ({sum(forced)}) · '
+        f'<span style="{_DRAFT}">accepted draft</span> ({sum(drafted)}) · '
+        f"{len(result.tokens)} tokens in {result.stats.forwards} forward passes"
+    )
+    return (
+        '<div style="font:14px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;line-height:1.9">'
+        f'{"".join(spans)}<div style="font:12px system-ui,sans-serif;color:#52606d;margin-top:.6em">'
+        f"{legend}</div></div>"
+    )
+
+
+def _forced(result: Result) -> list[bool]:
+    """Whether the constraint left no other text at the place of each token, however it is cut into tokens."""
+    automaton = result.automaton
+    assert automaton is not None
+    state, alone = automaton.start, []
+    for token in result.tokens:
+        alone.append(automaton.forced_bytes(state).startswith(automaton.vocabulary.token(token)))
+        state = automaton.advance(state, token)
+    return alone

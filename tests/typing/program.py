@@ -1,0 +1,63 @@
+"""A program as users write it: `make check` reads it with `mypy --strict`; promised types are asserted."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+from typing_extensions import assert_type
+
+import tokenform as tf
+
+
+class Person(BaseModel):
+    name: str
+    born: int
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+def written() -> str:
+    person = tf.generate("Ada Lovelace, born 1815.", schema=Person)
+    assert_type(person, tf.Result[Person])
+    several = tf.generate("Ada Lovelace, born 1815.", schema=Person, n=3, temperature=0.7)
+    assert_type(several, list[tf.Result[Person]])
+    batch = tf.generate(["Ada", "Alan"], type=Point, seed=0)
+    assert_type(batch, list[tf.Result[Point]])
+    free = tf.generate("Is it red?", choices=["yes", "no"])
+    assert_type(free.text, str)
+    chat = tf.generate([{"role": "user", "content": "Ada, born 1815."}], schema=Person)
+    return person.value.name + several[0].value.name + str(batch[0].value.x) + chat.value.name
+
+
+def sampled(generator: tf.Generator) -> int:
+    one = generator.sample("Ada Lovelace, born 1815.", Person, n=2)
+    assert_type(one, list[tf.Result[Person]])
+    many = generator.sample(["Ada", "Alan"], Person, sampler=tf.CARS())
+    assert_type(many, list[list[tf.Result[Person]]])
+    untyped = generator.sample("x", tf.json_schema({"type": "integer"}), max_tokens=8)
+    grammar: tf.Grammar = tf.regex("[a-z]+") | "x"
+    automaton: tf.TokenAutomaton = grammar.compile(generator.vocabulary)
+    return one[0].value.born + len(untyped[0].text) + len(many) + automaton.mask_words
+
+
+def weather(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:
+    """Look up the weather of a city."""
+    return f"{city}: {unit}"
+
+
+def called() -> list[str]:
+    turn = tf.tools([weather], format="hermes", tool_choice="required")
+    result = tf.generate("The weather in Lisbon?", grammar=turn)
+    return [call.name for call in result.tool_calls]
+
+
+def refused() -> str | None:
+    try:
+        tf.json_schema({"type": "objekt"})
+    except tf.TokenformError as error:
+        return error.pointer
+    return None
