@@ -74,6 +74,9 @@ OrderOption = Annotated[str, typer.Option(help="Order of keys: declared or any."
 WhitespaceOption = Annotated[str, typer.Option(help="natural, compact, spaced, indent or any.")]
 NumbersOption = Annotated[str, typer.Option(help="Spelling of numbers: natural, canonical or any.")]
 StringsOption = Annotated[str, typer.Option(help="Escapes in strings: any or canonical.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse keys of a schema that look like a keyword and are none.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -96,6 +99,7 @@ def generate(
     whitespace: WhitespaceOption = "natural",
     numbers: NumbersOption = "natural",
     strings: StringsOption = "any",
+    strict: StrictOption = False,
     report: Annotated[
         Path | None,
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
@@ -105,7 +109,8 @@ def generate(
     """Write text that a schema, type, pattern or list of choices accepts."""
     with reported():
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
-        grammar = constraint(schema, pattern, choices, grammar_file, **spelling)
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
+        tell(grammar)
         from tokenform.integrations.generation import generate as write
 
         options: dict[str, Any] = {
@@ -140,33 +145,21 @@ def check(
     whitespace: WhitespaceOption = "any",
     numbers: NumbersOption = "any",
     strings: StringsOption = "any",
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a document is accepted; if not, where it goes wrong and what was expected there."""
     with reported():
         spelling = {"whitespace": whitespace, "numbers": numbers, "strings": strings}
-        grammar = constraint(
-            schema,
-            pattern,
-            choices,
-            grammar_file,
-            order=order,
-            **spelling,
-        )
+        grammar = constraint(schema, pattern, choices, grammar_file, order=order, strict=strict, **spelling)
+        tell(grammar)
         piped = document in (None, "-")
         data = (sys.stdin.buffer.read() if piped else read_file(document)).rstrip(b"\r\n")
         verdict = grammar.compile(byte_vocabulary()).check(data)
         only_order = False
         if verdict is not None and schema is not None and order == "declared":
-            free = constraint(
-                schema,
-                None,
-                None,
-                None,
-                order="any",
-                **spelling,
-            )
-            only_order = free.compile(byte_vocabulary()).check(data) is None
+            unordered = constraint(schema, None, None, None, order="any", **spelling)
+            only_order = unordered.compile(byte_vocabulary()).check(data) is None
     if verdict is None:
         typer.echo('{"accepted": true}' if as_json else "accepted")
         return
@@ -177,7 +170,7 @@ def check(
         typer.echo(json.dumps({"accepted": False, "valid_in_another_order": only_order} | place))
     else:
         found = "the end" if offset >= len(data) else repr(data[offset : offset + 1].decode("latin-1"))
-        where = f" (schema at {pointer or '/'})" if pointer is not None else ""
+        where = "" if pointer is None else f" ({said_at(pointer)})"
         typer.echo(
             f"refused at byte {offset}, line {line}, column {column}: "
             f"found {found}, expected {' or '.join(expected) or 'nothing more'}{where}"
@@ -281,6 +274,7 @@ def explain(
     whitespace: WhitespaceOption = "natural",
     numbers: NumbersOption = "natural",
     strings: StringsOption = "any",
+    strict: StrictOption = False,
     html: Annotated[
         Path | None,
         typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
@@ -290,7 +284,7 @@ def explain(
     """Show the grammar, the states along a text, and the size of each state's mask."""
     with reported():
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
-        grammar = constraint(schema, pattern, choices, grammar_file, **spelling)
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         vocabulary, tokens = tokens_of(text, model)
         steps = list(walked(grammar, vocabulary, tokens))
         if html is not None:
@@ -386,6 +380,7 @@ def fidelity(
     """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
     with reported():
         grammar = constraint(schema, pattern, choices, grammar_file)
+        tell(grammar)
         from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
         from tokenform.integrations.generation import Generator
 
@@ -417,6 +412,17 @@ def reported() -> Iterator[None]:
         place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
         typer.echo(f"tokenform: {error}{place}", err=True)
         raise typer.Exit(1 if isinstance(error, _REFUSALS) else 2) from None
+
+
+def said_at(pointer: str) -> str:
+    """Where a constraint says what was expected: a place in a schema, or what the grammar was made of."""
+    return f"schema at {pointer or 'the root'}" if pointer[:1] in ("", "/") else pointer
+
+
+def tell(grammar: Grammar) -> None:
+    """What was ignored, loosened or misspelt, on standard error."""
+    for line in grammar.report:
+        typer.echo(f"tokenform: note: {line}", err=True)
 
 
 def constraint(

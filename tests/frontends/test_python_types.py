@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import importlib.util
+import math
+import random
 import typing
 import uuid
 from typing import Annotated, Literal, Union
@@ -16,6 +19,8 @@ import typing_extensions
 
 import tokenform as tf
 from tokenform import errors
+
+BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 
 
 class Colour(enum.Enum):
@@ -211,3 +216,63 @@ def test_a_type_whose_package_is_missing_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("pydantic.networks.import_email_validator", missing)
     with pytest.raises(errors.InvalidType, match="email-validator is not installed"):
         tf.from_type(pydantic.EmailStr)
+
+
+NUMBERS_AND_TIMES = {
+    "decimal": decimal.Decimal,
+    "price": Annotated[decimal.Decimal, pydantic.Field(ge=0, max_digits=6, decimal_places=2)],
+    "digits": Annotated[decimal.Decimal, pydantic.Field(max_digits=4)],
+    "duration": datetime.timedelta,
+    "float": float,
+    "finite": pydantic.FiniteFloat,
+    "above": Annotated[float, pydantic.Field(gt=3, lt=1e3)],
+    "positive": pydantic.PositiveFloat,
+    "tenths": Annotated[float, pydantic.Field(multiple_of=0.1)],
+    "strict": pydantic.StrictInt,
+    "integer": int,
+    "list": list[decimal.Decimal],
+    "keys": dict[int, float],
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS_AND_TIMES)
+@pytest.mark.parametrize("numbers", ["natural", "any"])
+def test_whatever_the_grammar_lets_through_is_read(name: str, numbers: str) -> None:
+    grammar = tf.from_type(NUMBERS_AND_TIMES[name], numbers=numbers)
+    automaton = grammar.compile(BYTES)
+    rng = random.Random(name + numbers)
+    for _ in range(40):
+        text = drawn(automaton, rng)
+        value = grammar.parse(text)
+        flat = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+        for number in flat:
+            if isinstance(number, decimal.Decimal):
+                assert number.is_finite(), text
+            if isinstance(number, float):
+                assert math.isfinite(number), text
+        if isinstance(value, int):
+            assert value == decimal.Decimal(text)
+        elif isinstance(value, float):
+            assert value == pytest.approx(float(decimal.Decimal(text)))
+
+
+def drawn(automaton: tf.TokenAutomaton, rng: random.Random) -> str:
+    """A text by a walk that likes the signs of numbers and times."""
+    state, text = automaton.start, bytearray()
+    while not automaton.is_accepting(state) or (len(text) < 40 and rng.random() < 0.9):
+        allowed = [token for token in automaton.allowed_tokens(state).tolist() if token != 256]
+        if not allowed:
+            break
+        if len(text) > 40:
+            allowed = [min(allowed, key=lambda token: automaton.distance(automaton.advance(state, token)))]
+        liked = [token for token in allowed if chr(token) in '0123456789.eE+-PTYMDHS":']
+        token = rng.choice(liked if liked and rng.random() < 0.9 else allowed)
+        state = automaton.advance(state, token)
+        text.append(token)
+    return text.decode()
+
+
+def test_whole_numbers_in_other_spellings_are_integers_to_pydantic_too() -> None:
+    grammar = tf.from_type(pydantic.StrictInt, numbers="any")
+    for text, value in [("1.0", 1), ("632e291", 632 * 10**291), ("-12.50e1", -125), ("0.0", 0)]:
+        assert grammar.parse(text) == value

@@ -99,3 +99,10 @@ def test_a_model_by_path_is_placed_as_asked(tokenizer, tmp_path):
         tf.Generator(str(tmp_path), device="cpu", device_map="auto")
     with pytest.raises(errors.OptionError, match="by path or name"):
         tf.Generator(small_llama(len(tokenizer) + 5), tokenizer, dtype=torch.float32)
+
+
+def test_generate_takes_stop_texts(model, tokenizer):
+    text = tf.generate("x", model=model, tokenizer=tokenizer, stop="e", max_tokens=8).text
+    assert "e" not in text
+    with pytest.raises(errors.OptionError, match="stop="):
+        tf.generate("x", model=model, tokenizer=tokenizer, regex="a", stop="e")

@@ -31,7 +31,7 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton, copied
-from tokenform.decoding.speculative.policies import Controller
+from tokenform.decoding.speculative.policies import Controller, Fixed
 from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
@@ -434,3 +434,16 @@ def test_the_controller_learns_costs_from_passes_on_a_busy_machine():
     for seconds in rng.random(100) + 0.5:
         same.observe(1, float(seconds))
     assert same.costs()[0] > 8 * same.costs()[1]
+
+
+@pytest.mark.parametrize("policy", [Fixed(64), Controller()])
+def test_lookahead_learns_under_a_mask_and_under_the_controller(policy):
+    """Its window is made of allowed tokens and is scored, so that n-grams come of it."""
+    net = model("qwen3")
+    automaton = Patterned([(frozenset(b"ab"), 1)] * 40)
+    request = Request([3, 4, 5], GREEDY, automaton, max_tokens=60, eos=frozenset([EOS]))
+    want = plain(net, request)
+    drafter = Merge(Lookahead(columns=4, size=2))
+    (got,) = decode(Backbone(net), [request], drafter, policy=policy)
+    assert got.tokens == want
+    assert got.report.sources["lookahead window"][0] > 0 and "lookahead" in got.report.sources

@@ -22,6 +22,21 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
     """The calls of a well-formed output."""
     schemas = {t["function"]["name"]: t["function"]["parameters"] for t in tools}
     text = _without_reasoning(name, text)
+    closed = _THINK.get(name, ("<think>", "</think>"))[1]
+    before, mark, after = text.partition(closed)
+    if mark and name in _OPENED and not _has_calls(name, before, schemas):  # the prompt opened the block
+        text = after
+    return _read(name, text, schemas)
+
+
+def _has_calls(name: str, text: str, schemas: Any) -> bool:
+    try:
+        return bool(_read(name, text, schemas))
+    except (ValueError, AssertionError, SyntaxError, LookupError):
+        return False
+
+
+def _read(name: str, text: str, schemas: Any) -> Calls:
     if name in _LISTS:
         return _json_list(text, *_LISTS[name])
     if name in _HEADED:
@@ -33,6 +48,9 @@ def read(name: str, text: str, tools: list[dict[str, Any]]) -> Calls:
     return _OTHERS[name](text)
 
 
+# Formats whose prompts open the reasoning block.
+_OPENED = ("nemotron", "exaone", "step3", "mimo", "seed_oss", "olmo3", "ling", "command_a", "minimax_m3")
+_OPENED += ("deepseek_v4", "deepseek_v41")
 _THINK = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
@@ -88,11 +106,11 @@ def _headed(text: str, pattern: str) -> Calls:
     return calls
 
 
-def _objects(text: str, marker: str, arguments: str = "arguments") -> Calls:
+def _objects(text: str, marker: str) -> Calls:
     calls, at = [], 0
     while (at := text.find(marker, at)) >= 0:
         value, at = _DECODER.raw_decode(text, re.compile(r"\s*").match(text, at + len(marker)).end())
-        calls.append((value["name"], value[arguments]))
+        calls.append((value["name"], value["arguments"] if "arguments" in value else value["parameters"]))
     return calls
 
 
@@ -151,11 +169,20 @@ def _python_row(text: str) -> Calls:
                 calls.append(_python_call(ast.parse(text[:end], mode="eval").body))
                 text = text[end:].lstrip()
                 break
+        else:
+            raise ValueError(f"no call: {text!r}")
     return calls
 
 
 def _between(text: str, opened: str, closed: str) -> str:
     return text.partition(opened)[2].partition(closed)[0]
+
+
+def _lfm2(text: str) -> Calls:
+    inside = text.partition("<|tool_call_start|>")[2]
+    if re.match(r"\s*\[\s*\{", inside):
+        return [(call["name"], call["arguments"]) for call in _DECODER.raw_decode(inside.lstrip())[0]]
+    return _pythonic(inside.partition("<|tool_call_end|>")[0])
 
 
 _OTHERS = {
@@ -170,8 +197,8 @@ _OTHERS = {
         for call in _DECODER.raw_decode(text.partition("<|tools_prefix|>")[2].lstrip() or "[]")[0]
     ],
     "exaone": lambda text: _objects(text, "<tool_call>"),
-    "internlm": lambda text: _objects(text, "<|plugin|>", "parameters"),
-    "lfm2": lambda text: _pythonic(_between(text, "<|tool_call_start|>", "<|tool_call_end|>")),
+    "internlm": lambda text: _objects(text, "<|plugin|>"),
+    "lfm2": _lfm2,
     "olmo3": lambda text: _python_row(_between(text, "<function_calls>", "</function_calls>").strip()),
     "minimax_m1": lambda text: _row(text.partition("<tool_calls>")[2], "</tool_calls>"),
 }
@@ -190,13 +217,17 @@ _DSML = (
 _TAGS = {
     "qwen3_coder": tuple(p.format("", r"\n?") for p in _QWEN),
     "mimo": tuple(p.format("", "") for p in _QWEN),
-    "seed_oss": tuple(p.format("seed:", "") for p in _QWEN),
+    "seed_oss": tuple(p.format("seed:", r"\n?") for p in _QWEN),
     **dict.fromkeys(
         ("glm45", "glm47", "ling"),
         (
             r"<tool_call>(?P<name>\w+)\s*(?P<body>.*?)</tool_call>",
             r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
         ),
+    ),
+    "hunyuan_v3": (
+        r"<tool_call>(?P<name>\w+)\s*(?:<tool_sep>)?\s*(?P<body>.*?)</tool_call>",
+        r"<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>\s*",
     ),
     "minimax": (
         r'<invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</invoke>\s*',
@@ -223,6 +254,9 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
     for call in outer.finditer(text):
         arguments = {}
         properties = schemas[call["name"]]["properties"]
+        if call["body"].lstrip().startswith("{"):  # all arguments as one object
+            calls.append((call["name"], json.loads(call["body"])))
+            continue
         assert inner.sub("", call["body"]).strip() == ""
         for argument in inner.finditer(call["body"]):
             said = argument.groupdict().get("string")
@@ -255,7 +289,7 @@ def _gemma(opened: str, mark: str, closed: str) -> Any:
     quote = re.escape(mark)
     token = re.compile(rf"\s*(?:{quote}(?P<text>.*?){quote}\s*|[{{}}\[\]:,]\s*|[^{{}}\[\]:,]+)", re.S)
 
-    def read_calls(text: str, _: Any) -> Calls:
+    def read_calls(text: str, schemas: Any) -> Calls:
         calls: Calls = []
         while begun := re.search(rf"{re.escape(opened)}\s*call:", text):
             name, _, text = text[begun.end() :].partition("{")
@@ -272,10 +306,26 @@ def _gemma(opened: str, mark: str, closed: str) -> Any:
                 written += "null" if piece == "None" else piece
             text = text[at:].lstrip()
             assert text.startswith(closed)
-            calls.append((name.strip(), json.loads(written)))
+            calls.append((name.strip(), _unmarked(json.loads(written), schemas[name.strip()])))
         return calls
 
     return read_calls
+
+
+def _unmarked(value: Any, schema: Any) -> Any:
+    """The value with strings that the schema does not take as the JSON that they hold."""
+    said = schema if isinstance(schema, dict) else {}
+    if isinstance(value, str):
+        valid = jsonschema.Draft202012Validator(schema).is_valid(value)
+        return value if valid else json.loads(value)
+    if isinstance(value, list):
+        return [_unmarked(item, said.get("items", True)) for item in value]
+    if isinstance(value, dict):
+        inside = said.get("properties", {})
+        return {
+            k: _unmarked(v, inside.get(k, said.get("additionalProperties", True))) for k, v in value.items()
+        }
+    return value
 
 
 def _children(text: str, tag: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
@@ -292,6 +342,9 @@ def _children(text: str, tag: re.Pattern[str]) -> list[tuple[re.Match[str], str]
     return found
 
 
+_PARAM = re.compile(
+    r'<cofl:tool_param name="(?P<name>[^"]*)" string="(?P<string>\w+)">(?P<value>.*?)</cofl:tool_param>', re.S
+)
 _M3 = re.compile(r"\]<\]minimax\[>\[<(?P<end>/?)(?P<name>[^<>]+)>")
 _COFL = re.compile(r'<(?P<end>/?)cofl:value(?: name="(?P<name>[^"]*)")?(?: type="(?P<type>\w+)")?>')
 
@@ -329,7 +382,11 @@ def _m3_value(body: str, schema: Any) -> Any:
 def _cofl(text: str, _: Any) -> Calls:
     pattern = r'<cofl:tool_call id="[^"]*" name="([^"]+)">(.*?)</cofl:tool_call>'
     return [
-        (name, {c["name"]: _cofl_value(c, b) for c, b in _children(body, _COFL)})
+        (
+            name,
+            {c["name"]: _cofl_value(c, b) for c, b in _children(body, _COFL)}
+            | {p["name"]: _typed(p["value"], {}, p["string"]) for p in _PARAM.finditer(body)},
+        )
         for name, body in re.findall(pattern, text, re.S)
     ]
 

@@ -296,10 +296,14 @@ impl TokenAutomaton {
     /// A state in words, for people who look inside.
     fn describe(&self, py: Python<'_>, s: &Bound<'_, State>) -> PyResult<String> {
         let s = &s.get().inner;
-        let (stand, (expected, pointer)) =
-            unlocked(py, || Ok((self.core.stand_text(s)?, self.core.describe(s)?))).map_err(raise)?;
-        let place = pointer.map(|p| format!(" (schema {p:?})")).unwrap_or_default();
-        Ok(format!("{stand}: expects {}{place}", expected.join(" or ")))
+        let (expected, pointer) = unlocked(py, || self.core.describe(s)).map_err(raise)?;
+        let place = match pointer.as_deref() {
+            None => String::new(),
+            Some("") => " (schema at the root)".into(),
+            Some(p) if p.starts_with('/') => format!(" (schema at {p})"),
+            Some(name) => format!(" ({name})"),
+        };
+        Ok(format!("expects {}{place}", expected.join(" or ")))
     }
 
     /// The allowed tokens by the slow way: token by token, byte by byte. For tests.

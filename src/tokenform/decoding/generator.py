@@ -31,7 +31,7 @@ from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, T
-from tokenform.decoding.row import Row, check_room
+from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, Runner
@@ -294,7 +294,7 @@ class Generator:
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
         known = compiled(constraint, self.vocabulary)
-        check_room(known.distance(known.start), budget)
+        check_shortest(known.distance(known.start), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
 

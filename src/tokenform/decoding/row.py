@@ -52,16 +52,30 @@ class Row:
 
     def __post_init__(self) -> None:
         self.state = self.automaton.start
-        shortest = self.automaton.distance(self.state)
-        if shortest is None:
-            raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
-        check_room(shortest, self.budget)
+        check_room(self.automaton, self.budget)
 
 
-def check_room(shortest: int, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of the shortest text."""
+def check_room(automaton: TokenAutomaton, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of a short text.
+
+    The known way out is short in characters; another first token may lead to fewer tokens, so each is looked
+    at before a budget is refused.
+
+    Raises:
+        BudgetTooSmall: no token leads to an end within the budget.
+    """
+    shortest = automaton.distance(automaton.start)
+    if shortest is None:
+        raise BudgetTooSmall("no complete text is known to be within reach; simplify the constraint.")
+    if shortest > budget and budget > 0 and automaton.mask_within(automaton.start, budget).any():
+        return
+    check_shortest(shortest, budget)
+
+
+def check_shortest(shortest: int, budget: int) -> None:
+    """Refuses a budget that is less than the tokens of the known way out."""
     if shortest > budget:
         raise BudgetTooSmall(
-            f"no complete text fits into {budget} tokens: the shortest has {shortest}; "
+            f"no complete text fits into {budget} tokens: the shortest that is known has {shortest}; "
             "raise max_tokens, or shorten the prompt if the model's context is full."
         )

@@ -12,7 +12,6 @@ for models that can only be run token by token (the plain loop runs those as a b
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -163,8 +162,6 @@ def _fill(row: Row, output: Output, reports: bool) -> None:
 def name_hints(grammar: Grammar) -> tuple[bytes, ...]:
     """The property names of a grammar's schema, for drafters."""
     schema = grammar.schema
-    if isinstance(schema, str):
-        schema = json.loads(schema)
     return tuple(property_names(schema)) if isinstance(schema, Mapping) else ()
 
 

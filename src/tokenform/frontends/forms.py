@@ -31,6 +31,10 @@ Language = dict[str, Any]
 
 ANY: Language = {"any": True}
 
+_LONG = 40  # characters of a name in messages
+_DEEP = 3  # levels of a language that such a name shows
+_SHOWN = 4  # and parts of one level
+
 
 def literal(text: str) -> Language:
     """The text alone."""
@@ -127,20 +131,55 @@ class Rules:
             return self.rule(name, [[self.symbol(part)] for part in form["choice"]])
         key = json.dumps(form)
         if key not in self._known:
-            self._known[key] = name = _title(form, len(self.parts))
+            title = name = _title(form)
+            while name in self.parts:
+                name = f"{title} ({len(self.parts)})"
+            self._known[key] = name
             self.parts[name] = form
         return self._known[key]
 
 
-def _title(form: Form, number: int) -> str:
-    """A name for messages; unique by its number."""
+def _title(form: Form) -> str:
+    """A name for messages."""
     if "special" in form:
-        return f"the special token {form['special']} ({number})"
+        return f"the special token {form['special']}"
     if "schema" in form:
-        return f"JSON ({number})"
+        return "JSON"
     if "grammar" in form or "gbnf" in form:
-        return f"grammar ({number})"
-    text = json.dumps(form["language"], ensure_ascii=False)
-    if "literal" in form["language"]:
-        text = json.dumps(form["language"]["literal"], ensure_ascii=False)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({number})"
+        return "a grammar"
+    return in_words(form["language"])
+
+
+def in_words(language: Language) -> str:
+    """A language as a message has it, in at most `_LONG` characters."""
+    text = _in_words(language, 0)
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+
+
+def _in_words(language: Language, depth: int) -> str:
+    (kind, value), *_ = language.items()
+    if depth > _DEEP:
+        return "..."
+    if kind in ("or", "and", "concat"):
+        parts = [_in_words(part, depth + 1) for part in value[:_SHOWN]]
+        more = ["..."] if len(value) > _SHOWN else []
+        joined = {"or": " or ", "and": " and ", "concat": " "}[kind].join(parts + more)
+        return f"({joined})" if depth else joined
+    match kind:
+        case "literal":
+            return json.dumps(value, ensure_ascii=False)
+        case "words":
+            return " or ".join(json.dumps(word, ensure_ascii=False) for word in value[:_SHOWN])
+        case "regex":
+            return f"/{value}/"
+        case "not":
+            return f"anything but {_in_words(value, depth + 1)}"
+        case "repeat":
+            return f"{_in_words(value[0], depth + 1)} again and again"
+        case "until":
+            return f"text up to {_in_words(value[1], depth + 1)}"
+        case "string":
+            return "a JSON string"
+        case "spans":
+            return "a span of the document"
+    return "any text"

@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokenform.errors import InvalidGrammar
+from tokenform.errors import InvalidGrammar, InvalidSchema
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.json_text import read_json
 
 if TYPE_CHECKING:
     from tokenform import _core
@@ -39,11 +40,10 @@ class Grammar:
         core: the core's grammar.
         form: the same as plain data, from which other grammars are made.
         source: what the grammar was made of (schema text, pattern, ...), for people.
-        schema: the parsed JSON Schema where it was made of one, else None; prompts show it to the model.
         tools: the definitions where it was made of tools, else none; prompts show them to the model.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "core", "form", "schema", "source", "tools")
+    __slots__ = ("__weakref__", "_automata", "_read", "_schema", "core", "form", "source", "tools")
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Grammar:
     ) -> None:
         self.core = core
         self.form = form
-        self.schema = schema
+        self._schema = schema
         self.tools = tuple(tools)
         self.source = source
         self._read = read or _same_text
@@ -80,6 +80,18 @@ class Grammar:
         if automaton is None:
             automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits))
         return automaton
+
+    @property
+    def schema(self) -> Any:
+        """The JSON Schema that it was made of as a value, else None: prompts show it to the model, and
+        drafters take names from it.  One that came as text is read when it is asked for.
+
+        Raises:
+            LimitExceeded: the text nests deeper than Python reads.
+        """
+        if isinstance(self._schema, str):
+            self._schema = read_json(self._schema, name="the schema", kind=InvalidSchema)
+        return self._schema
 
     @property
     def report(self) -> list[Any]:

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypedDict
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    import sre_constants as _sre  # the one public home of the opcodes on Python 3.10 to 3.13
     import sre_parse as _sre_parse
 
 
@@ -89,9 +88,7 @@ def escape_text(text: str) -> str:
 def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) -> str | None:
     """Why a terminal's pattern can't be used, or None.
 
-    The test for "matches no text at all" is structural: sound, not complete (`a(?=b)c` passes here); the
-    engine,
-    which has the automaton, decides the rest.
+    Whether it matches any text is for the engine to say, which has the automaton.
     """
     value = 0
     for letter in flags:
@@ -102,41 +99,8 @@ def pattern_problem(pattern: str, flags: str, *, empty_allowed: bool = False) ->
             tree = _sre_parse.parse(pattern, value)
     except re.error as error:
         return f"is not a regular expression: {error}"
-    if _matches_nothing(tree):
-        return "matches no text at all"
     if not empty_allowed and tree.getwidth()[0] == 0:
         return (
             "matches the empty text, which no lexer can find an end for; make the rule that uses it optional"
         )
     return None
-
-
-_COMPLEMENTS = (
-    {_sre.CATEGORY_SPACE, _sre.CATEGORY_NOT_SPACE},
-    {_sre.CATEGORY_DIGIT, _sre.CATEGORY_NOT_DIGIT},
-    {_sre.CATEGORY_WORD, _sre.CATEGORY_NOT_WORD},
-)
-
-
-def _matches_nothing(tree: Any) -> bool:
-    return any(_item_matches_nothing(operator, argument) for operator, argument in tree)
-
-
-def _item_matches_nothing(operator: Any, argument: Any) -> bool:
-    if operator is _sre.IN:
-        members = list(argument)
-        if not members or members[0][0] is not _sre.NEGATE:
-            return not members
-        categories = {item for kind, item in members if kind is _sre.CATEGORY}
-        return any(pair <= categories for pair in _COMPLEMENTS)
-    if operator is _sre.BRANCH:
-        return all(_matches_nothing(branch) for branch in argument[1])
-    if operator is _sre.SUBPATTERN:
-        return _matches_nothing(argument[3])
-    if operator in (_sre.MAX_REPEAT, _sre.MIN_REPEAT):
-        return bool(argument[0] > 0) and _matches_nothing(argument[2])
-    if operator is _sre.ASSERT_NOT:
-        return len(argument[1]) == 0
-    if operator is _sre.ASSERT:
-        return _matches_nothing(argument[1])
-    return False

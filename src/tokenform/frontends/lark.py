@@ -24,6 +24,7 @@ from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.grammar_structure import GrammarStructure
+from tokenform.frontends.lark_errors import semantic_error
 from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
 from tokenform.frontends.schemas import json_schema, known_options
 
@@ -78,6 +79,17 @@ def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str,
     """The grammar of a neutral structure, whose declared terminals stand for the parts; `source` is for
     people."""
     form: Form = {"grammar": {**structure, "parts": dict(parts)}}
-    if parts:
-        return Grammar(forms.compiled(form, "the grammar"), form=form, source=source)
-    return Grammar(_core.context_free(json.dumps(structure)), form=form, source=source)
+    try:
+        core = forms.compiled(form, "the grammar") if parts else _core.context_free(json.dumps(structure))
+    except TokenformError as error:
+        raise _at_terminal(error, source) from None
+    return Grammar(core, form=form, source=source)
+
+
+def _at_terminal(error: TokenformError, text: str) -> TokenformError:
+    """The engine's error with the place of the terminal that it names."""
+    named = re.search(r"[Tt]he terminal (\w+)", str(error))
+    if error.line is not None or named is None:
+        return error
+    placed = semantic_error(str(error), text, None if named.group(1).startswith("__") else named.group(1))
+    return type(error)(str(placed), line=placed.line, column=placed.column)

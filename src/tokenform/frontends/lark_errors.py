@@ -12,12 +12,13 @@ places.
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import Any, cast
 
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.load_grammar import find_grammar_errors
+from lark import Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+from lark.load_grammar import _get_parser, find_grammar_errors
 
-from tokenform.errors import InvalidGrammar
+from tokenform.errors import InvalidGrammar, LimitExceeded, TokenformError
 
 # The parts of a Lark text in which neither keywords nor names are looked for: comments, strings, regexes.
 SKIPPED = r'//[^\n]*|"(?:\\.|[^"\\\n])*"i?|/(?!/)(?:\\.|[^/\\\n])*/[imslux]*'
@@ -57,6 +58,8 @@ _TOKEN_NAMES = {
     "$END": "the end of the grammar",
 }
 
+_SHOWN = 160  # characters of a line in a message
+
 # Where Lark's messages hold the name that they are about, most telling first.
 _NAMED = (
     re.compile(r"\('\w+'\) in (\w+)"),
@@ -69,31 +72,132 @@ _NAMED = (
 )
 
 
+# Ways out of mistakes that come from other dialects, by what stands on the line before and at the place.
+_HINTS = (
+    (re.compile(r"%regex\b"), "%regex is not part of Lark's language; write a /regex/"),
+    (re.compile(r"%llguidance\b"), "%llguidance is not part of Lark's language; leave the line out"),
+    (re.compile(r"(?<=[\w\"/)\]])\{[ \t]*\d"), "a repetition is written with a tilde: x ~ 2, or x ~ 2..3"),
+    (re.compile(r"::="), "this looks like GBNF; read it with tf.gbnf"),
+    (re.compile(r"<\|?\w"), "special tokens come by name: definitions={'NAME': tf.special_token('<...>')}"),
+    (re.compile(r"\[[^\]\"/]-"), "a class of characters is written as a regex: /[a-z]/"),
+)
+
+
 def error_at(message: str, text: str, line: int, column: int) -> InvalidGrammar:
     """The error for a place; `line` and `column` are 1-based."""
     lines = text.splitlines() or [""]
-    shown = lines[min(line, len(lines)) - 1]
-    pointer = " " * max(column - 1, 0) + "^"
+    first = max(column - 1 - _SHOWN // 2, 0)  # of a long line, what stands around the place
+    shown = lines[min(line, len(lines)) - 1][first : first + _SHOWN]
+    pointer = " " * max(column - 1 - first, 0) + "^"
     return InvalidGrammar(
         f"Line {line}, column {column}: {message}.\n{shown}\n{pointer}", line=line, column=column
     )
 
 
+def limit_at(message: str, text: str, name: str) -> LimitExceeded:
+    """A limit that a symbol passes; the place is that of its definition."""
+    error = semantic_error(message, text, name)
+    return LimitExceeded(str(error), line=error.line, column=error.column)
+
+
+def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
+    """What Lark raises beside its own errors, told as a mistake at the nearest place that is known."""
+    about: Any = None
+    while isinstance(error, VisitError):
+        about = error.obj if _first_token(error.obj) is not None else about
+        error = cast(Exception, error.orig_exc)
+    if isinstance(error, TokenformError):
+        return error
+    if isinstance(error, UnexpectedInput):
+        return syntax_error(plain, text)
+    if isinstance(error, OverflowError):
+        return _in_limit(text)
+    if isinstance(error, (TypeError, AttributeError, IndexError)) and _parser_error(plain):
+        return syntax_error(plain, text)  # Lark's own report failed
+    if isinstance(error, AssertionError) and (name := _holder_of_declared(plain)):
+        return holds_declared(name, text)
+    message = "Lark can't read this"
+    if isinstance(about, Tree) and about.data == "range":
+        message = 'a range goes from one character to another, as in "a".."z"'
+    elif declared := re.search(r"^[ \t]*%declare\b[^\n]*?\b([a-z]\w*)", text, re.MULTILINE):
+        message = f"%declare names terminals, in capitals; {declared.group(1)!r} is a rule"
+        return error_at(message, text, *_place(text, declared.start(1)))
+    elif str(error).strip():
+        message += f" ({str(error).strip().splitlines()[0].rstrip('.')})"
+    token = _first_token(about)
+    if token is None:
+        return InvalidGrammar(f"{message[:1].upper()}{message[1:]}; simplify the grammar.")
+    return error_at(message, text, token.line or 1, token.column or 1)
+
+
+def _in_limit(text: str) -> LimitExceeded:
+    """A count of a repetition beyond what a pattern may say."""
+    found = re.search(r"\{\d{6,}|\d{10,}", text)
+    message = "a repetition that counts so far is beyond what a pattern may say"
+    if found is None:
+        return LimitExceeded(f"{message}.")
+    error = error_at(message, text, *_place(text, found.start()))
+    return LimitExceeded(str(error), line=error.line, column=error.column)
+
+
+def _first_token(tree: Any) -> Token | None:
+    if isinstance(tree, Token):
+        return tree if tree.line is not None else None
+    if isinstance(tree, Tree):
+        tokens = (t for t in tree.scan_values(lambda v: isinstance(v, Token)) if t.line is not None)
+        return next(tokens, None)
+    return None
+
+
+def _first_error(plain: str) -> tuple[UnexpectedInput, str] | None:
+    """Lark's first complaint: with its explanation, or, where its recovery fails, as its parser has it."""
+    try:
+        return cast("list[tuple[UnexpectedInput, str]]", find_grammar_errors(plain))[0]
+    except (AttributeError, IndexError, RecursionError, TypeError, UnexpectedInput):
+        pass  # the recovery fails on an end of text amid parentheses
+    error = _parser_error(plain)
+    if error is None:
+        return None
+    shown = getattr(error, "token", None)
+    return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"
+
+
+def _parser_error(plain: str) -> UnexpectedInput | None:
+    try:
+        _get_parser().parse(plain + "\n", "start")  # type: ignore[no-untyped-call]
+    except UnexpectedInput as error:
+        return error
+    return None
+
+
+def holds_declared(name: str, text: str) -> InvalidGrammar:
+    """A terminal that names a declared one, or a schema."""
+    return semantic_error(
+        f"The terminal {name} holds %json or a declared terminal, which is a grammar of its own: put it into "
+        "a rule (a name in lower case)",
+        text,
+        name,
+    )
+
+
+def _holder_of_declared(plain: str) -> str | None:
+    """The first terminal whose line names a declared one."""
+    declared = re.findall(r"^[ \t]*%declare\b([^\n]*)", plain, re.MULTILINE)
+    names = "|".join(re.escape(name) for line in declared for name in line.split())
+    found = re.search(rf"^[ \t]*(_?[A-Z]\w*)[^\n:]*:[^\n]*\b(?:{names})\b", plain, re.MULTILINE)
+    return found.group(1) if found and names else None
+
+
 def syntax_error(plain: str, text: str) -> InvalidGrammar:
     """The first mistake in syntax; plain: what Lark read, text: what the caller wrote (same lines)."""
     lines = text.splitlines() or [""]
-    try:
-        error, explanation = find_grammar_errors(plain)[0]
-    except (
-        AttributeError,
-        IndexError,
-        RecursionError,
-        UnexpectedInput,
-    ):  # Lark's recovery fails on an end of text amid parentheses
+    first = _first_error(plain)
+    line, column = (first[0].line, first[0].column) if first else (None, None)
+    ended = first is None or getattr(getattr(first[0], "token", None), "type", "") == "$END"
+    if ended or not isinstance(line, int) or line < 1 or line > len(lines):
         return error_at("the grammar ends before this rule does", text, len(lines), len(lines[-1]) + 1)
-    line, column = error.line, error.column
-    if not isinstance(line, int) or line < 1 or line > len(lines):
-        line, column = len(lines), len(lines[-1]) + 1
+    assert first is not None
+    error, explanation = first
     if isinstance(error, UnexpectedCharacters):
         expected, explanation = error.allowed or set(), f"unexpected character {error.char!r}"
     else:
@@ -103,7 +207,10 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
     message = re.sub(r"'(?:\\n|\\r)+'", "end of line", explanation.rstrip("."))
     message = message[:1].lower() + message[1:]
     wanted = " or ".join(sorted({_TOKEN_NAMES.get(name, name) for name in expected}))
-    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, int(column))
+    shown = lines[line - 1]
+    if hint := next((way for pattern, way in _HINTS if pattern.search(shown)), None):
+        return error_at(f"{message}: {hint}", text, line, column or 1)
+    return error_at(f"{message}; expected {wanted}" if wanted else message, text, line, column or 1)
 
 
 def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:

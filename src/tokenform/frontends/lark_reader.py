@@ -19,14 +19,14 @@ tables, which refuses grammars that are not LALR).
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from typing import Any, Literal, cast
 
 from lark.exceptions import GrammarError, UnexpectedInput
 from lark.grammar import Rule
 from lark.lexer import PatternStr, TerminalDef
-from lark.load_grammar import Grammar, load_grammar
+from lark.load_grammar import Grammar, GrammarBuilder
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
@@ -38,13 +38,24 @@ from tokenform.frontends.grammar_structure import (
     escape_text,
     pattern_problem,
 )
-from tokenform.frontends.lark_errors import SKIPPED, error_at, semantic_error, syntax_error
+from tokenform.frontends.json_text import raw_json
+from tokenform.frontends.lark_errors import (
+    SKIPPED,
+    error_at,
+    foreign_error,
+    semantic_error,
+    syntax_error,
+)
 from tokenform.frontends.lark_groups import name_groups
+from tokenform.frontends.lark_limits import CheckedDefinitions, check_templates
 from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
 
 _DIRECTIVE = re.compile(r"^[ \t]*(?://|#)[ \t]*tokenform:[ \t]*(.*)$", re.MULTILINE)
+# Where the text itself is said to stand: nothing is imported from beside it, nor from beside the program.
+_NOWHERE = os.path.join(os.devnull, "grammar")
+_LONG_NUMBER = re.compile(rf"{SKIPPED}|%json\b[^\n]*|(?P<number>(?<!\w)\d{{19,}})")
 _JSON_KEYWORD = re.compile(rf"{SKIPPED}|(?P<json>%json\b[ \t]*)")
 
 
@@ -61,11 +72,13 @@ def read_lark(
         text: the grammar.
         start: name of the start rule; without it that of the `// tokenform:` line, or "start".
         lexer: "contextual" or "dynamic"; without it that of the `// tokenform:` line, or "contextual".
-        import_paths: folders in which `%import` looks, before Lark's own grammars.
+        import_paths: folders in which `%import` looks, before Lark's own grammars.  Without them no file of
+            the caller's is read, whatever the text says.
 
     Raises:
         InvalidGrammar: with `line`, `column` and the line itself where the text has them.
-        LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read.
+        LimitExceeded: parentheses are nested deeper than Python's recursion limit lets Lark read, a template
+            or a terminal grows without end when it is written out, or a number has too many digits.
         OptionError: `lexer` is neither of the two.
     """
     check_text(text, InvalidGrammar)
@@ -76,20 +89,30 @@ def read_lark(
     lexer_name = lexer or options.get("lexer", "contextual").replace("basic", "contextual")
     if lexer_name not in ("contextual", "dynamic"):
         raise OptionError(f"lexer must be 'contextual' or 'dynamic', not {lexer_name!r}")
+    _check_numbers(text)
     plain, schemas = _extract_schemas(text)
     try:
         grammar = _load(plain, text, import_paths or [])
     except RecursionError:
         raise _too_deep() from None
+    except TokenformError:
+        raise
+    except Exception as error:  # Lark reports some mistakes by whatever they lead to
+        raise foreign_error(error, plain, text) from error
     names = {rule[0] for rule in grammar.rule_defs}
     if start_rule not in names:
         known = ", ".join(sorted(names)) or "none"
         raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
     try:
+        check_templates(grammar, text)
         name_groups(grammar)
         terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
     except RecursionError:
         raise _too_deep() from None
+    except TokenformError:
+        raise
+    except Exception as error:
+        raise foreign_error(error, plain, text) from error
     structure = GrammarStructure(
         terminals=terminals,
         rules=rules,
@@ -109,20 +132,44 @@ def read_options(text: str) -> dict[str, str]:
     return _read_directives(text)[0]
 
 
+def _check_numbers(text: str) -> None:
+    """Numbers of a grammar are priorities and counts: beyond this length Python refuses to read them."""
+    for found in _LONG_NUMBER.finditer(text):
+        if found.lastgroup == "number":
+            line, column = _line_of(text, found.start()), found.start() - text.rfind("\n", 0, found.start())
+            error = error_at(f"a number of {len(found.group())} digits; 18 are the most", text, line, column)
+            raise LimitExceeded(str(error), line=line, column=column)
+
+
+def _line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _broken_escape(literal: str, text: str) -> InvalidGrammar:
+    message = f"the string {literal[:40]!r} has an escape that is none; write \\xHH, \\uHHHH or a character"
+    at = text.find(f'"{literal}"')
+    if at < 0:
+        return InvalidGrammar(f"{message}.")
+    return error_at(message, text, _line_of(text, at), at - text.rfind("\n", 0, at))
+
+
 def _too_deep() -> LimitExceeded:
     return LimitExceeded("The grammar nests parentheses too deeply to be read; name inner parts as rules.")
 
 
 def _load(plain: str, text: str, import_paths: list[str]) -> Grammar:
     try:
-        grammar, _ = load_grammar(  # type: ignore[no-untyped-call]
-            plain, "<string>", import_paths, False
-        )
+        builder = GrammarBuilder(False, list(import_paths))
+        builder._definitions = CheckedDefinitions(text)
+        builder.load_grammar(plain, _NOWHERE)
+        grammar = builder.build()
     except UnexpectedInput:
         raise syntax_error(plain, text) from None
     except (GrammarError, re.error) as error:
         if re.match(r"Unexpected input|.*, at line \d+ column \d+", str(error)):
             raise syntax_error(plain, text) from None
+        if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):
+            raise _broken_escape(str(error.args[0]), text) from None
         raise semantic_error(str(error), text) from None
     except FileNotFoundError as error:
         name = str(error.filename).removesuffix(".lark").replace("/", ".")
@@ -143,6 +190,8 @@ def _compile(
     except UnexpectedInput:
         raise syntax_error(plain, text) from None
     except (GrammarError, ValueError, re.error) as error:
+        if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):
+            raise _broken_escape(str(error.args[0]), text) from None
         raise semantic_error(str(error), text) from None
     return [_terminal(t) for t in definitions], [_rule(r) for r in rules], list(ignore)
 
@@ -214,10 +263,8 @@ def _read_directives(text: str) -> tuple[dict[str, str], IndenterEntry | None]:
             options.update(pairs)
             continue
         missing = {"newline", "indent", "dedent"} - pairs.keys()
-        if missing or not pairs.get("tab", "8").isdigit():
-            wrong = (
-                f"lacks {', '.join(sorted(missing))}" if missing else "has a tab width that is not a number"
-            )
+        if missing or not re.fullmatch("[0-9]{1,3}", pairs.get("tab", "8")):
+            wrong = f"lacks {', '.join(sorted(missing))}" if missing else "has a tab width that is no number"
             line = text.count("\n", 0, match.start()) + 1
             raise InvalidGrammar(
                 f"The indenter on line {line} {wrong}: {match.group(0)}", line=line, column=1
@@ -253,13 +300,13 @@ def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:
             position = match.end()
             continue
         try:
-            schema, end = json.JSONDecoder().raw_decode(text, match.end())
-        except json.JSONDecodeError as error:
-            raise error_at(
-                f"%json needs a JSON Schema: {error.msg}", text, error.lineno, error.colno
-            ) from None
+            end = raw_json(text, match.end(), kind=InvalidGrammar)
+        except TokenformError as error:
+            line, column = error.line or _line_of(text, match.start()), error.column or 1
+            shown = error_at(f"%json needs a JSON Schema: {error}".rstrip("."), text, line, column)
+            raise type(error)(str(shown), line=line, column=column) from None
         name = f"JSON_SCHEMA_{len(schemas)}"
-        schemas[name] = schema
+        schemas[name] = text[match.end() : end].strip()
         # A backslash before the line break continues the expansion, so that line numbers are kept.
         breaks = text.count("\n", match.start(), end)
         last = text[:end].rpartition("\n")[2] if breaks else text[match.start() : end]

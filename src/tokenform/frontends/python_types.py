@@ -19,10 +19,11 @@ from typing import Any
 
 import pydantic
 import typing_extensions
-from pydantic.json_schema import GenerateJsonSchema
 
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_text import plain_integers
+from tokenform.frontends.readable import Readable, within_floats
 from tokenform.frontends.schemas import json_schema
 from tokenform.frontends.type_strings import check_strings
 
@@ -46,10 +47,12 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     check_strings(tp, label)
     adapter, read = _reader(tp, label)
     try:
-        schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=_Calendar)
+        schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"{label} has no JSON Schema", error, label) from error
     options.setdefault("additional", "forbid")
+    if options.get("numbers") == "any":
+        schema = within_floats(schema)
     inner = json_schema(schema, **options)
     return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=schema)
 
@@ -114,25 +117,16 @@ def _validated(adapter: pydantic.TypeAdapter[Any], text: str, label: str) -> Any
     try:
         return adapter.validate_json(text)
     except pydantic.ValidationError as error:
+        try:  # JSON Schema's integers may be written as 1.0 or 1e3, pydantic's may not
+            return adapter.validate_json(plain_integers(text))
+        except (pydantic.ValidationError, LimitExceeded):
+            pass
         first = error.errors(include_url=False)[0]
         place = "".join(f"/{part}" for part in first["loc"])
         raise InvalidType(
             f"{label} refuses a document of its own schema{place and f' at {place}'} ({first['msg']}): "
             "state the rule in the type's schema, or read the text yourself."
         ) from error
-
-
-class _Calendar(GenerateJsonSchema):
-    """pydantic's export, with what Python's calendar lacks left out: the year 0 and leap seconds."""
-
-    def date_schema(self, schema: Any) -> dict[str, Any]:
-        return super().date_schema(schema) | {"pattern": "^(?!0000)"}
-
-    def datetime_schema(self, schema: Any) -> dict[str, Any]:
-        return super().datetime_schema(schema) | {"pattern": "^(?!0000)(?!.*:60)"}
-
-    def time_schema(self, schema: Any) -> dict[str, Any]:
-        return super().time_schema(schema) | {"pattern": "^(?!.*:60)"}
 
 
 def _portable(tp: Any) -> Any:

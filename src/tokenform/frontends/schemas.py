@@ -19,6 +19,7 @@ from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_text import read_json
 from tokenform.frontends.unicode import check_text
 
 Schema = Mapping[str, Any] | bool | str
@@ -39,13 +40,15 @@ def json_schema(
     formats: Literal["assert", "annotate"] = "assert",
     additional: Literal["schema", "forbid"] = "schema",
     unsupported: Literal["refuse", "report"] = "refuse",
+    strict: bool = False,
     registry: Mapping[str, Schema] | None = None,
     strings_in: Mapping[str, Grammar] | None = None,
 ) -> Grammar:
     """The grammar of the documents that a JSON Schema accepts.
 
     Args:
-        schema: the schema as a mapping, a boolean, or JSON text.
+        schema: the schema as a mapping, a boolean, or JSON text.  Without `$schema` it is read as draft
+            2020-12, but for a list of schemas as `items`, which is read as the drafts before that do.
         order: keys as the schema's text first names them, or in any order.
         whitespace: "natural": at each gap what a writer puts there, as the model likes (nothing, one space, or one
             line break and an indentation); "compact": none; "spaced" and "indent": as `json.dumps`
@@ -57,6 +60,8 @@ def json_schema(
         formats: `format` is enforced, or only annotates.
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
+        strict: keys of the schema that look like a keyword and are none (`propertys`, `requird`), and
+            those of other engines (`x-guidance`), are refused; else they are named in `Grammar.report`.
         registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.  The official
             meta-schemas are known without it.
         strings_in: grammars by JSON Pointer into the schema: the strings that the subschema there admits are
@@ -76,18 +81,22 @@ def json_schema(
     text = schema_text(schema)
     given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
     known = list((meta_schemas(text, *given.values()) | given).items())
-    form: Form = {"schema": text, "options": {**chosen, "registry": known}}
+    form: Form = {"schema": text, "options": {**chosen, "strict": bool(strict), "registry": known}}
     if strings_in:
         form["schema"], form["holes"] = with_marks(text, strings_in)
         core = forms.compiled(form, "the schema")
     else:
-        core = _core.json_schema(text, **chosen, registry=known)
-    return Grammar(core, form=form, read=json.loads, source=text, schema=schema)
+        core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
+    return Grammar(core, form=form, read=_read, source=text, schema=schema)
+
+
+def _read(text: str) -> Any:
+    return read_json(text, name="the document", kind=InvalidSchema)
 
 
 def known_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options by name, all of which `json_schema` has."""
-    known = [*(name for name, _ in _core.json_options()), "registry"]
+    known = [*(name for name, _ in _core.json_options()), "strict", "registry"]
     for name in options or {}:
         if name not in known:
             raise OptionError(f"there is no option {name!r}; there are {', '.join(map(repr, known))}.")
@@ -110,10 +119,7 @@ _BESIDE = {
 
 def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[Form]]:
     """The schema with a mark at each place, and the forms that the marks stand for, in their order."""
-    try:
-        schema = json.loads(text)
-    except ValueError as error:
-        raise InvalidSchema(f"the schema is not JSON: {error}.", pointer="") from None
+    schema = read_json(text, name="the schema", kind=InvalidSchema)
     holes: list[Form] = []
     for pointer, grammar in strings_in.items():
         if not isinstance(grammar, Grammar):
@@ -128,7 +134,7 @@ def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[
             )
         place["format"] = f"tokenform-mark-{len(holes)}"
         holes.append(forms.lowered(grammar.form))
-    return json.dumps(schema), holes
+    return schema_text(schema), holes
 
 
 def _at(schema: Any, pointer: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypedDict, overload
 
@@ -133,6 +133,7 @@ def generate(
     companion: Any = None,
     companion_prompt: Any = None,
     penalties: Penalties | None = None,
+    stop: str | Sequence[str] = (),
     progress: bool | None = None,
 ) -> Any:
     """Write text that a constraint accepts.
@@ -148,14 +149,19 @@ def generate(
         n, seed, max_tokens, progress: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
         sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
-        drafter, mixture, companion, companion_prompt, penalties: as for `Generator` and its `sample`.
+        drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
     Returns:
         A `Result`; a list of n for n > 1; for a list of prompts or grammars, a list of these.
     Raises:
         OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
     """
-    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
+    free = all(one is None for one in (schema, regex, choices, grammar, type))
+    constraint: Any = None  # free text may have stop texts, which a grammar has no use for
+    if not free:
+        constraint = one_constraint(
+            schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type
+        )
     batched = pair(prompt, constraint)[2]
     local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
     if sampler is not None and local != Local(temperature=0.0):
@@ -175,6 +181,7 @@ def generate(
         sampler=sampler or local,
         progress=progress,
         companion_prompt=companion_prompt,
+        stop=stop,
     )
     if n > 1:
         return results

@@ -23,8 +23,9 @@ import numpy as np
 import torch
 
 from tokenform.decoding.generator import read_vocabulary
+from tokenform.decoding.row import check_room
 from tokenform.engine import State, TokenAutomaton, Vocabulary
-from tokenform.errors import BudgetTooSmall, ModelError, OptionError, extras
+from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
 from tokenform.masking import CAPACITY, MaskTable, Wanted
 
@@ -61,9 +62,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._automata = [to_grammar(one).compile(self.vocabulary) for one in several]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
-            shortest = automaton.distance(automaton.start)
-            if shortest is None or shortest > (max_tokens or 0):
-                raise BudgetTooSmall(f"no complete text fits into {max_tokens} tokens; raise max_tokens.")
+            check_room(automaton, max_tokens or 0)
         words = (self.vocabulary.size + 31) // 32
         self._only_end = np.zeros(words, dtype=np.uint32)
         for token in self.vocabulary.eos:

@@ -39,6 +39,7 @@ LAYOUTS: list[Layout] = [
     *elements.qwen_like("seed_oss", "seed:", ("<seed:think>", "</seed:think>"), "<seed:eos>"),
     *elements.qwen_like("mimo", "", ("<think>", "</think>"), "<|im_end|>"),
     *elements.step3(),
+    *elements.hunyuan_v3(),
     *elements.ling(),
     *elements.kimi_k3(),
     *nested.gemma4(),

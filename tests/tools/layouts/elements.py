@@ -169,6 +169,28 @@ def step3() -> list[Layout]:
     ]
 
 
+def hunyuan_v3() -> list[Layout]:
+    def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
+        return Layout(name, "hunyuan_v3", tier, output, calls, **more)
+
+    def arg(key: str, value: str, _: bool) -> str:
+        return f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n"
+
+    def call(name: str, body: str) -> str:
+        return f"<tool_call>{name}<tool_sep>\n{body}</tool_call>\n"
+
+    def block(*calls: str) -> str:
+        return f"<tool_calls>\n{''.join(calls)}</tool_calls>"
+
+    text = block(call("play", arg("song", "x", True)))
+    return [
+        *shared("hunyuan_v3", arg, call, block),
+        at("tight", "must", text.replace("\n", ""), ("play", {"song": "x"}), choice="required"),
+        at("no_sep", "must", text.replace("<tool_sep>", ""), ("play", {"song": "x"}), choice="required"),
+        at("end_token", "read", text + "<|eos|>", ("play", {"song": "x"})),
+    ]
+
+
 def ling() -> list[Layout]:
     def at(name: str, tier: str, output: str, *calls: Any, **more: Any) -> Layout:
         return Layout(name, "ling", tier, output, calls, **more)

@@ -259,29 +259,3 @@ fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     }
     out
 }
-
-/// Names of the terminals that may come next, or that the lexeme may become.
-pub(super) fn describe(machine: &mut Scanned, pos: Pos) -> (Vec<String>, Option<String>) {
-    let mut out: Vec<String> = Vec::new();
-    let begun = machine.lexicon.term(pos.lex).map(|(_, term)| machine.places_of(term)).unwrap_or_default();
-    let mut names: Vec<u32> = begun;
-    if !machine.is_start(pos) {
-        if let Some(ctx) = machine.after_lexeme(pos) {
-            let context = machine.context(ctx);
-            names.extend(machine.chart.skeleton(context.set).terminals.iter());
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    let terminals = &machine.chart.grammar.terminals;
-    for &t in names.iter().filter(|&&t| (t as usize) < terminals.len()).take(12) {
-        out.push(terminals[t as usize].name.clone());
-    }
-    if names.len() > 12 {
-        out.push(format!("{} other terminals", names.len() - 12));
-    }
-    if machine.accepting(pos, &[]) {
-        out.push("the end of the text".into());
-    }
-    (out, None)
-}

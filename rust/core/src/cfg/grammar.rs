@@ -128,7 +128,10 @@ pub fn read_with(structure: Structure, lexicon: &mut Lexicon, parts: &Parts) -> 
         let term = terminal_term(&mut lexicon.terms, &entry, segmented)?;
         order.push((-entry.priority, entry.literal.is_none(), terminals.len()));
         let ignored = ignored.contains(entry.name.as_str());
-        let cost = lexicon.terms.least_length(term).map_or(1, u64::from);
+        let cost = match term {
+            Terms::EMPTY => NEVER,
+            _ => lexicon.terms.least_length(term).map_or(1, u64::from),
+        };
         let literal = entry.literal.filter(|_| entry.flags.is_empty());
         terminals.push(Terminal {
             name: entry.name,
@@ -195,15 +198,14 @@ fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<Te
     } else {
         term
     };
-    if !terms.live(term) {
-        return Err(invalid(format!("The terminal {name} matches no text at all: {pattern}")));
-    }
+    let live = terms.live(term);
     if terms.overflow {
         return Err(Error::limit(format!(
             "The terminal {name} needs more states than the limit; simplify its pattern"
         )));
     }
-    Ok(term)
+    // what needs it is left out
+    Ok(if live { term } else { Terms::EMPTY })
 }
 
 impl Grammar {
@@ -238,9 +240,11 @@ impl Grammar {
         self.settle(expansions);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
+            let empty = self.terminals.iter().find(|t| t.term == Some(Terms::EMPTY));
+            let why = empty.map(|t| format!(": the terminal {} matches no text at all", t.name));
             return Err(Error::new(
                 Kind::UnsatisfiableGrammar,
-                format!("The start rule '{name}' derives no text"),
+                format!("The start rule '{name}' derives no text{}", why.unwrap_or_default()),
             ));
         }
         Ok(())

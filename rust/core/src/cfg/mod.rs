@@ -10,6 +10,7 @@
 pub mod chart;
 mod circles;
 mod cuts;
+mod describe;
 pub mod finish;
 mod fold;
 pub mod grammar;

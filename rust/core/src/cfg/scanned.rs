@@ -570,7 +570,7 @@ impl Structure for Scanned {
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
-        finish::describe(self, pos)
+        super::describe::describe(self, pos)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -154,12 +154,16 @@ impl Segmented {
     }
 
     fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
+        if self.fan(ctx).lex == Lexicon::DEAD {
+            return None;
+        }
         let class = *self.lexicon.outcome_list(outcome).first()?;
         self.after(ctx, class)
     }
 
     fn at_border(&mut self, pos: Pos) -> Option<CtxId> {
-        if self.fan(pos.ctx).lex == pos.lex {
+        let begin = self.fan(pos.ctx).lex;
+        if begin == pos.lex || begin == Lexicon::DEAD {
             return Some(pos.ctx);
         }
         let outcome = self.lexicon.outcome(pos.lex);
@@ -184,7 +188,12 @@ impl Structure for Segmented {
         let ctx = self.intern(Context { set: Some(set), begun: Box::new([]) });
         self.start = Some(ctx);
         let lex = self.fan(ctx).lex;
-        (lex != Lexicon::DEAD).then_some(Pos { ctx, lex })
+        if lex != Lexicon::DEAD {
+            return Some(Pos { ctx, lex });
+        }
+        // nothing can be read: the empty text is all there is
+        let lex = self.lexicon.at(Spelling::Raw, Terms::EPS);
+        self.chart.accepts(set).then_some(Pos { ctx, lex })
     }
 
     fn records(&self, _: CtxId) -> bool {
@@ -238,16 +247,14 @@ impl Structure for Segmented {
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
-        let mut names: Vec<u32> = self.threads(ctx).iter().map(|t| t.1).collect();
-        names.sort_unstable();
-        names.dedup();
+        let threads = self.threads(ctx);
         let terminals = &self.chart.grammar.terminals;
-        let mut out: Vec<String> =
-            names.iter().take(12).map(|&t| terminals[t as usize].name.clone()).collect();
-        if self.accepting(pos, &[]) {
-            out.push("the end of the text".into());
-        }
-        (out, None)
+        let mut left: Vec<(u32, Option<TermId>)> =
+            threads.iter().filter(|t| !terminals[t.1 as usize].ignored).map(|t| (t.1, Some(t.2))).collect();
+        left.sort_unstable();
+        left.dedup();
+        let ends = self.accepting(pos, &[]);
+        (super::describe::in_words(&self.chart.grammar, &mut self.lexicon, &left, ends), None)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -180,7 +180,13 @@ impl Joint {
         all.sort_unstable();
         all.dedup();
         let (mut out, mut place) = (Vec::new(), None);
+        // beside a string's own grammar the machine knows one short text of it, which is no news
+        let quoted = all.iter().any(|t| matches!(t.run, Run::Quoted(_)));
         for thread in &all {
+            if quoted && matches!(thread.run, Run::Json { .. }) {
+                place = place.or(self.thread_in_words(thread).1);
+                continue;
+            }
             let (words, at) = self.thread_in_words(thread);
             out.extend(words.into_iter().filter(|w| w != "the end of the text"));
             place = place.or(at);
@@ -201,23 +207,31 @@ impl Joint {
     fn thread_in_words(&mut self, thread: &Thread) -> (Vec<String>, Option<String>) {
         match thread.run {
             Run::Done => (Vec::new(), None),
-            Run::Special(token) => (vec![format!("the special token {}", token.0)], None),
-            Run::Language(lex) => match self.name_of(thread.back) {
-                Some(name) => (vec![name], None),
-                None => {
-                    let next = self.lexicon.representatives(lex);
-                    (next.iter().take(SHOWN).map(|(c, _)| format!("{c:?}")).collect(), None)
-                }
-            },
+            Run::Special(token) => {
+                let text = self.parts.iter().find_map(|part| match part {
+                    Part::Special { text, tokens, .. } if tokens.contains(&token) => Some(text.clone()),
+                    _ => None,
+                });
+                (
+                    vec![format!("the special token {}", text.unwrap_or_else(|| token.0.to_string().into()))],
+                    None,
+                )
+            }
+            Run::Language(lex) => (self.lexicon.in_words(lex), None),
             Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos)),
             Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos)),
-            Run::Quoted(_) => (vec!["the rest of the text in the string".into()], None),
+            Run::Quoted(quote) => {
+                let quote = self.quotes[quote as usize].clone();
+                if !quote.pending.is_empty() {
+                    return (vec!["the rest of an escape".into()], None);
+                }
+                let inner = quote.threads.iter().map(|t| self.thread_in_words(t));
+                let mut words: Vec<String> = inner.flat_map(|w| w.0).collect();
+                if self.accepts(&quote.threads) {
+                    words.push("the closing quote".into());
+                }
+                (words, None)
+            }
         }
-    }
-
-    fn name_of(&mut self, back: BackId) -> Option<String> {
-        let back = (back != END).then(|| self.back(back))?;
-        let name = &self.chart(back.host).grammar.terminals[back.terminal as usize].name;
-        Some(name.clone())
     }
 }

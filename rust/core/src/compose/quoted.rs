@@ -26,9 +26,9 @@ pub(super) struct Quoted {
     outcome: OutcomeId,
     /// What was read of it, where the machine wants to know.
     text: u32,
-    threads: Box<[Thread]>,
+    pub(super) threads: Box<[Thread]>,
     /// An escape that has begun.
-    pending: Box<[u8]>,
+    pub(super) pending: Box<[u8]>,
 }
 
 /// The characters that JSON must escape.

@@ -1,58 +1,81 @@
 //! What may come at a position, in words, and the schema that says so.
 
 use super::{JsonMachine, Kind, Node, Place};
+use crate::lexical::in_words::{quoted, shortened, SHOWN};
+use crate::lexical::{LexId, Lexicon};
 use crate::mask::Pos;
+use crate::number::set::{Bound, NumSet};
+use crate::number::Decimal;
 use crate::schema::object::Obj;
-use crate::schema::{ObjId, ShapeId};
-
-/// Keys that a message lists.
-const SHOWN: usize = 8;
+use crate::schema::value::dedup;
+use crate::schema::{NameId, ObjId, ShapeId};
 
 impl JsonMachine {
     pub(super) fn in_words(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
         let node = self.node(pos.ctx);
         match node.place {
+            Place::Scalar => return self.scalar_in_words(node, pos),
+            Place::Key => {
+                return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.frame));
+            }
+            _ => {}
+        }
+        let (words, place) = self.place_in_words(node);
+        // whitespace that must stand here
+        if self.lexicon().outcome(pos.lex) == Lexicon::NONE {
+            return (self.lexicon().in_words(pos.lex), place);
+        }
+        (words, place)
+    }
+
+    fn place_in_words(&mut self, node: Node) -> (Vec<String>, Option<String>) {
+        match node.place {
             Place::Done => (vec!["the end of the text".into()], None),
             Place::Root | Place::Value | Place::Item => {
                 (self.values_in_words(node.frame), self.place_of_goals(node.frame))
             }
-            Place::Scalar => {
-                let goals = self.goals_of_scalar(node);
-                (self.scalar_in_words(pos), goals.and_then(|g| self.place_of_goals(g)))
-            }
-            Place::ObjectStart | Place::ObjectNext | Place::Key | Place::ObjectAfter => {
+            Place::ObjectStart | Place::ObjectNext | Place::ObjectAfter => {
                 let mut words = self.keys_in_words(node);
-                let closes = !self.object_goals(node.frame).is_empty();
-                if closes && matches!(node.place, Place::ObjectStart | Place::ObjectAfter) {
-                    words.push("\"}\"".into());
+                if node.place != Place::ObjectNext && !self.object_goals(node.frame).is_empty() {
+                    words.push(quoted("}"));
                 }
                 (words, self.place_of_object(node.frame))
             }
-            Place::Colon => (vec!["\":\"".into()], None),
+            Place::Colon => (vec![quoted(":")], None),
             Place::ArrayStart | Place::ArrayAfter => {
-                let mut words = Vec::new();
-                if self.item(node).is_some() {
-                    words.push(if node.place == Place::ArrayStart { "an item" } else { "\",\"" }.into());
+                let (mut words, mut place) = (Vec::new(), None);
+                if let Some((goals, _)) = self.item(node) {
+                    let items = self.values_in_words(goals);
+                    match node.place {
+                        Place::ArrayStart => words.extend(items),
+                        _ => words.push(format!("{} and {}", quoted(","), listed(&items))),
+                    }
+                    place = self.place_of_goals(goals);
                 }
                 if !self.array_goals(node.frame).is_empty() {
-                    words.push("\"]\"".into());
+                    words.push(quoted("]"));
                 }
-                (words, None)
+                (words, place)
             }
             _ => (Vec::new(), None),
         }
     }
 
+    /// What a value may be.
     fn values_in_words(&mut self, goals: u32) -> Vec<String> {
         let mut words = Vec::new();
-        if self.scalar(goals, Kind::String).is_some() {
-            words.push("a string".to_string());
+        if let Some((_, lex)) = self.scalar(goals, Kind::String) {
+            match self.few_words(lex) {
+                Some(texts) => words.extend(texts.iter().map(|t| quoted(t))),
+                None => words.push("a string".to_string()),
+            }
         }
         if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
-            let set = self.lexicon().first_bytes(lex);
-            if (b'0'..=b'9').any(|b| set.has(b)) || set.has(b'-') {
-                words.push("a number".into());
+            for v in self.goals[goals as usize].clone() {
+                let value = self.schema.value(v);
+                words.extend(numbers_in_words(&self.schema.numbers(value)));
             }
+            let set = self.lexicon().first_bytes(lex);
             for (byte, word) in [(b't', "true"), (b'f', "false"), (b'n', "null")] {
                 if set.has(byte) {
                     words.push(word.into());
@@ -65,35 +88,129 @@ impl JsonMachine {
         if self.open_array(goals).is_some() {
             words.push("an array".into());
         }
-        words
+        shortened(distinct(words), "other values")
     }
 
-    fn scalar_in_words(&mut self, pos: Pos) -> Vec<String> {
-        let string = self.lexicon().is_string(pos.lex);
+    fn few_words(&mut self, lex: LexId) -> Option<Vec<Box<str>>> {
+        let (_, term) = self.lexicon().term(lex)?;
+        self.lexicon().terms.few_words(term)
+    }
+
+    /// What may follow inside a string, a number or a word, and after it where it may end.
+    fn scalar_in_words(&mut self, node: Node, pos: Pos) -> (Vec<String>, Option<String>) {
+        let goals = self.goals_of_scalar(node);
+        let mut place = goals.and_then(|g| self.place_of_goals(g));
         let outcome = self.lexicon().outcome(pos.lex);
-        let next = self.lexicon().representatives(pos.lex);
-        let mut words: Vec<String> =
-            next.iter().take(SHOWN).map(|(c, _)| format!("a character like {c:?}")).collect();
-        if outcome != crate::lexical::Lexicon::NONE {
-            words.push(if string { "the closing quote" } else { "the end of the value" }.into());
+        let mut words = Vec::new();
+        if outcome != Lexicon::NONE && self.lexicon().is_string(pos.lex) {
+            words.push("the closing quote".into());
+        } else if outcome != Lexicon::NONE {
+            // which item this was is not known here where the array compares its items
+            let plain = node.record <= Self::OTHER;
+            match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
+                Some(next) => {
+                    let (after, at) = self.in_words(next);
+                    // what lies behind the value is told by its parent
+                    place = if self.node(next.ctx).place == Place::ObjectAfter { at } else { place };
+                    words.extend(after);
+                }
+                None => words.push("the end of the value".into()),
+            }
         }
-        words
+        words.extend(self.lexicon().in_words(pos.lex));
+        (shortened(words, "other characters"), place)
     }
 
+    /// The keys that may come, those that must come first; after a property with the comma before them.
     fn keys_in_words(&mut self, node: Node) -> Vec<String> {
         let term = self.key_term(node.frame);
-        match self.terms().finite_words(term) {
-            Some(words) => {
-                let more = words.len().saturating_sub(SHOWN);
-                let mut out: Vec<String> =
-                    words.iter().take(SHOWN).map(|w| format!("the key {w:?}")).collect();
-                if more > 0 {
-                    out.push(format!("{more} other keys"));
-                }
-                out
-            }
-            None => vec!["a key that is allowed and was not used".into()],
+        let missing = self.missing(node.frame);
+        let all = self.terms().finite_words(term);
+        let open = all.is_none();
+        let mut keys: Vec<Box<str>> = missing;
+        let required = !keys.is_empty();
+        match all {
+            Some(words) => keys.extend(words),
+            None if !required => keys.extend(self.named_keys(node.frame)),
+            None => {}
         }
+        keys.retain(|key| self.schema.lexicon.terms.accepts(term, key));
+        let keys = distinct(keys);
+        let mut names: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+        names = shortened(names, "others");
+        if node.place != Place::ObjectAfter {
+            let mut words: Vec<String> = names.iter().map(|n| format!("the key {n}")).collect();
+            match (open, required, words.is_empty()) {
+                (true, _, true) => words.push("a key that is allowed and was not used".into()),
+                (true, _, false) => words.push("another key".into()),
+                _ => {}
+            }
+            return words;
+        }
+        if open && !required {
+            return vec![quoted(",")];
+        }
+        match &names[..] {
+            [] => Vec::new(),
+            names => vec![format!("{} and the key {}", quoted(","), listed(names))],
+        }
+    }
+
+    /// What is left of a key that was begun.
+    fn rest_of_key_in_words(&mut self, node: Node, lex: LexId) -> Vec<String> {
+        let left = self.lexicon().term(lex).and_then(|(_, term)| self.lexicon().terms.finite_words(term));
+        let term = self.key_term(node.frame);
+        let (Some(left), Some(keys)) = (left, self.terms().finite_words(term)) else {
+            let mut words = self.lexicon().in_words(lex);
+            if self.lexicon().outcome(lex) != Lexicon::NONE {
+                words.insert(0, "the closing quote".into());
+            }
+            return words;
+        };
+        let begun = |key: &str| left.iter().any(|rest| key.ends_with(&**rest));
+        let words =
+            keys.iter().filter(|key| begun(key)).map(|key| format!("the key {}", quoted(key))).collect();
+        shortened(words, "other keys")
+    }
+
+    /// The keys without which no way to go on with an object can end, in the order of the schema where it has one.
+    fn missing(&self, frame: u32) -> Vec<Box<str>> {
+        let alternatives = &self.objects[frame as usize].alternatives;
+        let each: Vec<Vec<NameId>> = alternatives.iter().map(|a| self.missing_of(a.formula)).collect();
+        if each.iter().any(Vec::is_empty) {
+            return Vec::new();
+        }
+        let mut order = Vec::new();
+        alternatives.iter().for_each(|a| self.schema.names_in_order(a.formula, &mut order));
+        let mut names: Vec<NameId> = each.concat();
+        dedup(&mut names);
+        names.sort_by_key(|name| (order.iter().position(|n| n == name).unwrap_or(usize::MAX), *name));
+        names.iter().map(|&n| self.schema.name_text(n).into()).collect()
+    }
+
+    fn missing_of(&self, o: ObjId) -> Vec<NameId> {
+        match self.schema.object(o) {
+            Obj::Required(names) => names.to_vec(),
+            Obj::And(list) => list.iter().flat_map(|&x| self.missing_of(x)).collect(),
+            Obj::Or(list) => {
+                let each: Vec<Vec<NameId>> = list.iter().map(|&x| self.missing_of(x)).collect();
+                if each.iter().any(Vec::is_empty) {
+                    return Vec::new();
+                }
+                each.concat()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Keys that the schema names.
+    fn named_keys(&self, frame: u32) -> Vec<Box<str>> {
+        let mut names = Vec::new();
+        for a in self.objects[frame as usize].alternatives.iter() {
+            self.schema.names_in_order(a.formula, &mut names);
+        }
+        names.truncate(SHOWN);
+        names.iter().map(|&n| self.schema.name_text(n).into()).collect()
     }
 
     fn goals_of_scalar(&self, node: Node) -> Option<u32> {
@@ -123,5 +240,47 @@ impl JsonMachine {
             Obj::And(list) | Obj::Or(list) => list.iter().find_map(|&x| self.first_shape(x)),
             _ => None,
         }
+    }
+}
+
+/// The entries without repetitions, in their order.
+fn distinct<T: Clone + Eq + std::hash::Hash>(mut list: Vec<T>) -> Vec<T> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    list.retain(|entry| seen.insert(entry.clone()));
+    list
+}
+
+/// A list as a sentence has it.
+fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
+}
+
+/// The numbers of a set: each where they are few, else their kind and bounds.
+fn numbers_in_words(set: &NumSet) -> Vec<String> {
+    if let Some(points) = set.finite(SHOWN) {
+        return points.iter().map(Decimal::short).collect();
+    }
+    let kind = |unit: &Option<Decimal>| match unit {
+        None => "a number".to_string(),
+        Some(unit) if *unit == Decimal::one() => "an integer".to_string(),
+        Some(unit) => format!("a multiple of {}", unit.short()),
+    };
+    match &set.pieces[..] {
+        [only] => {
+            let bound = |b: &Option<Bound>, closed: &str, open: &str| {
+                b.as_ref().map(|b| format!(" {} {}", if b.open { open } else { closed }, b.at.short()))
+            };
+            let lo = bound(&only.lo, "from", "above").unwrap_or_default();
+            let to = if only.lo.is_some() { "to" } else { "up to" };
+            let hi = bound(&only.hi, to, "below").unwrap_or_default();
+            let on = if hi.is_empty() && lo.starts_with(" from") { " on" } else { "" };
+            vec![format!("{}{lo}{hi}{on}", kind(&only.unit))]
+        }
+        [first, rest @ ..] if rest.iter().all(|p| p.unit == first.unit) => vec![kind(&first.unit)],
+        _ => vec!["a number".into()],
     }
 }

@@ -51,7 +51,13 @@ impl JsonMachine {
     }
 
     /// The value of a scalar context has ended under this outcome.
-    fn end_scalar(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], quote: bool) -> Option<Pos> {
+    pub(super) fn end_scalar(
+        &mut self,
+        ctx: CtxId,
+        outcome: OutcomeId,
+        text: &[u8],
+        quote: bool,
+    ) -> Option<Pos> {
         let node = self.node(ctx);
         let plain = node.record == 0;
         if plain {

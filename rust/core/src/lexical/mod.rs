@@ -11,6 +11,7 @@ mod branch;
 mod clamp;
 pub mod content;
 pub mod delta;
+pub(crate) mod in_words;
 mod lengths;
 pub mod live;
 pub mod lower;

@@ -422,18 +422,6 @@ impl TokenAutomaton {
         self.with(|builder| super::oracle::mask(builder, s))
     }
 
-    /// What tells states apart, for people who look inside.
-    pub fn stand_text(&self, s: &State) -> Result<String> {
-        self.check_state(s)?;
-        if self.is_finished(s) {
-            return Ok("finished".into());
-        }
-        self.with(|builder| {
-            let here = builder.here(s)?;
-            Ok(builder.engine.stand_text(here.0.id))
-        })
-    }
-
     /// What the automaton holds, and why earlier generations ended.
     pub fn stats(&self) -> Stats {
         let generation = self.current.load_full();

@@ -57,7 +57,6 @@ pub trait Engine: Send {
     fn class(&mut self, s: StateId) -> Result<Class>;
     /// The class of the state after each token of the text, in the order of the tokens; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
-    fn stand_text(&self, s: StateId) -> String;
     /// Lexical terms that were made so far: what a search for a way out costs.
     fn terms(&mut self) -> usize;
 }
@@ -413,12 +412,6 @@ impl<S: Structure> Engine for Core<S> {
 
     fn terms(&mut self) -> usize {
         self.structure.lexicon().terms.len()
-    }
-
-    fn stand_text(&self, s: StateId) -> String {
-        let stand = self.stand(s);
-        let text = String::from_utf8_lossy(&self.texts[stand.text as usize]).into_owned();
-        format!("context {}, lexical state {}, text {text:?}", stand.pos.ctx.0, stand.pos.lex.0)
     }
 }
 

@@ -69,13 +69,9 @@ impl Structure for Pattern {
     }
 
     fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
-        let next = self.lexicon.representatives(pos.lex);
-        let mut shown: Vec<String> = next.iter().take(8).map(|(c, _)| format!("{c:?}")).collect();
+        let mut shown = self.lexicon.in_words(pos.lex);
         if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
             shown.push("the end of the text".into());
-        }
-        if next.len() > 8 {
-            shown.push(format!("{} other kinds of characters", next.len() - 8));
         }
         (shown, Some(self.name.clone()))
     }

@@ -11,6 +11,7 @@ pub mod document;
 pub mod keywords;
 pub mod live;
 mod memory;
+mod misspelled;
 mod names;
 pub mod object;
 pub mod options;
@@ -64,6 +65,9 @@ pub struct Schema {
     pub(crate) constants: FxHashMap<Box<str>, JId>,
     pub(crate) compiled: FxHashMap<SubId, ValId>,
     pub(crate) compiling: Vec<SubId>,
+    /// Formulas of schemas as far as they speak of names, and whether such a one is being made.
+    pub(crate) compiled_names: FxHashMap<SubId, ValId>,
+    pub(crate) names_only: bool,
     pub(crate) origin: FxHashMap<ValId, JId>,
     pub(crate) parsed: FxHashMap<Box<str>, Lang>,
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
@@ -125,6 +129,8 @@ impl Schema {
             constants: FxHashMap::default(),
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
+            compiled_names: FxHashMap::default(),
+            names_only: false,
             origin: FxHashMap::default(),
             parsed: FxHashMap::default(),
             patterns: FxHashMap::default(),

@@ -65,6 +65,8 @@ pub struct Options {
     pub forbid_additional: bool,
     /// Keywords that can't be enforced are reported instead of being refused.
     pub report_unsupported: bool,
+    /// Keys that look like a keyword and are none are refused instead of being reported.
+    pub strict: bool,
     /// Other documents, by their URI, as JSON texts.
     pub registry: Vec<(String, String)>,
     /// Texts that may not occur in the document as it is written; each holds a character that only strings do.
@@ -92,6 +94,7 @@ impl Default for Options {
             formats: true,
             forbid_additional: false,
             report_unsupported: false,
+            strict: false,
             registry: Vec::new(),
             without: Vec::new(),
         }
@@ -117,6 +120,8 @@ impl Options {
             ("formats", "assert" | "annotate") => self.formats = value == "assert",
             ("additional", "schema" | "forbid") => self.forbid_additional = value == "forbid",
             ("unsupported", "refuse" | "report") => self.report_unsupported = value == "report",
+            // a flag: Python writes it with a capital
+            ("strict", "true" | "True" | "false" | "False") => self.strict = value.ends_with("rue"),
             _ => return Err(unknown(name, value)),
         }
         Ok(())
@@ -137,6 +142,7 @@ impl Options {
                 }
                 ("without", Value::Array(_)) => options.without = texts(value),
                 (_, Value::String(value)) => options.set(name, value)?,
+                (_, Value::Bool(value)) => options.set(name, &value.to_string())?,
                 (_, value) => return Err(unknown(name, &value.to_string())),
             }
         }

@@ -49,8 +49,8 @@ pub struct Resolver {
     /// URI and plain name fragment to the schema.
     anchors: FxHashMap<(String, String), JId>,
     dynamic: FxHashMap<String, Vec<JId>>,
-    /// Root of a resource to its URI and draft.
-    bases: FxHashMap<JId, (Arc<Url>, Draft)>,
+    /// Root of a resource to its URI, its draft, and whether a `$schema` says that.
+    bases: FxHashMap<JId, (Arc<Url>, Draft, bool)>,
 }
 
 impl Resolver {
@@ -85,14 +85,14 @@ impl Resolver {
     /// Collects the identifiers of a document, by an explicit stack; of one without any, the draft alone.
     fn scan(&mut self, doc: &Document, root: JId, base: Url, draft: Draft) {
         let base = Arc::new(base);
-        self.bases.insert(root, (base.clone(), draft));
+        self.bases.insert(root, (base.clone(), draft, false));
         self.resources.insert(without_fragment(&base), root);
-        let mut stack = vec![(root, base, draft)];
-        while let Some((node, mut base, mut draft)) = stack.pop() {
+        let mut stack = vec![(root, base, draft, false)];
+        while let Some((node, mut base, mut draft, mut stated)) = stack.pop() {
             if let Some(found) = doc.key(node, "$schema").and_then(|s| doc.str(s)).and_then(Draft::of) {
-                draft = found;
+                (draft, stated) = (found, true);
                 if let Some(entry) = self.bases.get_mut(&node) {
-                    entry.1 = draft;
+                    (entry.1, entry.2) = (draft, stated);
                 }
             }
             let id_key = if draft == Draft::D4 { "id" } else { "$id" };
@@ -106,7 +106,7 @@ impl Resolver {
                     } else {
                         base = Arc::new(uri);
                         self.resources.insert(without_fragment(&base), node);
-                        self.bases.insert(node, (base.clone(), draft));
+                        self.bases.insert(node, (base.clone(), draft, stated));
                     }
                 }
             }
@@ -123,30 +123,42 @@ impl Resolver {
             }
             if doc.identified {
                 let children = schema_children(doc, node);
-                stack.extend(children.into_iter().map(|child| (child, base.clone(), draft)));
+                stack.extend(children.into_iter().map(|child| (child, base.clone(), draft, stated)));
             }
         }
     }
 
-    fn base(&self, doc: &Document, node: JId) -> (JId, &Url, Draft) {
+    /// The resource that a node stands in: its root, its URI, its draft, and whether a `$schema` says which.
+    fn base(&self, doc: &Document, node: JId) -> (JId, &Url, Draft, bool) {
         // one document, nothing in it has a name: the way up to its root is saved
         let mut at = if self.bases.len() == 1 { self.root } else { node };
         loop {
-            if let Some((url, draft)) = self.bases.get(&at) {
-                return (at, url, *draft);
+            if let Some((url, draft, stated)) = self.bases.get(&at) {
+                return (at, url, *draft, *stated);
             }
             match doc.parent(at) {
                 Some(parent) => at = parent,
                 None => {
-                    let (url, draft) = &self.bases[&self.root];
-                    return (self.root, url, *draft);
+                    let (url, draft, stated) = &self.bases[&self.root];
+                    return (self.root, url, *draft, *stated);
                 }
             }
         }
     }
 
+    /// The draft by which a schema is read.  Where no `$schema` says which, that is the newest, but for a schema
+    /// that has a list as its `items`: the newest has none, every older one does.
     pub fn draft(&self, doc: &Document, node: JId) -> Draft {
-        self.base(doc, node).2
+        let (_, _, draft, stated) = self.base(doc, node);
+        let older = || {
+            doc.key(node, "items").is_some_and(|items| matches!(doc.get(items), Json::Array(_)))
+                && doc.key(node, "prefixItems").is_none()
+                && doc.key(node, "$dynamicRef").is_none()
+        };
+        if !stated && older() {
+            return Draft::D2019;
+        }
+        draft
     }
 }
 
@@ -185,7 +197,7 @@ impl Schema {
         let fail = |message: String, kind: Kind| {
             Err(Error::new(kind, message).at(&self.doc.pointer(value)).keyword(keyword))
         };
-        let (own, base, _) = self.resolver.base(&self.doc, node);
+        let (own, base, ..) = self.resolver.base(&self.doc, node);
         if let Some(target) = self.local_target(own, text) {
             return Ok(Some(target));
         }

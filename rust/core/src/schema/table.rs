@@ -43,9 +43,9 @@ pub enum Holds {
 use Holds::*;
 
 /// Keyword, what it holds, first and last draft that knows it.
-type Row = (&'static str, Holds, u32, u32);
+pub(super) type Row = (&'static str, Holds, u32, u32);
 
-const TABLE: &[Row] = &[
+pub(super) const TABLE: &[Row] = &[
     ("$ref", Reference, 4, 2020),
     ("$dynamicRef", Reference, 2020, 2020),
     ("$recursiveRef", Reference, 2019, 2019),
@@ -146,7 +146,10 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
             if alone && &**keyword != "$ref" {
                 continue;
             }
-            let Some(what) = holds(keyword, draft) else { continue };
+            let Some(what) = holds(keyword, draft) else {
+                schema.check_unknown(keyword, value)?;
+                continue;
+            };
             check_keyword(schema, draft, keyword, what, value)
                 .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;
             let mut next = subschemas(schema, what, value);

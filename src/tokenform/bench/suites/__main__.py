@@ -11,7 +11,7 @@ from typing import Any
 
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
-from tokenform.bench.suites import differential, fuzz_corpus, hostile, official, walks
+from tokenform.bench.suites import differential, fuzz_corpus, hostile, mutations, official, walks
 from tokenform.bench.tables import text_table
 from tokenform.bench.workers import run_tasks
 
@@ -103,6 +103,19 @@ def run_differential(arguments: argparse.Namespace) -> int:
     return 1 if violations else 0
 
 
+def run_mutations(arguments: argparse.Namespace) -> int:
+    bad = 0
+    for frontend in arguments.frontends.split(","):
+        done = mutations.run(
+            frontend, arguments.seconds, arguments.seed, timeout=arguments.timeout, workers=arguments.workers
+        )
+        for finding in done.findings:
+            print(f"{frontend}  {finding.detail}  {finding.source}"[: arguments.width], flush=True)
+        bad += len(done.findings)
+        print(f"{frontend}: {done.worked} grammars, {done.refused} refused, {len(done.findings)} findings")
+    return 1 if bad else 0
+
+
 def run_corpus(arguments: argparse.Namespace) -> int:
     print(f"{fuzz_corpus.make(arguments.folder)} seeds in {arguments.folder}")
     return 0
@@ -144,6 +157,11 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--seconds", type=float, default=60.0)
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--drafts", help="comma-separated: 4, 6, 7, 2019, 2020; default: all")
+    sub = command("mutations", run_mutations, "mutated sources for each frontend: typed errors or grammars")
+    sub.add_argument("--frontends", default=",".join(mutations.FRONTENDS))
+    sub.add_argument("--seconds", type=float, default=60.0, help="for each frontend")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--timeout", type=float, default=60.0, help="seconds for a batch of examples")
     sub = command("corpus", run_corpus, "seeds for the fuzz target")
     sub.add_argument("folder", type=Path)
     return top

@@ -15,7 +15,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.problem import Problem, StepLaw
 from tokenform.decoding.aligned.trie import Node, Trie
-from tokenform.errors import DataError
+from tokenform.errors import DataError, TokenformError
 
 FORMAT = 1
 
@@ -66,13 +66,15 @@ def load_trie(path: str | Path, problem: Problem) -> Trie:
             raise DataError(
                 f"{path} is a trie of format {head['format']}, this version reads {FORMAT}; learn it anew"
             )
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{path} is not a saved trie: {error}") from error
-    trie = Trie(problem, limit_bytes=head["limit"], restricted=head["restricted"])
-    trie.fingerprint = head["fingerprint"]
-    trie.belongs_to(problem)
-    trie.clock, trie.evicted, trie.bytes = head["clock"], head["evicted"], head["bytes"]
-    _rebuild(trie, arrays)
+        trie = Trie(problem, limit_bytes=head["limit"], restricted=head["restricted"])
+        trie.fingerprint = head["fingerprint"]
+        trie.belongs_to(problem)
+        trie.clock, trie.evicted, trie.bytes = head["clock"], head["evicted"], head["bytes"]
+        _rebuild(trie, arrays)
+    except TokenformError:
+        raise
+    except Exception as error:  # a broken archive raises whatever its reader raises
+        raise DataError(f"{path} is not a saved trie: {error or type(error).__name__}") from error
     return trie
 
 

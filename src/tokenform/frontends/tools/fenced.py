@@ -28,7 +28,8 @@ def turn(form: Format, literal: Callable[[str], Node], calls: Node, tool_choice:
     thoughts, thinking = channel(form.reasoning)
     answer, answering = channel(form.content)
     after = sequence(choice([thoughts, thinking]), optional(answer))
-    plain = sequence(BLANK, optional(choice([answer, answering])))
+    cut = Free(until=(Trigger(form.pieces(form.wire.opener)[0][0], special=True),))  # an answer left open
+    plain = sequence(BLANK, optional(choice([answer, answering, *([] if tool_choice == "none" else [cut])])))
     head = {"none": plain, "open": sequence(thinking, optional(answer))}.get(
         reasoning, choice([after, plain])
     )

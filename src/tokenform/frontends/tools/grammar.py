@@ -176,7 +176,7 @@ class Builder:
         if self.form.wire.section:
             called = sequence(before, self.calls(most))
             return sequence(called if least else optional(called), text)
-        return sequence(Repeat(sequence(before, self.call(self.form.wire)), least, most), text)
+        return sequence(Repeat(sequence(before, self.one()), least, most), text)
 
     def reasoning(self, reasoning: str, calls_end: bool = True) -> Node:
         """The block that may come first, unconstrained inside; calls_end: a call may end it, if one can."""
@@ -223,16 +223,28 @@ class Builder:
 
     def calls(self, most: int | None) -> Node:
         """One call, or several in a row, with the section around them."""
-        wire = self.form.wire
-        one = self.call(wire)
-        between = sequence(BLANK, self.literal(wire.between), BLANK)
-        several: Node = one if most == 1 else Repeat(one, 1, most, between)
         prefix = sequence(optional(Special(self.form.prefix)), BLANK) if self.form.prefix else Seq(())
-        if wire.section is None:
-            return sequence(prefix, several)
-        opened, closed = map(self.literal, wire.section)
-        node = sequence(prefix, opened, BLANK, several, BLANK, closed)
-        return choice([one, node]) if self.form.bare else node
+        if self.form.wire.section is None:
+            return sequence(prefix, self.several(self.one(), self.form.wire, most))
+        sections: list[Node] = []
+        for wire in self.written():
+            opened, closed = map(self.literal, wire.section or ("", ""))
+            several = self.several(self.call(wire), wire, most)
+            sections.append(sequence(prefix, opened, BLANK, several, BLANK, closed))
+        return choice([self.call(self.form.wire), *sections] if self.form.bare else sections)
+
+    def several(self, one: Node, wire: Wire, most: int | None) -> Node:
+        """One call, or several in a row."""
+        between = sequence(BLANK, self.literal(wire.between), BLANK)
+        return one if most == 1 else Repeat(one, 1, most, between)
+
+    def written(self) -> list[Wire]:
+        """The layouts that the grammar allows; all of them begin alike."""
+        return [self.form.wire, *(wire for wire in self.form.also if wire.written)]
+
+    def one(self) -> Node:
+        """One call, in any layout that has no section."""
+        return choice([self.call(wire) for wire in self.written()])
 
     def call(self, wire: Wire) -> Node:
         """One call of any of the tools; what stands before the name is written once for all of them."""

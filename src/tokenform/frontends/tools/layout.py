@@ -8,7 +8,7 @@ Invariant: the first piece of a `Wire` is a literal (its *opener*), and every `N
 or by arguments, so that where a name ends can be told from the text.
 Complexity: none, this is data.
 Source: the chat templates of the model families, named in each format's file.
-Rejected: a reader and a grammar of their own for each format (nineteen of each would say everything twice).
+Rejected: a reader and a grammar of their own for each format (forty of each would say everything twice).
 """
 
 from __future__ import annotations
@@ -53,10 +53,12 @@ class MarkedArguments:
     """The arguments as `{key:value,…}`: keys bare, strings raw between the two marks, words as JSON has them.
 
     The templates sort the keys: the grammar takes that order and the declared one.
+    marked_json: numbers, true and false are written between marks, too.
     """
 
     opened: str
     closed: str
+    marked_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,12 +154,14 @@ class Wire:
     between: the text between two calls.
     guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
         reads as one.
+    written: of `Format.also`: the grammar allows it, too; it begins as the template's own layout does.
     """
 
     call: tuple[Part, ...]
     section: tuple[str, str] | None = None
     between: str = ""
     guess: bool = False
+    written: bool = False
 
     @property
     def opener(self) -> str:
@@ -174,7 +178,7 @@ class Format:
         name: what callers choose it by.
         models: the model families that write it.
         wire: the layout that the model's template writes, and the grammar allows.
-        also: other layouts, which the reader takes too.
+        also: other layouts, which the reader takes too; the grammar those that are `written`.
         bare: one call may be written without the section around it.
         special: the texts that are special tokens; whitespace may stand before and after them.
         embedded: special tokens that are parts of a longer marker.

@@ -83,14 +83,22 @@ class Marked(Notation):
         if isinstance(value, Mapping):
             pairs = [(key, self.constant(item, None), True) for key, item in value.items()]
             return self.mapping(pairs, None, "", None)
-        return texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
+        return self._either(
+            texts(_WORDS[value] if value is None or isinstance(value, bool) else [repr(value)])
+        )
 
     def string(self, schema: Any, bounded: bool, place: Node | None) -> Node:
         raw = RawString(schema, (self.layout.closed,))
         return sequence(self.opened, raw, self.closed)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
-        return Json(schema)
+        return self._either(Json(schema))
+
+    def _either(self, value: Node) -> Node:
+        """A value that is no string, by itself, or between marks too."""
+        return (
+            choice([value, sequence(self.opened, value, self.closed)]) if self.layout.marked_json else value
+        )
 
     def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
         inside = Seq(()) if item is None else Repeat(item, least, most, COMMA)

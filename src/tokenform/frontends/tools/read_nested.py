@@ -111,8 +111,8 @@ def _marked_value(
 
 
 def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: Place) -> Reading[None]:
-    """The text up to the mark; JSON where the place takes no strings."""
-    strings = "string" in place.kinds
+    """The text up to the mark; JSON where the place takes no such string."""
+    strings = place.silent or place.kinds == {"string"}
     taken: list[str] = []
     if strings:
         emit('"')
@@ -122,7 +122,11 @@ def _marked_string(source: Source, layout: MarkedArguments, emit: Emit, place: P
     if stop is None:
         raise fail(source, f"a string needs {layout.closed!r}")
     yield from source.accept(layout.closed)
-    emit('"' if strings else leaf(source, "".join(taken), place))
+    text = "".join(taken)
+    if not strings and "string" in place.kinds and satisfies(text, place.schema):
+        emit(json.dumps(text, ensure_ascii=False))
+    else:
+        emit('"' if strings else leaf(source, text, place))
 
 
 class NestedReader:

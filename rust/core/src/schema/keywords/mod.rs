@@ -99,6 +99,9 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
             continue;
         }
         let at = *value;
+        if schema.names_only && !says_of_strings(keyword) {
+            continue;
+        }
         match (&**keyword, what) {
             (_, Holds::Reference) => logic::reference(schema, &site, &mut parts, keyword, at)?,
             ("type", _) => types::types(schema, &site, &mut parts, at),
@@ -136,8 +139,15 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
             _ => {}
         }
     }
-    if !alone {
+    if !alone && !schema.names_only {
         unevaluated::apply(schema, &site, &mut parts)?;
     }
     Ok(parts.finish(schema))
+}
+
+/// Whether a keyword may say something of strings.
+fn says_of_strings(keyword: &str) -> bool {
+    let strings = ["type", "enum", "const", "minLength", "maxLength", "pattern", "format"];
+    let logic = ["allOf", "anyOf", "oneOf", "not", "if"];
+    strings.contains(&keyword) || logic.contains(&keyword) || keyword.starts_with('$')
 }

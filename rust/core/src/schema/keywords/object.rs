@@ -93,9 +93,7 @@ pub(super) fn apply(
             }
         }
         "propertyNames" => {
-            let sub = schema.node_sub(at);
-            let names = schema.compile(sub)?;
-            let allowed = schema.value(names).str;
+            let allowed = schema.names_allowed(at)?;
             let refused = schema.lexicon.terms.not(allowed);
             let refused = schema.lexicon.terms.prune(refused);
             if refused == Terms::EMPTY {
@@ -151,4 +149,25 @@ fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {
     let items = schema.doc.items(at).to_vec();
     let texts: Vec<Box<str>> = items.into_iter().filter_map(|i| schema.doc.str(i).map(Into::into)).collect();
     texts.iter().map(|text| schema.name(text)).collect()
+}
+
+impl Schema {
+    /// The strings that a schema admits, as names of properties: its other keywords are not looked at, so that a
+    /// schema whose names satisfy the schema itself means something.
+    fn names_allowed(&mut self, at: JId) -> Result<TermId> {
+        let sub = self.node_sub(at);
+        let whole = std::mem::replace(&mut self.names_only, true);
+        if !whole {
+            std::mem::swap(&mut self.compiled, &mut self.compiled_names);
+        }
+        let compiling = std::mem::take(&mut self.compiling);
+        let names = self.compile(sub);
+        self.compiling = compiling;
+        if !whole {
+            std::mem::swap(&mut self.compiled, &mut self.compiled_names);
+        }
+        self.names_only = whole;
+        let names = names?;
+        Ok(self.value(names).str)
+    }
 }

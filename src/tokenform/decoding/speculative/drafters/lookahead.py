@@ -5,7 +5,9 @@ that the model gives after a guess becomes the guess at the next level.  N guess
 follow each other in a column are an n-gram; n-grams that begin with the last committed token
 are drafts.
 Invariant: the window is a part of the draft tree (a chain of first-level guesses, and below each
-one its column), so guesses are scored, pruned and verified like any draft.
+one its column), so guesses are scored, pruned and verified like any draft.  Under a constraint every guess is
+the best *allowed* token: others would be pruned, and the window with them.  The window is scored for what it
+teaches, so policies leave it in (`INVESTMENT`); it rests with the n-grams where those do not pay.
 Complexity: (levels)(columns) + (levels)(drafts) nodes a step; memory: `kept` n-grams a token.
 Source: Fu et al. 2024 (Lookahead decoding), sections 3.1 and 3.2.
 Rejected: a mask of its own for the window (a tree has the same ancestors).
@@ -15,13 +17,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 
 from tokenform.errors import OptionError
 
+from ..node import mask_bits
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
+
+INVESTMENT = "lookahead window"
+"""Source of nodes that are scored for what they teach."""
 
 
 class Lookahead:
@@ -45,7 +53,7 @@ class Lookahead:
 
 class _LookaheadSession(Silent):
     def __init__(self, drafter: Lookahead, context: Context) -> None:
-        self.drafter = drafter
+        self.drafter, self.root = drafter, context.state
         self.pool: dict[int, deque[tuple[int, ...]]] = {}
         tokens = context.tokens
         self.columns = [[tokens[(7 * i) % len(tokens)]] for i in range(drafter.columns)]
@@ -54,6 +62,8 @@ class _LookaheadSession(Silent):
         d, tree = self.drafter, DraftTree()
         if context.path:
             return tree
+        self.root = context.state
+        self._allow(context)
         for gram in list(self.pool.get(context.tail(1)[0], ()))[: d.drafts]:
             if len(tree) + len(gram) <= budget.nodes:
                 tree.add_path(ROOT, gram[: budget.depth], d.name, 0.5)
@@ -61,9 +71,34 @@ class _LookaheadSession(Silent):
         for i, column in enumerate(self.columns):
             if i >= budget.depth or len(tree) + len(column) > budget.nodes:
                 break
-            node = tree.add(node, column[0], d.name, 0.05)
-            tree.add_path(node, column[1 : budget.depth - i], d.name, 0.3)
+            node = tree.add(node, column[0], INVESTMENT, 0.05)
+            tree.add_path(node, column[1 : budget.depth - i], INVESTMENT, 0.3)
         return tree
+
+    def _allow(self, context: Context) -> None:
+        """Puts an allowed token for each head of a column that the constraint refuses."""
+        automaton, state = context.automaton, context.state
+        for column in self.columns if automaton is not None else ():
+            if state is None or automaton.is_finished(state):
+                return
+            if column[0] in context.eos or not automaton.allows(state, column[0]):
+                bits = mask_bits(automaton.mask(state), context.vocabulary_size)
+                bits[[t for t in context.eos if t < len(bits)]] = False
+                if not bits.any():
+                    return
+                column[:] = [int(next(iter(automaton.forced(state)), np.flatnonzero(bits)[0]))]
+            state = automaton.advance(state, column[0])
+
+    def _state(self, context: Context, path: Sequence[int]) -> Any:
+        """Where the constraint stands after a path of the last tree; None where it refuses it."""
+        state = self.root
+        for token in path:
+            if state is None or context.automaton.is_finished(state):
+                return None
+            state = (
+                context.automaton.advance(state, token) if context.automaton.allows(state, token) else None
+            )
+        return state
 
     def observe(
         self,
@@ -74,16 +109,26 @@ class _LookaheadSession(Silent):
         logits: torch.Tensor,
     ) -> None:
         chain: list[int] = []
-        best = logits.argmax(-1).tolist()
+        ends: list[
+            tuple[list[int], int]
+        ] = []  # columns that were scored whole, and the row of their last token
+        states = [self.root]
         for column in self.columns:
             chain.append(column[0])
             nodes = tree.walk([*chain, *column[1:]])
-            if len(nodes) < len(chain) + len(column) - 1:
+            if len(nodes) < len(chain):
                 break
-            column.append(best[nodes[-1] + 1])
+            del column[1 + len(nodes) - len(chain) :]  # what no longer fits behind a new head
+            path = [*chain, *column[1:]]
+            ends.append((column, nodes[-1] + 1))
+            states.append(None if context.automaton is None else self._state(context, path))
+        best = _best(context, logits, [0, *(row for _, row in ends)], states)
+        for (column, _), token in zip(ends, best[1:], strict=True):
+            if token >= 0:
+                column.append(token)
             if len(column) > self.drafter.size:
                 self._learn(column)
-        self._shift(len(committed), best[0])
+        self._shift(len(committed), max(best[0], 0))
 
     def _learn(self, column: list[int]) -> None:
         grams = self.pool.setdefault(column[0], deque(maxlen=self.drafter.kept))
@@ -99,3 +144,18 @@ class _LookaheadSession(Silent):
         self.columns = self.columns[gone:] + [[column[-1]] for column in self.columns[:gone]]
         if not self.columns:
             self.columns = [[guess]]
+
+
+def _best(context: Context, logits: torch.Tensor, rows: list[int], states: list[Any]) -> list[int]:
+    """The best allowed token of each row, in one transfer; -1 where nothing but the end of the text is."""
+    chosen = logits[torch.tensor(rows, device=logits.device)]
+    if context.automaton is not None:
+        allowed = np.zeros(tuple(chosen.shape), bool)
+        for place, state in enumerate(states):
+            if state is not None and not context.automaton.is_finished(state):
+                allowed[place] = mask_bits(context.automaton.mask(state), chosen.shape[-1])
+        allowed[:, [t for t in context.eos if t < chosen.shape[-1]]] = False
+        chosen = chosen.masked_fill(~torch.from_numpy(allowed).to(chosen.device), float("-inf"))
+        none = ~torch.from_numpy(allowed.any(-1)).to(chosen.device)
+        return torch.where(none, -1, chosen.argmax(-1)).tolist()
+    return chosen.argmax(-1).tolist()

@@ -92,12 +92,13 @@ def property_names(schema: Any) -> list[bytes]:
 
 
 def _names(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        properties = schema.get("properties")
-        if isinstance(properties, dict):
-            yield from (str(name) for name in properties)
-        for value in schema.values():
-            yield from _names(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _names(value)
+    todo = [schema]  # no recursion: a schema may nest deeper than Python calls
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            properties = part.get("properties")
+            if isinstance(properties, dict):
+                yield from (str(name) for name in properties)
+            todo.extend(reversed(part.values()))
+        elif isinstance(part, list):
+            todo.extend(reversed(part))

@@ -17,6 +17,7 @@ Rejected: a table of times by size (too few passes to fill it).
 from __future__ import annotations
 
 from ..drafters.base import Budget
+from ..drafters.lookahead import INVESTMENT
 from ..tree import DraftTree
 from .base import chances
 
@@ -102,5 +103,7 @@ class Controller:
                 break
             keep[node] = True
             tokens, seconds = tokens + chance[node], seconds + slope
+        for node, source in enumerate(tree.sources):
+            keep[node] = keep[node] or source == INVESTMENT
         self._tokens += tokens
         return keep

@@ -11,7 +11,7 @@ FORMAT = Format(
     name="apertus",
     models="Apertus",
     wire=Wire(
-        call=("{", '"', Name(), '"', ": ", JsonArguments(), "}"),
+        call=("{ ", '"', Name(), '"', " : ", JsonArguments(), "}"),
         section=("<|tools_prefix|>[", "]<|tools_suffix|>"),
         between=", ",
     ),

@@ -1,7 +1,7 @@
 """Command A of 2026: `cofl` elements inside each other; reasoning and answer are marked as well.
 
 Source: the templates and the parser of cohere-melody 0.15 ("Command 5").  Its earlier templates write one
-`tool_param` for each argument, raw or JSON, which the reader takes too.
+`tool_param` for each argument, raw or JSON.
 """
 
 from __future__ import annotations
@@ -45,12 +45,14 @@ FORMAT = Format(
                 _END,
             ),
             section=_SECTION,
+            written=True,
         ),
     ),
     special=("<cofl:tool_calls>", "</cofl:tool_calls>"),
     reasoning=("<|START_THINKING|>", "<|END_THINKING|>"),
     trigger_ends_reasoning=True,
     content=_ANSWER,
+    prompt_opens=True,
     dropped=(*_ANSWER, "<|END_OF_TURN_TOKEN|>"),
     template=("<cofl:tool_call ",),
 )

@@ -2,12 +2,13 @@
 
 Source: `encoding_dsv4.py` of deepseek-ai/DeepSeek-V4, which writes two line feeds before the block and an
 empty line where a call has no arguments.  The model is seen to misspell the section's name, to leave it out
-and to write a call without arguments as one element that closes itself.
+and to write a call without arguments as one element that closes itself, or all arguments as one JSON object
+(SGLang 0.5.23, `function_call/deepseekv4_detector.py`).
 """
 
 from __future__ import annotations
 
-from tokenform.frontends.tools.layout import Format, Name, Part, Tagged, Wire
+from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Part, Tagged, Wire
 
 
 def dsml(section: str, invoke: str, parameter: str) -> tuple[tuple[Part, ...], tuple[str, str]]:
@@ -31,6 +32,7 @@ FORMAT = Format(
     models="DeepSeek V4",
     wire=Wire(call=_CALL, section=_SECTION),
     also=(
+        Wire(call=(*_CALL[:3], JsonArguments(), _CALL[-1]), section=_SECTION, written=True),
         Wire(call=_CLOSED, section=_SECTION),
         Wire(call=_CALL, section=("<｜DSML｜toolcalls>", _SECTION[1])),
         Wire(call=_CALL, section=("<｜DSML｜tool>", _SECTION[1])),
@@ -40,6 +42,7 @@ FORMAT = Format(
     special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<｜end▁of▁sentence｜>",),
     template=("｜DSML｜", "tool_calls>"),
 )

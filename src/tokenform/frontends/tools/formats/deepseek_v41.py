@@ -19,6 +19,7 @@ FORMAT = Format(
     special=V4.special,
     embedded=V4.embedded,
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=V4.dropped,
     template=("｜DSML｜", " calls>"),
 )

@@ -1,6 +1,7 @@
 """FunctionGemma: Gemma's arguments in braces with `<escape>` around strings.
 
-Source: the model card and chat template of google/functiongemma-270m-it.
+Source: the model card and chat template of google/functiongemma-270m-it.  Servers read marked values alone
+(vLLM 0.33, `tool_parsers/functiongemma_tool_parser.py`), so numbers may be marked, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ FORMAT = Format(
         call=(
             "<start_function_call>call:",
             Name(),
-            MarkedArguments("<escape>", "<escape>"),
+            MarkedArguments("<escape>", "<escape>", marked_json=True),
             "<end_function_call>",
         ),
     ),

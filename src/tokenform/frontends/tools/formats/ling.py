@@ -30,6 +30,7 @@ FORMAT = Format(
     also=(Wire(call=("<tool_call>", JsonCall("name", "arguments"), "</tool_call>")),),
     special=MARKERS,
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<|role_end|>",),
     template=("<arg_key>", "<role>"),
 )

@@ -23,6 +23,7 @@ FORMAT = Format(
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<|im_end|>",),
     template=("<function=", "<parameter=", "You are MiMo"),
 )

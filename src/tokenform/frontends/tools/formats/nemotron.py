@@ -17,6 +17,7 @@ FORMAT = Format(
     also=(Wire(call=_CALL, section=("<TOOLCALL>", "</TOOLCALL>"), between=", "),),
     special=("<TOOLCALL>", "</TOOLCALL>", "<think>", "</think>"),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<SPECIAL_12>", "<|eot_id|>", "<|im_end|>"),
     template=("<TOOLCALL>",),
 )

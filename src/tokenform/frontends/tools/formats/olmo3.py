@@ -16,6 +16,7 @@ FORMAT = Format(
         between="\n",
     ),
     special=("<function_calls>", "</function_calls>", "<think>", "</think>"),
+    prompt_opens=True,
     dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function_calls>",),
 )

@@ -1,6 +1,8 @@
-"""Seed-OSS: the elements of Qwen3-Coder between tokens of its own, values on the line of their tag.
+"""Seed-OSS: the elements of Qwen3-Coder between tokens of its own.
 
-Source: the chat template of ByteDance-Seed/Seed-OSS-36B-Instruct, which writes booleans as Python does.
+Source: the chat template of ByteDance-Seed/Seed-OSS-36B-Instruct, which writes values on the line of their
+tag and booleans as Python does; a line feed at either end of a value is none of it (vLLM 0.33,
+`parser/qwen3.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ FORMAT = Format(
             "<seed:tool_call>\n<function=",
             Name(),
             ">\n",
-            Tagged(before="<parameter=", middle=">", after="</parameter>\n", python_words=True),
+            Tagged(before="<parameter=", middle=">\n", after="\n</parameter>\n", python_words=True),
             "</function>\n</seed:tool_call>",
         ),
         between="\n",
@@ -23,6 +25,7 @@ FORMAT = Format(
     special=("<seed:tool_call>", "</seed:tool_call>", "<seed:think>", "</seed:think>"),
     reasoning=("<seed:think>", "</seed:think>"),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<seed:eos>",),
     template=("<seed:tool_call>",),
 )

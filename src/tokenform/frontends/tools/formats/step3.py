@@ -36,6 +36,7 @@ FORMAT = Format(
         "</think>",
     ),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<|EOT|>", "<｜end▁of▁sentence｜>"),
     template=("<steptml:invoke", "<｜tool_calls_begin｜>"),
 )

@@ -1,0 +1,211 @@
+//! Keywords that JSON Schema does not know, but nearly.
+//!
+//! JSON Schema lets any key stand in a schema and reads none that it does not know, so `propertys` accepts
+//! everything.  Such keys are told with their place, and refused where the caller asked for that (`strict`).
+//! A key is near a keyword if it differs in case, in `_`, `-` or `$`, or by one slip of the pen (two in a long word),
+//! *and* what it holds could be that keyword's: `"note": "..."` is no `not`.
+//! Complexity: unknown keys times keywords, and words longer than any keyword are not compared.
+
+use super::document::{JId, Json};
+use super::table::{Holds, DEFINITIONS, TABLE, TYPES};
+use super::Schema;
+use crate::error::{Error, Kind, Result};
+
+/// What a schema may say beside the keywords of the table, in some draft or in OpenAPI.
+const SILENT: [&str; 25] = [
+    "$schema",
+    "$id",
+    "id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$vocabulary",
+    "$comment",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "discriminator",
+    "xml",
+    "externalDocs",
+    "nullable",
+];
+/// Keys that other engines read.
+const FOREIGN: [(&str, &str); 1] = [("x-guidance", "give whitespace, order and spelling as options instead")];
+/// Names whose nearest keyword means the opposite.
+const MEANT: [(&str, &str); 2] = [("inclusiveMinimum", "minimum"), ("inclusiveMaximum", "maximum")];
+/// Lengths from which on one slip counts, and two.
+const SLIPS: [usize; 2] = [4, 7];
+/// Places that are told.
+const MOST: usize = 100;
+
+impl Schema {
+    /// Looks at one key of a schema that the draft in force does not read.
+    pub(super) fn check_unknown(&mut self, key: &str, value: JId) -> Result<()> {
+        // `_format` and `//pattern` are keywords that somebody put out of force
+        if SILENT.contains(&key) || key.len() > 32 || key.starts_with(['_', '/']) {
+            return Ok(());
+        }
+        let foreign = FOREIGN.iter().find(|f| f.0 == key).map(|f| f.1.to_string());
+        let hint = foreign.or_else(|| Some(format!("did you mean {:?}?", self.nearest(key, value)?)));
+        let Some(hint) = hint else { return Ok(()) };
+        let place = self.doc.pointer(value);
+        if self.options.strict {
+            let message = format!("{key:?} is not a keyword of JSON Schema; {hint}");
+            return Err(Error::new(Kind::InvalidSchema, message).at(&place).keyword(key));
+        }
+        if self.report.len() < MOST {
+            self.note(format!("unknown: {key:?} at {place} says nothing in JSON Schema; {hint}"));
+        }
+        Ok(())
+    }
+
+    /// The keyword that was probably meant.
+    fn nearest(&self, key: &str, value: JId) -> Option<&'static str> {
+        if TABLE.iter().any(|row| row.0 == key) {
+            return None; // of another draft
+        }
+        if let Some(known) = MEANT.iter().find(|m| m.0 == key) {
+            return Some(known.1);
+        }
+        let plain =
+            |text: &str| text.chars().filter(|c| !"_-$".contains(*c)).collect::<String>().to_lowercase();
+        let written = plain(key);
+        let most = SLIPS.iter().filter(|&&least| written.len() >= least).count();
+        let definitions = DEFINITIONS.iter().map(|&name| (name, Holds::SchemaMap));
+        TABLE
+            .iter()
+            .map(|row| (row.0, row.1))
+            .chain(definitions)
+            .filter(|(_, what)| self.could_be(*what, value))
+            .map(|(name, _)| (slips(&written, &plain(name), most), name))
+            .filter(|(count, _)| *count <= most)
+            .min_by_key(|(count, _)| *count)
+            .map(|(_, name)| name)
+    }
+
+    /// Whether a value has the kind that a keyword holds.
+    fn could_be(&self, what: Holds, value: JId) -> bool {
+        let doc = &self.doc;
+        match (what, doc.get(value)) {
+            (Holds::Anything, _) => true,
+            (Holds::Type, Json::String(name)) => TYPES.contains(&&**name),
+            (Holds::Text | Holds::Pattern | Holds::Reference, Json::String(_)) => true,
+            (Holds::Number | Holds::PositiveNumber | Holds::Count | Holds::ExclusiveBound, node) => {
+                matches!(node, Json::Number(_))
+            }
+            (Holds::Schema | Holds::SchemaOrList | Holds::Flag | Holds::Names, Json::Bool(_)) => true,
+            (Holds::Schemas | Holds::SchemaOrList, Json::Array(items)) => {
+                items.iter().all(|&i| matches!(doc.get(i), Json::Object(_) | Json::Bool(_)))
+            }
+            (Holds::Names, Json::Array(items)) => items.iter().all(|&i| doc.str(i).is_some()),
+            (Holds::List | Holds::Type, Json::Array(_)) => true,
+            (
+                Holds::Schema
+                | Holds::SchemaOrList
+                | Holds::SchemaMap
+                | Holds::PatternMap
+                | Holds::Dependencies
+                | Holds::NamesMap,
+                Json::Object(_),
+            ) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Letters left out, put in, changed or swapped with their neighbour; more than `most` for all that is further.
+fn slips(a: &str, b: &str, most: usize) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = match (i, j) {
+                (0, _) | (_, 0) => i + j,
+                _ => {
+                    let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                    let swap = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+                    changed.min(swap).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Options;
+
+    fn told(text: &str) -> Vec<String> {
+        Schema::new(text, Options::default()).expect(text).report
+    }
+
+    #[test]
+    fn slips_are_told_with_their_place() {
+        for (key, value, meant) in [
+            ("propertys", "{}", "properties"),
+            ("requird", r#"["a"]"#, "required"),
+            ("require", "true", "required"),
+            ("additional_properties", "false", "additionalProperties"),
+            ("minlength", "1", "minLength"),
+            ("ref", r##""#""##, "$ref"),
+            ("tpye", r#""string""#, "type"),
+            ("item", "{}", "items"),
+            ("enums", "[1]", "enum"),
+            ("anyof", "[{}]", "anyOf"),
+            ("$def", "{}", "$defs"),
+        ] {
+            let schema = format!(r#"{{"properties": {{"a": {{"{key}": {value}}}}}}}"#);
+            let line = format!(
+                "unknown: {key:?} at /properties/a/{key} says nothing in JSON Schema; did you mean {meant:?}?"
+            );
+            assert_eq!(told(&schema), [line], "{schema}");
+            let strict = Options { strict: true, ..Options::default() };
+            let error = Schema::new(&schema, strict).err().expect("refused");
+            assert_eq!(error.pointer.as_deref(), Some(&*format!("/properties/a/{key}")));
+            assert_eq!((error.kind, error.keyword.as_deref()), (Kind::InvalidSchema, Some(key)));
+        }
+    }
+
+    #[test]
+    fn annotations_and_data_are_left_alone() {
+        for schema in [
+            r#"{"title": "t", "description": "d", "example": [1], "x-order": 3, "note": "n", "name": "n"}"#,
+            r#"{"properties": {"propertys": {}, "requird": {}}, "enum": [{"requird": 1}], "default": {"tpye": 1}}"#,
+            r#"{"format": "date", "unit": "cm", "label": "l", "label2": {"propertys": {}}, "if_": "text", "_format": "date", "//pattern": "a"}"#,
+        ] {
+            assert!(told(schema).is_empty(), "{schema}: {:?}", told(schema));
+        }
+    }
+
+    #[test]
+    fn the_keys_of_other_engines_are_told() {
+        let report = told(r#"{"x-guidance": {"whitespace_flexible": false}}"#);
+        assert!(report[0].starts_with("unknown: \"x-guidance\" at /x-guidance says nothing"), "{report:?}");
+    }
+
+    #[test]
+    fn slips_are_counted() {
+        for (a, b, count) in
+            [("ab", "ba", 1), ("abc", "abd", 1), ("abc", "ac", 1), ("abc", "abcd", 1), ("a", "a", 0)]
+        {
+            assert_eq!(slips(a, b, 2), count, "{a} {b}");
+        }
+        assert_eq!(slips("abc", "abcdefgh", 2), 3);
+    }
+}

@@ -1,0 +1,157 @@
+"""Grammars that would grow without end while Lark reads them: told before they do.
+
+Purpose: Lark writes a template out for each list of arguments that it meets (`t{x}: x | t{t{x}}` has no last
+one), and a terminal into each terminal that names it (sixteen levels of `A: B B` are 65,536 copies).
+Invariant: a grammar that passes grows by a bounded amount; the counts are the same on every machine.
+Complexity: linear in what is counted.
+Rejected: giving such a terminal to the engine as a graph (a terminal is one pattern for Lark, and a rule says
+the same in linear size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lark.exceptions import VisitError
+from lark.grammar import NonTerminal, Terminal
+from lark.load_grammar import (
+    ApplyTemplates,
+    Grammar,
+    PrepareAnonTerminals,
+    PrepareLiterals,
+    ValidateSymbols,
+    nr_deepcopy_tree,
+)
+
+from tokenform.errors import LimitExceeded
+from tokenform.frontends.lark_errors import holds_declared, limit_at
+
+TEMPLATES = 2_000  # rules that templates are written out to
+NAME = 1_000  # characters of such a rule's name, which holds its arguments
+PARTS = 10_000  # parts of a terminal with the terminals that it names written into it
+
+
+class CheckedDefinitions(dict[str, Any]):
+    """A builder's definitions, checked when Lark lists them to write terminals into one another."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self._checked = False
+
+    def items(self) -> Any:
+        if not self._checked:
+            self._checked = True
+            check_terminals(self, self._text)
+        return super().items()
+
+
+def check_terminals(definitions: Mapping[str, Any], text: str) -> None:
+    """Refuses terminals that name a declared one, and those that are too large written out.
+
+    Raises:
+        InvalidGrammar, LimitExceeded: with the place of the terminal.
+    """
+    trees = {name: definitions[name].tree for name in definitions if definitions[name].is_term}
+    named = {name: list(_named(tree)) for name, tree in trees.items() if tree is not None}
+    for name, others in named.items():
+        for other in others:
+            if other in trees and trees[other] is None:
+                raise holds_declared(name, text)
+    sizes: dict[str, int] = {}
+    for name in named:
+        _measure(name, named, trees, sizes)
+        if sizes.get(name, 0) > PARTS:
+            raise limit_at(
+                f"The terminal {name} has more than {PARTS} parts when the terminals that it names are "
+                "written into it; make it a rule (a name in lower case)",
+                text,
+                name,
+            )
+
+
+def _measure(name: str, named: dict[str, list[str]], trees: dict[str, Any], sizes: dict[str, int]) -> None:
+    """The size of a terminal and of those that it names, by an explicit stack; circles are Lark's to tell."""
+    stack, open_now = [name], set()
+    while stack:
+        at = stack[-1]
+        if at in sizes or at not in named:
+            stack.pop()
+            continue
+        missing = [other for other in named[at] if other in named and other not in sizes]
+        if missing and at not in open_now:
+            open_now.add(at)
+            stack.extend(other for other in missing if other not in open_now)
+            continue
+        own = sum(1 for _ in trees[at].iter_subtrees())
+        sizes[at] = min(own + sum(sizes.get(other, 1) for other in named[at]), 10 * PARTS)
+        stack.pop()
+
+
+def _named(tree: Any) -> Iterator[str]:
+    """The terminals that a terminal's tree names, as often as it does."""
+    for value in tree.find_data("value"):
+        (item,) = value.children
+        if isinstance(item, Terminal):
+            yield str(item.name)
+
+
+def check_templates(grammar: Grammar, text: str) -> None:
+    """Refuses templates that Lark would write out too often.
+
+    Raises:
+        LimitExceeded: with the place of the template.
+    """
+    if not any(parameters for _, parameters, _, _ in grammar.rule_defs):
+        return
+    rules = [(n, p, nr_deepcopy_tree(t), o) for n, p, t, o in grammar.rule_defs]
+    terminals = [(n, (nr_deepcopy_tree(t), p)) for n, (t, p) in grammar.term_defs]
+    anonymous = PrepareAnonTerminals(
+        [_Named(str(name)) for name, _ in terminals]  # type: ignore[no-untyped-call]
+    )
+    transformer = PrepareLiterals() * ValidateSymbols() * anonymous * _Counted(rules, text)
+    at = 0
+    while at < len(rules):  # templates add to them
+        _, parameters, tree, _ = rules[at]
+        at += 1
+        if parameters:
+            continue
+        anonymous.rule_options = None
+        try:
+            transformer.transform(tree)
+        except VisitError as error:
+            if isinstance(error.orig_exc, LimitExceeded):
+                raise error.orig_exc from None
+            return  # Lark meets the same mistake and tells it
+        except Exception:
+            return
+
+
+class _Counted(ApplyTemplates):
+    """Lark's writing out of templates, which stops at the limits."""
+
+    def __init__(self, rules: list[Any], text: str) -> None:
+        super().__init__(rules)  # type: ignore[no-untyped-call]
+        self._text = text
+
+    def template_usage(self, children: list[Any]) -> NonTerminal:
+        name = str(children[0].name)
+        length = sum(len(str(getattr(argument, "name", ""))) for argument in children[1:])
+        if length > NAME or len(self.created_templates) >= TEMPLATES:
+            raise limit_at(
+                f"The template {name} is written out more than {TEMPLATES} times, or its arguments grow "
+                "without end; a template must not call itself with larger arguments",
+                self._text,
+                name,
+            )
+        made: NonTerminal = super().template_usage(children)  # type: ignore[no-untyped-call]
+        return made
+
+
+class _Named:
+    """As much of a terminal as the naming of anonymous ones looks at."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pattern = object()

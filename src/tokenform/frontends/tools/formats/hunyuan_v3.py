@@ -1,0 +1,37 @@
+"""Hunyuan 3 and 4: GLM's elements in a section, a token after the name, which Hunyuan 4 leaves out.
+
+Source: the parsers of vLLM 0.33 (`tool_parsers/hy_v3_tool_parser.py`, `hy_v4_tool_parser.py`) and SGLang
+0.5.23 (`function_call/hunyuan_detector.py`).  Checkpoints whose tokens bear a suffix
+(`<tool_calls:opensource>`) need a format of one's own.
+"""
+
+from __future__ import annotations
+
+from tokenform.frontends.tools.layout import Format, Maybe, Name, Tagged, Wire
+
+_MARKERS = ("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+
+FORMAT = Format(
+    name="hunyuan_v3",
+    models="Hunyuan 3, Hunyuan 4",
+    wire=Wire(
+        call=(
+            "<tool_call>",
+            Name(),
+            Maybe(("<tool_sep>",), written=None),
+            "\n",
+            Tagged(
+                before="<arg_key>",
+                middle="</arg_key>\n<arg_value>",
+                after="</arg_value>\n",
+                markers=_MARKERS,
+            ),
+            "</tool_call>\n",
+        ),
+        section=("<tool_calls>\n", "</tool_calls>"),
+    ),
+    special=("<tool_calls>", "</tool_calls>", "<tool_sep>", *_MARKERS, "<think>", "</think>"),
+    trigger_ends_reasoning=True,
+    dropped=("<|eos|>",),
+    template=("<tool_calls>", "<arg_key>"),
+)

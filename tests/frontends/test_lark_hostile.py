@@ -1,0 +1,114 @@
+"""Grammars in Lark's language that nobody means well with: typed errors, with a place and a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokenform as tf
+from tokenform import errors
+
+BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
+DIGITS = "1" * 5000
+
+CASES = [
+    ("start: T\nT: %json {}", errors.InvalidGrammar, (2, 1), "put it into a rule"),
+    ("%declare D\nstart: T D\nT: D", errors.InvalidGrammar, (3, 1), "put it into a rule"),
+    ('start: T\nT: "a" (U: "b")', errors.InvalidGrammar, (2, 10), "expected"),
+    ('start: "ab".."c"', errors.InvalidGrammar, (1, 8), 'as in "a".."z"'),
+    ('start: T\nT: "a".."bc"', errors.InvalidGrammar, (2, 4), 'as in "a".."z"'),
+    ('%declare foo\nstart: "a"', errors.InvalidGrammar, (1, 10), "in capitals"),
+    ("start: /a{99999999999}/", errors.LimitExceeded, (1, 10), "repetition"),
+    (r'start: "\x4"', errors.InvalidGrammar, (1, 8), "write \\\\xHH"),
+    ('start: "\0"', errors.InvalidGrammar, (1, 8), "escape"),
+    ('A:j{"":', errors.InvalidGrammar, (1, 7), "expected"),
+    (f'start.{DIGITS}: "a"', errors.LimitExceeded, (1, 7), "18 are the most"),
+    (f'start: A\nA.{DIGITS}: "a"', errors.LimitExceeded, (2, 3), "18 are the most"),
+    (f'start: "a" ~ {DIGITS}', errors.LimitExceeded, (1, 14), "18 are the most"),
+    ("start: %json " + "[" * 100_000, errors.LimitExceeded, (1, 1), "nested too deeply"),
+    ("start: %json " + '{"items":' * 1500 + "{}" + "}" * 1500, errors.LimitExceeded, (1, 1), "nested"),
+    (
+        '// tokenform: indenter newline=N indent=I dedent=D tab=²\nstart: "a"',
+        errors.InvalidGrammar,
+        (1, 1),
+        "tab",
+    ),
+    ('start: x{2}\nx: "a"', errors.InvalidGrammar, (1, 10), "x ~ 2"),
+    ('start: "a"{2,3}', errors.InvalidGrammar, (1, 11), "x ~ 2"),
+    ('start: %regex {"substring_chars": "abc"}', errors.InvalidGrammar, (1, 8), "write a /regex/"),
+    ('root ::= "a"', errors.InvalidGrammar, (1, 7), "tf.gbnf"),
+    ("start: A\nA: /a(?=b)c/", errors.UnsatisfiableGrammar, (2, 1), "matches no text"),
+    ("start: A\nA: /[^\\s\\S]b/", errors.UnsatisfiableGrammar, (2, 1), "matches no text"),
+    ('start: %json {"const": 1' + "0" * 5000 + "}", errors.LimitExceeded, (1, 8), "%json"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "place", "message"), CASES, ids=lambda v: str(v)[:40])
+def test_mistakes_are_typed_and_placed(
+    text: str, kind: type[Exception], place: tuple[int, int], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        tf.lark(text)
+    error = caught.value
+    assert isinstance(error, errors.TokenformError) and (error.line, error.column) == place
+    assert len(str(error)) < 1000
+
+
+def test_templates_and_terminals_that_grow_without_end_are_refused() -> None:
+    cases = {
+        'start: t{"a"}\nt{x}: x | t{t{x}}': (2, 1),
+        'start: t{"a", "b"}\nt{x, y}: x y | t{u{x}, u{y}}\nu{x}: x "c"': (2, 1),
+        "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(40)) + '\nA40: "a"': (2, 1),
+    }
+    for text, (_, column) in cases.items():
+        with pytest.raises(errors.LimitExceeded) as caught:
+            tf.lark(text)
+        assert caught.value.line is not None and caught.value.column == column
+    rules = "start: a0\n" + "\n".join(f"a{i}: a{i + 1} a{i + 1}" for i in range(16)) + '\na16: "a"'
+    assert accepts(tf.lark(rules), "a" * 2**16)
+
+
+def test_templates_that_end_are_read() -> None:
+    grammar = tf.lark('start: list{item{"a"}, ","}\nlist{x, sep}: x (sep x)*\nitem{x}: x x?')
+    assert accepts(grammar, "a,aa,a") and not accepts(grammar, "a,,a")
+
+
+def accepts(grammar: tf.Grammar, text: str) -> bool:
+    return grammar.compile(BYTES).check(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        tf.lark('start: A | "ok"\nA: /[^\\u0000-\\U0010FFFF]/'),
+        tf.lark('start: "ok" | /a(?=b)c/'),
+        tf.lark('start: "ok" | /a(?=b)c/', lexer="dynamic"),
+        tf.lark('start: "ok"\n%ignore /a(?=b)c/'),
+        tf.gbnf('root ::= [^\\x00-\\U0010FFFF] | "ok"'),
+        tf.regex("[^\\u0000-\\U0010FFFF]|ok"),
+    ],
+    ids=lambda grammar: grammar.source,
+)
+def test_a_branch_that_matches_nothing_is_left_out(grammar: tf.Grammar) -> None:
+    assert accepts(grammar, "ok") and not accepts(grammar, "a") and not accepts(grammar, "")
+    automaton = grammar.compile(BYTES)
+    assert automaton.allowed_tokens(automaton.start).tolist() == list(automaton.oracle(automaton.start))
+
+
+@pytest.mark.parametrize("lexer", ["dynamic", "contextual"])
+def test_the_empty_text_satisfies_an_empty_rule(lexer: Any) -> None:
+    for text in ('start: \nr1: "("* | r1+', 'start: \nr1: "a"'):
+        assert accepts(tf.lark(text, lexer=lexer), "")
+
+
+def test_no_file_is_read_without_import_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret.lark").write_text('WORD: "secret"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("__main__.__file__", str(tmp_path / "main.py"), raising=False)
+    for text in ("%import .secret.WORD\nstart: WORD", "%import secret.WORD\nstart: WORD"):
+        with pytest.raises(errors.InvalidGrammar, match=r"was not found|can.t read"):
+            tf.lark(text)
+    assert accepts(tf.lark("%import secret.WORD\nstart: WORD", import_paths=[str(tmp_path)]), "secret")
+    assert accepts(tf.lark("%import common.DIGIT\nstart: DIGIT"), "7")

@@ -1,0 +1,101 @@
+"""Messages: what is missing is named, kinds of characters have words, nothing internal is shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import tokenform as tf
+from tokenform.cli import app
+
+BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "born": {"type": "integer"}, "city": {"type": "string"}},
+    "required": ["name", "born", "city"],
+}
+JSON_IN_LARK = tf.lark('start: "n = " value\nvalue: %json {"type": "integer", "minimum": 0, "maximum": 99}')
+PAIR = tf.regex("[a-z]+") & ~tf.choice(["foo"])
+
+
+def told(grammar: tf.Grammar, text: str) -> tuple[int, list[str]]:
+    verdict = grammar.compile(BYTES).check(text.encode())
+    assert verdict is not None, text
+    return verdict[0], verdict[1]
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+@pytest.mark.parametrize("additional", ["schema", "forbid"])
+def test_a_missing_key_is_named(order: Any, additional: Any) -> None:
+    grammar = tf.json_schema(PERSON, order=order, additional=additional)
+    offset, words = told(grammar, '{"name": "A", "born": 1}')
+    assert offset == 23 and words[0] == '"," and the key "city"'
+    assert told(grammar, '{"name": "A", "born": 1')[1][0] == '"," and the key "city"'
+    assert told(grammar, "{}")[1][0] == 'the key "name"'
+    if (order, additional) != ("any", "schema"):  # there it may be another key
+        assert told(grammar, '{"name": "A", "born": 1, "cx')[1] == ['the key "city"']
+
+
+def test_of_several_branches_the_keys_of_each_are_named() -> None:
+    either = {"anyOf": [PERSON, {"type": "object", "required": ["z"]}]}
+    assert '"z"' in told(tf.json_schema(either, order="any"), '{"name": "a"}')[1][0]
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text", "words"),
+    [
+        (tf.json_schema({"type": "number", "minimum": 3, "maximum": 20}), "x", ["a number from 3 to 20"]),
+        (tf.json_schema({"type": "integer", "minimum": 3}), "x", ["an integer from 3 on"]),
+        (tf.json_schema({"enum": ["red", "green", 1]}), "2", ['"green"', '"red"', "1"]),
+        (tf.json_schema({"type": "string", "pattern": "^[0-9]{3}-[a-z]+$"}), '"12x', ["a digit"]),
+        (
+            tf.json_schema({"type": "array", "items": {"type": "integer"}, "minItems": 2}),
+            "[]",
+            ["an integer"],
+        ),
+        (tf.json_schema(PERSON, whitespace="spaced"), '{"name":"A"', ['" "']),
+        (tf.regex("[0-9]{3}-[a-z]+"), "12x", ["a digit"]),
+        (tf.regex("[0-9]{3}-[a-z]+"), "123x", ['"-"']),
+        (tf.choice(["yes", "no"]), "x", ['"no"', '"yes"']),
+        (tf.choice(["yes", "no"]), "yesx", ["the end of the text"]),
+        (tf.lark('start: "a" NUM "," B\nNUM: /[0-9]+/\nB: "x" | "y"'), "ax", ["a digit (NUM)"]),
+        (tf.gbnf('root ::= [0-9]+ "x" [a-z]'), "1y", ["a digit", '"x"']),
+        (tf.until("</a>", then=tf.regex("[0-9]+")), "abc</a>x", ["a digit"]),
+        (tf.literal("ab") + JSON_IN_LARK, "ax", ['"b"']),
+        (PAIR | "1", "2", ["a lower-case letter", '"1"']),
+        (
+            tf.json_schema(PERSON, strings_in={"/properties/name": tf.regex("[0-9]+")}),
+            '{"name": "x',
+            ["a digit"],
+        ),
+    ],
+)
+def test_what_was_expected_has_words(grammar: tf.Grammar, text: str, words: list[str]) -> None:
+    found = told(grammar, text)[1]
+    assert found == words or [word.replace(" (NUM)", "") for word in words] == found
+
+
+def test_nothing_internal_is_shown() -> None:
+    composed = tf.until("</a>", then=JSON_IN_LARK | PAIR) + (tf.json_schema(PERSON) | tf.contains(["x", "y"]))
+    automaton = composed.compile(BYTES)
+    state = automaton.start
+    for byte in b'ab</a>n = 7{"name": "':
+        for shown in (automaton.describe(state), *automaton.expected(state)[0]):
+            for internal in ('{"', "until", "lexical state", "context ", "rule ", "JSON_SCHEMA", "\\ud8"):
+                assert internal not in shown, shown
+        state = automaton.advance(state, byte)
+
+
+def test_the_command_names_the_missing_key_and_the_place(tmp_path: Any) -> None:
+    (tmp_path / "s.json").write_text(json.dumps(PERSON))
+    for order in ("declared", "any"):
+        result = CliRunner().invoke(
+            app, ["check", "-s", str(tmp_path / "s.json"), "--order", order], input='{"name": "A", "born": 1}'
+        )
+        assert result.exit_code == 1
+        assert 'expected "," and the key "city"' in result.stdout and "schema at the root" in result.stdout
+    explained = CliRunner().invoke(app, ["explain", "12", "-r", "[0-9]{3}"])
+    assert "expects a digit" in explained.stdout and "'0'" not in explained.stdout
