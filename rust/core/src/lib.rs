@@ -19,7 +19,7 @@ pub mod lexical;
 pub mod limits;
 pub mod mask;
 pub mod number;
-mod process;
+pub mod process;
 pub mod regex;
 pub mod schema;
 pub mod vocab;

@@ -3,6 +3,7 @@
 //! Invariant: a child begins anew: locks that other threads of the parent held when it was forked would stay locked
 //! for ever, so the child never looks at them.  Everything global that is locked belongs here.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -14,6 +15,19 @@ use crate::mask::TokenAutomaton;
 
 /// Places where threads wait for each other; several things may share one.
 const ROOMS: usize = 64;
+
+/// How often this process was forked from another, as far as the host has told: asking the system for the process's
+/// number costs as much as a mask.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// To be called in a child right after `fork`, before anything else of the engine.
+pub fn forked() {
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(crate) fn epoch() -> u32 {
+    EPOCH.load(Ordering::Relaxed)
+}
 
 pub(crate) struct Process {
     id: u32,
@@ -29,7 +43,7 @@ static PROCESS: LazyLock<ArcSwap<Process>> = LazyLock::new(|| ArcSwap::from_poin
 impl Process {
     fn new() -> Self {
         Process {
-            id: std::process::id(),
+            id: epoch(),
             automata: Mutex::default(),
             store: Store::default(),
             rooms: [const { Room { door: Mutex::new(()), bell: Condvar::new() } }; ROOMS],
@@ -40,7 +54,7 @@ impl Process {
 
     pub fn current() -> Arc<Process> {
         let known = PROCESS.load_full();
-        if known.id == std::process::id() {
+        if known.id == epoch() {
             return known;
         }
         let fresh = Arc::new(Process::new());

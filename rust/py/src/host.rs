@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use numpy::PyArray1;
 use pyo3::marker::Ungil;
 use pyo3::prelude::*;
-use tokenform_core::work;
+use pyo3::types::PyDict;
+use tokenform_core::{process, work};
 
 /// Time between two looks for signals.
 const LOOK: Duration = Duration::from_millis(50);
@@ -102,6 +103,11 @@ fn _close(py: Python<'_>) {
     });
 }
 
+#[pyfunction]
+fn _forked() {
+    process::forked();
+}
+
 /// Tells the engine about its host.
 pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -114,6 +120,12 @@ pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     PyArray1::<u32>::zeros(py, 0, false);
     work::set_interrupt(interrupted);
     let close = wrap_pyfunction!(_close, module)?;
+    let children = PyDict::new(py);
+    children.set_item("after_in_child", wrap_pyfunction!(_forked, module)?)?;
+    let os = py.import("os")?;
+    if os.hasattr("register_at_fork")? {
+        os.call_method("register_at_fork", (), Some(&children))?;
+    }
     py.import("atexit")?.call_method1("register", (close,))?;
     Ok(())
 }

@@ -247,7 +247,10 @@ impl TokenAutomaton {
             self.fail(generation);
             return answer;
         }
-        let bytes = builder.bytes();
+        let Some(bytes) = builder.count() else {
+            generation.put(builder, generation.bytes());
+            return answer;
+        };
         // what live texts brought along may double before it is thrown away: a text that does not fit is not made
         // again at every call
         if bytes > self.limits.memory.saturating_add(2 * builder.moved()) {

@@ -17,6 +17,9 @@ use crate::error::{Error, Kind, Result};
 use crate::vocab::{TokenId, Vocabulary};
 use crate::work;
 
+/// Calls after which what is held is counted again.
+const CALLS: u32 = 16;
+
 pub(super) struct Builder {
     pub engine: Box<dyn Engine>,
     pub vocab: Arc<Vocabulary>,
@@ -28,6 +31,7 @@ pub(super) struct Builder {
     published: usize,
     /// Bytes that texts of older generations needed here.
     moved: usize,
+    calls: u32,
 }
 
 impl Builder {
@@ -45,12 +49,19 @@ impl Builder {
             ways: Ways::default(),
             published: 0,
             moved: 0,
+            calls: 0,
         })
     }
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
         self.engine.bytes() + self.ways.bytes() + self.records.len() * RECORD + self.published
+    }
+
+    /// [`Builder::bytes`], every few calls: each call adds little, but for the first ones.
+    pub fn count(&mut self) -> Option<usize> {
+        self.calls += 1;
+        (self.calls <= CALLS || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
     }
 
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.

@@ -17,7 +17,7 @@ use super::builder::Builder;
 use super::core::StateId;
 use super::reclaim;
 use super::state::{Record, State};
-use crate::process::Process;
+use crate::process::{epoch, Process};
 use crate::work::{self, Cut};
 
 /// How long a thread that waits for the builder goes without asking whether it should.
@@ -60,7 +60,7 @@ impl Generation {
             start: Record::fresh(owner, number, StateId(0), None),
             status: AtomicU32::new(UNBUILT),
             builder: AtomicCell::new(None),
-            process: AtomicU32::new(std::process::id()),
+            process: AtomicU32::new(epoch()),
             waiting: AtomicU32::new(0),
             bytes: AtomicUsize::new(0),
             states: AtomicUsize::new(0),
@@ -77,14 +77,14 @@ impl Generation {
         loop {
             match self.status.load(Ordering::Acquire) {
                 HERE if self.moves(HERE, TAKEN) => {
-                    self.process.store(std::process::id(), Ordering::Relaxed);
+                    self.process.store(epoch(), Ordering::Relaxed);
                     return Ok(Taken::Builder(self.builder.take().expect("it was here")));
                 }
                 UNBUILT if self.moves(UNBUILT, TAKEN) => {
-                    self.process.store(std::process::id(), Ordering::Relaxed);
+                    self.process.store(epoch(), Ordering::Relaxed);
                     return Ok(Taken::None);
                 }
-                TAKEN if self.process.load(Ordering::Relaxed) != std::process::id() => {
+                TAKEN if self.process.load(Ordering::Relaxed) != epoch() => {
                     self.status.store(CLOSED, Ordering::Release);
                     return Ok(Taken::Closed);
                 }
