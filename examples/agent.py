@@ -97,11 +97,11 @@ def run(
         reply = tf.parse_tool_calls(result.text, tools, format=FORMAT, reasoning="none")
         if not reply:
             return reply.content or ""
-        messages.append(reply.to_openai())
+        messages.append(reply.to_message())
         for call in reply:
             outcome = json.dumps(call(), ensure_ascii=False)
             show(f"  {call.name}({json.dumps(call.arguments, ensure_ascii=False)}) -> {outcome}")
-            messages.append({"role": "tool", "name": call.name, "tool_call_id": call.id, "content": outcome})
+            messages.append(call.answer(outcome))
     raise AssertionError("the last turn allows no call")
 
 

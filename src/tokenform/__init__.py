@@ -27,6 +27,7 @@ from tokenform.frontends import any_text, choice, from_type, json_schema, predic
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tokenform import tool_formats
     from tokenform.decoding import Estimates, Local, Result, Stats
     from tokenform.decoding.aligned import (
         AWRS,
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
-    from tokenform.frontends.tools import ToolCallStream, detect_format, parse_tool_calls, tools
+    from tokenform.frontends.tools import (
+        ToolCallStream,
+        ToolFormat,
+        detect_format,
+        parse_tool_calls,
+        tools,
+    )
     from tokenform.integrations.generation import Generator, generate
 
 _ALIGNED = (
@@ -65,7 +72,7 @@ _ALIGNED = (
     "save_trie",
 )
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
-_TOOLS = ("ToolCallStream", "detect_format", "parse_tool_calls", "tools")
+_TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
@@ -81,6 +88,7 @@ _LATER = {
 }
 
 _MODULES = {
+    "tool_formats": "tokenform.tool_formats",
     "drafters": "tokenform.decoding.speculative.drafters",
     "grammars": "tokenform.frontends.grammars",
     "targets": "tokenform.decoding.speculative.targets",
@@ -107,6 +115,7 @@ __all__ = [
     "TokenAutomaton",
     "TokenformError",
     "ToolCallStream",
+    "ToolFormat",
     "Trie",
     "Vocabulary",
     "__version__",
@@ -134,6 +143,7 @@ __all__ = [
     "special_token",
     "substring",
     "targets",
+    "tool_formats",
     "tools",
     "until",
 ]

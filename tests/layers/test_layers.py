@@ -16,10 +16,12 @@ LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations"
 BESIDE = {
     "_core": -1,
     "builtin": LAYERS.index("engine"),
+    "tool_formats": LAYERS.index("frontends"),
     "bench": LAYERS.index("integrations"),
     "__main__": LAYERS.index("cli"),
 }
 """Parts beside the chain, by the highest layer that they may be counted to: the core is below everything,
+`tool_formats` is a frontend's public face,
 the built-in model is opened by integrations, benchmarks use whatever generation offers."""
 SCRIPTS = {"builtin/evaluate.py"}
 """Programs that use the package as its users do."""

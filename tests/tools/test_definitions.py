@@ -141,7 +141,6 @@ def positional(a: int, /) -> int:
 @pytest.mark.parametrize(
     ("definitions", "error", "message"),
     [
-        ([], ToolError, "empty"),
         ([{"parameters": {}}], ToolError, "tool 0 has no name"),
         ([WEATHER, {"name": ""}], ToolError, "tool 1 has no name"),
         ([WEATHER, WEATHER], ToolError, "tools 0 and 1 have the same name 'get_weather'"),

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tokenform.decoding.prompts import PromptReader
+pytest.importorskip("jinja2")
+
 from tokenform.engine import Vocabulary
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import FORMATS, detect_format, parse_tool_calls, tools
@@ -182,6 +183,7 @@ def test_a_tokenizer_stands_for_its_format_and_is_shown_the_tools() -> None:
     text = "<tool_call>ping</tool_call>"
     assert grammar.compile(vocab).matches(text.encode())
     assert [c.name for c in parse_tool_calls(text, [definition], format=chat)] == ["ping"]
-    ids = PromptReader(chat, vocab, None).read([{"role": "user", "content": "Hi"}], grammar)
+    prompts = pytest.importorskip("tokenform.decoding.prompts", exc_type=ImportError)
+    ids = prompts.PromptReader(chat, vocab, None).read([{"role": "user", "content": "Hi"}], grammar)
     assert bytes(ids) == b"[ping] Hi"
     assert (grammar | "No.").tools == (grammar + " " + grammar).tools == grammar.tools

@@ -18,6 +18,8 @@ from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.stream import ToolCallStream
 
+ToolFormat = Format
+
 __all__ = [
     "FORMATS",
     "Format",
@@ -26,6 +28,7 @@ __all__ = [
     "ToolCall",
     "ToolCallStream",
     "ToolCalls",
+    "ToolFormat",
     "detect_format",
     "find_format",
     "parse_tool_calls",

@@ -40,9 +40,14 @@ class ToolCall:
         return self.tool.call(self.arguments)
 
     def to_openai(self) -> dict[str, Any]:
-        """The call as a message of OpenAI's API holds it."""
+        """The call as a message of OpenAI's API holds it: the arguments are JSON text."""
         arguments = json.dumps(self.arguments, ensure_ascii=False)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
+
+    def answer(self, content: Any) -> dict[str, Any]:
+        """The message that answers this call; what is no text is written as JSON."""
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+        return {"role": "tool", "tool_call_id": self.id, "name": self.name, "content": text}
 
 
 class ToolCalls(list[ToolCall]):
@@ -58,8 +63,28 @@ class ToolCalls(list[ToolCall]):
     def __repr__(self) -> str:
         return f"ToolCalls({super().__repr__()}, content={self.content!r}, reasoning={self.reasoning!r})"
 
+    def to_message(self) -> dict[str, Any]:
+        """The assistant's message as chat templates take it, to be put before the tools' answers.
+
+        The arguments are a mapping and the content is a text: there are templates that write arguments given
+        as text wrongly, and others that fail without content.
+        """
+        message: dict[str, Any] = {"role": "assistant", "content": self.content or ""}
+        if self.reasoning is not None:
+            message["reasoning_content"] = self.reasoning
+        if self:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in self
+            ]
+        return message
+
     def to_openai(self) -> dict[str, Any]:
-        """The assistant's message, to be put into the conversation before the tools' answers."""
+        """The assistant's message as OpenAI's API takes it; for chat templates see `to_message`."""
         message: dict[str, Any] = {"role": "assistant", "content": self.content}
         if self.reasoning is not None:
             message["reasoning_content"] = self.reasoning

@@ -26,7 +26,7 @@ from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import SPELLINGS
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
-from tokenform.frontends.tools.grammar import Reasoning, tool_shape
+from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.shape import (
@@ -44,6 +44,7 @@ from tokenform.frontends.tools.shape import (
     Text,
     Trigger,
 )
+from tokenform.frontends.tools.turn import Reasoning
 
 # One expansion: forms, and names of rules.
 Items = list["Form | str"]
@@ -55,10 +56,11 @@ def tools(
     tools: Iterable[ToolLike],
     *,
     format: Any,
-    tool_choice: str = "auto",
+    tool_choice: Any = "auto",
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
+    prompt: str | None = None,
     json_options: Mapping[str, str] | None = None,
 ) -> Grammar:
     """The grammar of a model's turn that may call tools; `parse` reads a text as `ToolCalls`.
@@ -76,6 +78,7 @@ def tools(
         parallel=parallel,
         strict=strict,
         reasoning=reasoning,
+        prompt=prompt,
         order=(json_options or {}).get("order", "declared"),
     )
     source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
@@ -87,10 +90,16 @@ def tools(
     return Grammar(
         core,
         form=made,
-        read=functools.partial(parse_tool_calls, tools=known, format=form, reasoning=reasoning),
+        read=functools.partial(
+            parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
+        ),
         source=source,
         tools=[tool.to_openai() for tool in known],
     )
+
+
+# `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`
+tools.Format = Format  # type: ignore[attr-defined]
 
 
 def _blamed(

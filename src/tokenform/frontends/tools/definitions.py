@@ -24,6 +24,8 @@ from typing import Any, Union
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends.tools.judge import fault
 
+# Most levels of a schema of arguments; what is made of it goes through them one inside the other.
+DEPTH = 256
 ToolLike = Union["Tool", Mapping[str, Any], type, Callable[..., Any]]
 
 
@@ -87,7 +89,7 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
     """The tools of a list of definitions, or of a mapping with the key "tools".
 
     Raises:
-        ToolError: no tool at all, a tool without a name, two of the same name, or something that is no tool.
+        ToolError: a tool without a name, two of the same name, or something that is no tool.
         InvalidSchema: the arguments' schema is none.
         InvalidType: a type or function that no schema can be made of.
     """
@@ -96,8 +98,11 @@ def read_tools(tools: Iterable[ToolLike] | Mapping[str, Any]) -> tuple[Tool, ...
     if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
         raise ToolError("tools must be a list of definitions, models or functions")
     result = tuple(_read_tool(tool, index) for index, tool in enumerate(tools))
-    if not result:
-        raise ToolError("the list of tools is empty; give at least one tool")
+    for index, tool in enumerate(result):
+        try:
+            f"{tool.name}{tool.description}".encode()
+        except UnicodeEncodeError:
+            raise ToolError(f"the name or description of tool {index} holds half a surrogate pair") from None
     first: dict[str, int] = {}
     for index, tool in enumerate(result):
         if tool.name in first:
@@ -142,8 +147,13 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise InvalidSchema(f"the parameters of tool {name!r} must be a JSON Schema object")
+    if _deeper(parameters, DEPTH):
+        raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
     try:
         text = json.dumps(parameters, allow_nan=False)
+        json.dumps(parameters, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidSchema(f"the parameters of tool {name!r} hold half a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSchema(f"the parameters of tool {name!r} are not JSON: {error}") from None
     fault = _fault(text)
@@ -160,6 +170,22 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
     return dict(plain)
 
 
+def _deeper(value: Any, most: int) -> bool:
+    """Whether the value has more than so many levels of lists and mappings."""
+    level: list[Any] = [value]
+    for _ in range(most):
+        below: list[Any] = []
+        for item in level:
+            inside = (
+                item.values() if isinstance(item, Mapping) else item if isinstance(item, list | tuple) else ()
+            )
+            below += [inner for inner in inside if isinstance(inner, Mapping | list | tuple)]
+        if not below:
+            return False
+        level = below
+    return True
+
+
 @lru_cache(maxsize=1024)
 def _fault(text: str) -> tuple[str, str] | None:
     """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
@@ -167,7 +193,11 @@ def _fault(text: str) -> tuple[str, str] | None:
 
     plain = json.loads(text)
     try:
-        jsonschema.validators.validator_for(plain, default=_draft()).check_schema(plain)
+        # patterns are ECMA-262's: the engine judges them, when the grammar is made
+        kind = jsonschema.validators.validator_for(plain, default=_draft())
+        kind.check_schema(plain, format_checker=jsonschema.FormatChecker(formats=()))
+    except RecursionError:  # nested deeply: left to the engine
+        return None
     except jsonschema.exceptions.SchemaError as error:
         return "".join(f"/{part}" for part in error.absolute_path), str(error.message)
     return None

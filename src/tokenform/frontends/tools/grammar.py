@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from keyword import iskeyword
-from typing import Any, Literal
+from typing import Any
 
-from tokenform.errors import OptionError, ToolError
+from tokenform.errors import InvalidSchema, OptionError, ToolError
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
@@ -43,6 +43,7 @@ from tokenform.frontends.tools.members import close, dump
 from tokenform.frontends.tools.pythonic import Pythonic
 from tokenform.frontends.tools.shape import (
     BLANK,
+    Choice,
     Free,
     Json,
     Node,
@@ -58,32 +59,35 @@ from tokenform.frontends.tools.shape import (
     sequence,
 )
 from tokenform.frontends.tools.tagged import tagged_arguments
-
-Reasoning = Literal["auto", "open", "none"]
+from tokenform.frontends.tools.turn import Reasoning, read_choice, told_reasoning
 
 
 def tool_shape(
     tools: Iterable[ToolLike],
     *,
     format: Any,
-    tool_choice: str = "auto",
+    tool_choice: Any = "auto",
     parallel: bool | int = True,
     strict: bool = True,
     reasoning: Reasoning = "auto",
     order: str = "declared",
+    prompt: str | None = None,
 ) -> Shape:
     """The tree of a model's turn that may call tools.
 
     Args:
         tools: definitions, pydantic models or functions (see `read_tools`).
         format: a format's name, or a tokenizer whose chat template shows it.
-        tool_choice: "auto" (text, calls or both), "required" (at least one call, no text beside the
-            reasoning), "none" (no call), or the name of the one tool to call.
+        tool_choice: "auto" (text, calls or both), "required" or "any" (at least one call, no text beside the
+            reasoning), "none" (no call), the name of the one tool to call, or an object of OpenAI's API
+            ("function", "allowed_tools").
         parallel: several calls in one turn; a number is the most there may be.
         strict: arguments that the schema does not declare are forbidden, unless it speaks of them itself.
         reasoning: "auto": a reasoning block may come first; "open": the prompt has opened it; "none": there
             is none.
         order: "declared" or "any": how formats that write each argument by itself order them.
+        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it has opened
+            the reasoning block.
     Raises:
         ToolError, InvalidSchema, InvalidType: the definitions, see `read_tools`; a name that the format can't
             write.
@@ -93,17 +97,29 @@ def tool_shape(
     form = find_format(format)
     known = read_tools(tools)
     most = _most(parallel)
-    if reasoning not in ("auto", "open", "none"):
-        raise OptionError(f'reasoning must be "auto", "open" or "none", not {reasoning!r}')
-    if tool_choice not in ("auto", "required", "none"):
-        known, most = (_named(known, tool_choice),), 1
-        tool_choice = "required"
-    builder = Builder(form, known, strict, order)
+    try:
+        return _shape(form, known, tool_choice, most, strict, told_reasoning(reasoning, prompt, form), order)
+    except RecursionError:
+        raise InvalidSchema("the parameters of a tool are nested too deeply for this format") from None
+
+
+def _shape(
+    form: Format,
+    known: Sequence[Tool],
+    tool_choice: Any,
+    most: int | None,
+    strict: bool,
+    told: str,
+    order: str,
+) -> Shape:
+    choice = read_choice(tool_choice, known)
+    most = 1 if choice.single else most
+    builder = Builder(form, choice.tools, strict, order)
     if form.channels:
-        for tool in known:
+        for tool in choice.tools:
             builder.check_name(form.wire.call[1:], tool)
-        return Shape(harmony.turn(builder.json, known, tool_choice, most, reasoning), builder.rules)
-    return Shape(builder.turn(tool_choice, most, reasoning), builder.rules)
+        return Shape(harmony.turn(builder.json, choice.tools, choice.mode, most, told), builder.rules)
+    return Shape(builder.turn(choice.mode, most, told), builder.rules)
 
 
 def _most(parallel: bool | int) -> int | None:
@@ -114,16 +130,6 @@ def _most(parallel: bool | int) -> int | None:
     if not isinstance(parallel, int) or parallel < 1:
         raise OptionError(f"parallel must be True, False or a number from 1, not {parallel!r}")
     return parallel
-
-
-def _named(known: Sequence[Tool], name: str) -> Tool:
-    for tool in known:
-        if tool.name == name:
-            return tool
-    names = ", ".join(repr(t.name) for t in known)
-    raise ToolError(
-        f'tool_choice {name!r} is neither "auto", "required", "none" nor a tool; there are {names}'
-    )
 
 
 class Builder:
@@ -192,7 +198,7 @@ class Builder:
         if reasoning == "open":
             return Seq(())
         opener = sequence(BLANK, self.literal(self.form.reasoning[0]))
-        return optional(opener) if self.form.prompt_opens else opener
+        return optional(opener) if self.form.prompt_opens and reasoning == "auto" else opener
 
     def triggers(self) -> tuple[Trigger, ...]:
         text = self.form.opener(self.form.wire)
@@ -230,6 +236,8 @@ class Builder:
 
     def call(self, wire: Wire) -> Node:
         """One call of any of the tools; what stands before the name is written once for all of them."""
+        if not self.known:
+            return Choice(())
         before: list[Node] = []
         for index, part in enumerate(wire.call):
             if isinstance(part, JsonCall):

@@ -17,6 +17,8 @@ import re
 from dataclasses import dataclass
 from typing import Union
 
+from tokenform.errors import ToolError
+
 
 @dataclass(frozen=True)
 class Name:
@@ -222,11 +224,34 @@ class Format:
     template_without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """What fences the reasoning and the answer is special wherever the vocabulary has it as one token."""
+        """What fences the reasoning and the answer is special wherever the vocabulary has it as one token.
+
+        Raises:
+            ToolError: a layout of the format can't be read: it has no name, or no place where it begins.
+        """
+        for wire in (self.wire, *self.also):
+            self._check(wire)
         known = self.special + self.embedded
         # A fence that is made of several tokens is none itself.
         fences = [m for m in self.reasoning + self.content if not any(t != m and t in m for t in known)]
         object.__setattr__(self, "special", tuple(dict.fromkeys((*self.special, *fences))))
+
+    def _check(self, wire: Wire) -> None:
+        parts = [
+            inner for part in wire.call for inner in (part.parts if isinstance(part, Maybe) else (part,))
+        ]
+        named = [index for index, part in enumerate(parts) if isinstance(part, (Name, JsonCall))]
+        if len(named) != 1:
+            raise ToolError(
+                f"the format {self.name!r}: a call needs one Name or one JsonCall, not {len(named)}"
+            )
+        first = wire.section[0] if wire.section else parts[0]
+        if not (isinstance(first, JsonCall) or (isinstance(first, str) and first.strip())):
+            raise ToolError(
+                f"the format {self.name!r}: a call, or its section, needs a literal to begin with"
+            )
+        if isinstance(parts[named[0]], Name) and len(parts) == named[0] + 1:
+            raise ToolError(f"the format {self.name!r}: a literal or arguments must follow the name")
 
     def pieces(self, literal: str) -> tuple[tuple[str, bool], ...]:
         """A literal cut at special tokens: (text, is special) in order."""

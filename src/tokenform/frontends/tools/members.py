@@ -171,12 +171,18 @@ def _turned(value: Any) -> Any:
 
 
 def _references(value: Any) -> set[str]:
-    if isinstance(value, Mapping):
-        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
-        return own.union(*(_references(v) for v in value.values()))
-    if isinstance(value, list):
-        return set().union(*(_references(v) for v in value))
-    return set()
+    """The references anywhere in a schema."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, Mapping):
+            if isinstance(inner.get("$ref"), str):
+                found.add(inner["$ref"])
+            waiting += inner.values()
+        elif isinstance(inner, list):
+            waiting += inner
+    return found
 
 
 def types_of(

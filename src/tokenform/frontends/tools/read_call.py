@@ -459,7 +459,7 @@ def _argument_of(tool: Tool, key: str) -> Argument:
     try:
         declared, others = members(parameters, tool.name, strict=False)
         schemas = {member.key: member.schema for member in declared}
-    except TokenformError:
+    except (TokenformError, RecursionError):
         # the arguments are bound together: what the schema says of each by itself is only a hint
         own, others = parameters.get("properties", {}), True
         schemas = {key: alone(own[key], parameters, tool.name)} if key in own else {}

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokenform.errors import OptionError, ToolError
+from tokenform.errors import ToolError
 from tokenform.frontends.tools import harmony
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 from tokenform.frontends.tools.definitions import Tool, ToolLike, by_name, read_tools
@@ -25,6 +25,7 @@ from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.layout import Either, Part, PythonArguments, Wire
 from tokenform.frontends.tools.read_call import CallReader, Nobody
 from tokenform.frontends.tools.source import WHITESPACE, Reading, Source
+from tokenform.frontends.tools.turn import told_reasoning
 
 # Most characters that are read again after what looked like a call was none; beyond it, such text is text.
 REREAD = 200_000
@@ -38,6 +39,7 @@ def parse_tool_calls(
     *,
     format: Any,
     reasoning: str = "auto",
+    prompt: str | None = None,
     validate: bool = True,
 ) -> ToolCalls:
     """The calls of an output, with its content and its reasoning.
@@ -48,12 +50,13 @@ def parse_tool_calls(
         format: a format's name, or a tokenizer whose chat template shows it.
         reasoning: "auto": a block that is closed before the first call is reasoning, whether the output or
             the prompt opened it; "open": the prompt opened one; "none": there is none.
+        prompt: the prompt as the chat template renders it; with "auto", its end tells whether it opened one.
         validate: check the arguments against the tool's schema.
     Raises:
         ToolError: a call that is malformed, of an unknown tool or with wrong arguments; the message says
             where.  `calls` holds all that was read beside it, `cut` says that the text just ended.
     """
-    reader = Reader(format, tools, reasoning=reasoning, validate=validate)
+    reader = Reader(format, tools, reasoning=reasoning, prompt=prompt, validate=validate)
     reader.source.end()  # nothing is waited for
     reader.feed(text)
     reader.check()
@@ -83,10 +86,9 @@ class Reader:
         tools: Iterable[ToolLike],
         *,
         reasoning: str = "auto",
+        prompt: str | None = None,
         validate: bool = True,
     ) -> None:
-        if reasoning not in ("auto", "open", "none"):
-            raise OptionError(f'reasoning must be "auto", "open" or "none", not {reasoning!r}')
         self.form = find_format(format)
         self.errors: list[ToolError] = []
         self._result = ToolCalls()
@@ -94,7 +96,8 @@ class Reader:
         self._thoughts: list[str] | None = None
         self.source = Source()
         self._tools = by_name(read_tools(tools))
-        self._reasoning, self._validate = reasoning, validate
+        self._reasoning = told_reasoning(reasoning, prompt, self.form)
+        self._validate = validate
         self.calls = CallReader(self.form, self._tools, self.source, self)
         self._events: list[Event] = []
         self._held: list[Event] | None = None
@@ -363,14 +366,14 @@ class Reader:
         opened, closed = self.form.reasoning
         if self._reasoning == "none":
             return
-        if self._reasoning == "auto":
+        if self._reasoning != "open":
             mark = self.source.mark()
             yield from self.source.blank()
             explicit = yield from self.source.accept(opened)
             if not explicit:
                 self.source.back(mark)
             self.source.release(mark)
-            if not explicit and not (yield from self._closes(closed)):
+            if not explicit and (self._reasoning == "own" or not (yield from self._closes(closed))):
                 return
         self.think()
         if (yield from self.source.until([closed, *self._sure], self.thought)) not in (None, closed):

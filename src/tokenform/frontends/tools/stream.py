@@ -25,7 +25,8 @@ class ToolCallStream:
     """The streaming reader of one output.
 
     With `reasoning="auto"` text is held back until it is known whether the prompt had opened a reasoning
-    block, that is to the first marker; say "open" or "none" (the prompt tells which) to have it at once.
+    block, that is to the first marker.  Give the rendered prompt, or say "open" or "none", to have it at
+    once.
 
     Attributes:
         result: the calls, content and reasoning so far.
@@ -37,9 +38,10 @@ class ToolCallStream:
         *,
         format: Any,
         reasoning: str = "auto",
+        prompt: str | None = None,
         validate: bool = True,
     ) -> None:
-        self._reader = Reader(format, tools, reasoning=reasoning, validate=validate)
+        self._reader = Reader(format, tools, reasoning=reasoning, prompt=prompt, validate=validate)
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self._index = -1
         self._began = False

@@ -1,0 +1,115 @@
+"""What a turn may do: which calls are allowed or asked for, and whether the prompt has opened a thought.
+
+Purpose: the options of a turn as APIs spell them, read once, as plain values.
+Invariant: every spelling of the same wish gives the same value; what is no such spelling is an error.
+Complexity: linear in the option.
+Source: OpenAI's API reference (`tool_choice` of Chat Completions and of Responses, "allowed_tools"),
+Anthropic's (`{"type": "any"}`, `{"type": "tool"}`), Mistral's ("any").
+Rejected: telling a thought from the model's name (the same template opens one or not, as the request asks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokenform.errors import OptionError, ToolError
+from tokenform.frontends.tools.definitions import Tool
+from tokenform.frontends.tools.layout import Format
+
+Reasoning = Literal["auto", "open", "none"]
+_MODES = {"auto": "auto", "required": "required", "any": "required", "none": "none"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Of a turn: `mode` is "auto", "required" or "none"; `tools` are those that may be called.
+
+    single: there is one call at most.
+    """
+
+    mode: str
+    tools: tuple[Tool, ...]
+    single: bool = False
+
+
+def read_choice(tool_choice: Any, known: Sequence[Tool]) -> Choice:
+    """The choice that an API's `tool_choice` makes among the tools.
+
+    Raises:
+        ToolError: it names a tool that there is not, or asks for a call where there is no tool.
+        OptionError: it is no choice.
+    """
+    choice = _read(tool_choice, tuple(known))
+    if choice.mode != "none" and not choice.tools:
+        if choice.mode == "required":
+            raise ToolError(f"tool_choice {tool_choice!r} asks for a call, but there is no tool to call")
+        return Choice("none", ())
+    return choice
+
+
+def _read(wish: Any, known: tuple[Tool, ...]) -> Choice:
+    if wish is None:
+        return Choice("auto", known)
+    if isinstance(wish, str):
+        return Choice(_MODES[wish], known) if wish in _MODES else _named(wish, known)
+    if not isinstance(wish, Mapping):
+        raise OptionError(f"tool_choice is a str or a mapping of OpenAI's API, not {type(wish).__name__}")
+    kind = wish.get("type")
+    if kind in _MODES:
+        return Choice(_MODES[kind], known)
+    if kind in ("function", "tool"):
+        return _named(_name(wish), known)
+    if kind == "allowed_tools":
+        body = wish.get("allowed_tools", wish)
+        mode = body.get("mode", "auto") if isinstance(body, Mapping) else None
+        listed = body.get("tools") if isinstance(body, Mapping) else None
+        if mode not in _MODES or not isinstance(listed, Sequence) or isinstance(listed, str):
+            raise OptionError('"allowed_tools" of tool_choice needs "mode" ("auto", "required") and "tools"')
+        allowed = {_named(_name(tool), known).tools[0].name for tool in listed}
+        return Choice(_MODES[mode], tuple(tool for tool in known if tool.name in allowed))
+    raise OptionError(
+        f'tool_choice of type {kind!r} is not known; choose "function", "allowed_tools", "auto", "required"'
+        ' or "none"'
+    )
+
+
+def _name(entry: Any) -> str:
+    """The name in `{"function": {"name": …}}` or `{"name": …}`."""
+    body = entry.get("function", entry) if isinstance(entry, Mapping) else {"name": entry}
+    name = body.get("name") if isinstance(body, Mapping) else None
+    if not isinstance(name, str):
+        raise OptionError(f'tool_choice needs the "name" of a tool, not {entry!r}')
+    return name
+
+
+def _named(name: str, known: tuple[Tool, ...]) -> Choice:
+    for tool in known:
+        if tool.name == name:
+            return Choice("required", (tool,), single=True)
+    names = ", ".join(repr(tool.name) for tool in known) or "none"
+    raise ToolError(
+        f'tool_choice {name!r} is neither "auto", "required", "none" nor a tool; there are {names}'
+    )
+
+
+def told_reasoning(reasoning: str, prompt: str | None, form: Format) -> str:
+    """Whether the output begins inside a thought: "open", "none", "own" (it may open one itself) or "auto".
+
+    prompt: the rendered prompt, whose end tells; None: the output has to tell ("auto").
+    Raises:
+        OptionError: reasoning is neither "auto", "open" nor "none".
+    """
+    if reasoning not in ("auto", "open", "none"):
+        raise OptionError(f'reasoning must be "auto", "open" or "none", not {reasoning!r}')
+    if reasoning != "auto" or prompt is None:
+        return reasoning
+    if form.channels:
+        return "open" if prompt.endswith("<|channel|>analysis<|message|>") else "own"
+    opened, closed = form.reasoning
+    tail = prompt.rstrip()
+    if tail.endswith(closed):
+        return "none"
+    # earlier in a prompt a marker may just be spoken of
+    return "open" if tail.endswith(opened) else "own"
