@@ -225,7 +225,7 @@ def test_tools_lets_the_model_call(run, tmp_path):
             "tool 'a'",
         ),
         ('[{"name": "a", "parameters": {"type": "array"}}]', "tool 'a'"),
-        ("[]", "empty"),
+        ("[]", "no tool"),
         ("[", "is not JSON"),
     ],
 )

@@ -64,7 +64,7 @@ def bars(
                 low, high = (left + width * end for end in interval(share, counts[row]))
                 at = y + i * thick + (thick - 2) / 2
                 parts.append(
-                    f'<line x1="{low:.1f}" y1="{at:.1f}" x2="{high:.1f}" y2="{at:.1f}" stroke="#222" stroke-width="1"/>'
+                    f'<line x1="{low:.1f}" y1="{at:.1f}" x2="{high:.1f}" y2="{at:.1f}" stroke="#222"/>'
                 )
     return _svg(left + width + 40, height, title, parts)
 

@@ -1,8 +1,8 @@
 """The picture of `tokenform evaluate fidelity --plot`: distance to the target against what a draw costs.
 
 Purpose: one labelled point for each sampler, a line through the settings of one family.
-Invariant: no sampler is left out without a word: one whose distance is 0, or too small for the axis, stands on
-the lowest line with its distance; those without a distance, or that drew nothing, are listed below.
+Invariant: no sampler is left out without a word: one whose distance is 0, or too small for the axis, stands
+on the lowest line with its distance; those without a distance, or that drew nothing, are listed below.
 """
 
 from __future__ import annotations
