@@ -83,7 +83,12 @@ def _coverage(figures: Figures) -> Section:
     for engine in figures.engines:
         c = figures.coverage[engine]
         if c.units:
-            shares = [_percent(c.declared), _percent(c.empirical), _percent(c.compliance)]
+            free = engine == "none"  # free text is held to nothing: it declares nothing
+            shares = [
+                "-" if free else _percent(c.declared),
+                _percent(c.empirical),
+                "-" if free else _percent(c.compliance),
+            ]
             counts = figures.cut[engine], figures.invalid[engine], c.disputed
             rows.append([engine, str(c.units), *shares, *map(str, counts)])
     return Section(
@@ -98,7 +103,10 @@ def _coverage(figures: Figures) -> Section:
 def _breakdown(figures: Figures, groups: dict[str, dict[str, Coverage]]) -> list[list[str]]:
     rows = []
     for name, by_engine in sorted(groups.items(), key=lambda item: (-_units(item[1]), item[0])):
-        shares = [f"{_percent(c.empirical)} / {_percent(c.declared)}" for c in by_engine.values()]
+        shares = [
+            _percent(c.empirical) + ("" if engine == "none" else f" / {_percent(c.declared)}")
+            for engine, c in by_engine.items()
+        ]
         rows.append([name, str(_units(by_engine)), *shares])
     return rows
 
@@ -111,9 +119,10 @@ def _subsets(figures: Figures) -> Section:
     groups = figures.by_subset
     labels = sorted(groups, key=lambda name: (-_units(groups[name]), name))[:24]
     shares = {engine: [groups[label][engine].empirical for label in labels] for engine in figures.engines}
-    plots = [svg.bars("Empirical coverage by subset", labels, shares)] if labels else []
+    counts = [_units(groups[label]) for label in labels]
+    plots = [svg.bars("Empirical coverage by subset", labels, shares, counts)] if labels else []
     header = ["subset", "schemas", *figures.engines]
-    note = "Empirical / declared coverage by subset; the bars show empirical coverage."
+    note = "Empirical / declared coverage by subset; bars: empirical coverage and its 95 % interval (Wilson)."
     return Section("Coverage by subset", note, header, _breakdown(figures, groups), plots)
 
 

@@ -27,9 +27,18 @@ def legend(engines: Sequence[str]) -> str:
     return _svg(20 + 150 * len(engines), 22, "Engines", parts)
 
 
-def bars(title: str, labels: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """Grouped horizontal bars of shares between 0 and 1: for each label one bar an engine."""
-    left, width, thick, gap = 170, 520, 11, 8
+def bars(
+    title: str,
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    counts: Sequence[int] | None = None,
+) -> str:
+    """Grouped horizontal bars of shares between 0 and 1: for each label one bar an engine.
+
+    Args:
+        counts: how many cases stand behind each label; shown, and the bars get 95 % intervals (Wilson 1927).
+    """
+    left, width, thick, gap = 190, 520, 11, 8
     group = thick * len(series) + gap
     height = group * len(labels) + 30
     parts = []
@@ -40,7 +49,8 @@ def bars(title: str, labels: Sequence[str], series: Mapping[str, Sequence[float]
     for row, label in enumerate(labels):
         y = row * group
         middle = y + (group - gap) / 2 + 4
-        parts.append(f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{html.escape(label)}</text>')
+        shown = label if counts is None else f"{label} (n = {counts[row]})"
+        parts.append(f'<text x="{left - 8}" y="{middle:.1f}" text-anchor="end">{html.escape(shown)}</text>')
         for i, (name, values) in enumerate(series.items()):
             share = values[row]
             if math.isnan(share):
@@ -50,7 +60,21 @@ def bars(title: str, labels: Sequence[str], series: Mapping[str, Sequence[float]
                 f'x="{left}" y="{y + i * thick}" width="{max(share * width, 0.5):.1f}" height="{thick - 2}"'
             )
             parts.append(f'<rect {size} fill="{_colour(i)}">{tip}</rect>')
+            if counts is not None and counts[row]:
+                low, high = (left + width * end for end in interval(share, counts[row]))
+                at = y + i * thick + (thick - 2) / 2
+                parts.append(
+                    f'<line x1="{low:.1f}" y1="{at:.1f}" x2="{high:.1f}" y2="{at:.1f}" stroke="#222"/>'
+                )
     return _svg(left + width + 40, height, title, parts)
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of so many cases, by Wilson's score."""
+    z = 1.96
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def distribution(title: str, unit: str, series: Mapping[str, Sequence[float]]) -> str:

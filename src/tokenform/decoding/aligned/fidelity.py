@@ -39,7 +39,7 @@ from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.aligned.trie import Trie
-from tokenform.errors import LimitExceeded, SamplingError, extras
+from tokenform.errors import LimitExceeded, SamplingError
 
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
 MOST_FORWARDS = 20_000  # forward passes of one sampler
@@ -142,30 +142,10 @@ class Fidelity:
         return "\n".join([f"target: {self.target}", *lines, *missing])
 
     def plot(self, path: str | Path) -> None:
-        """Distance against forward passes a draw, log-log, a line for each family of samplers."""
-        with extras():
-            from matplotlib.figure import Figure
-        figure = Figure(figsize=(7, 5), layout="constrained")
-        axes = figure.add_subplot()
-        families: dict[str, list[Row]] = {}
-        for row in self.rows:
-            if row.distance > 0 and math.isfinite(row.distance):
-                families.setdefault(row.sampler.split("(")[0].strip(), []).append(row)
-        for name, rows in families.items():
-            rows.sort(key=lambda r: r.forwards)
-            axes.plot(
-                [max(r.forwards, 1e-2) for r in rows], [r.distance for r in rows], marker="o", label=name
-            )
-        noise = [r.noise for r in self.rows if r.how == "empirical"]
-        if noise:
-            axes.axhline(
-                float(np.mean(noise)), linestyle="--", color="grey", label="noise of as many exact draws"
-            )
-        axes.set(
-            xscale="log", yscale="log", xlabel="forward passes a draw", ylabel="total variation to the target"
-        )
-        axes.legend()
-        figure.savefig(path)
+        """Distance against cost, a labelled point for each sampler; see `fidelity_plot`."""
+        from tokenform.decoding.aligned.fidelity_plot import plot
+
+        plot(self, path)
 
 
 class Counted:

@@ -1,0 +1,76 @@
+"""The picture of `tokenform evaluate fidelity --plot`: distance to the target against what a draw costs.
+
+Purpose: one labelled point for each sampler, a line through the settings of one family.
+Invariant: no sampler is left out without a word: one whose distance is 0, or too small for the axis, stands
+on the lowest line with its distance; those without a distance, or that drew nothing, are listed below.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokenform.errors import extras
+
+if TYPE_CHECKING:
+    from tokenform.decoding.aligned.fidelity import Fidelity, Row
+
+_COLOURS = ("#1b6ca8", "#c1440e", "#2f7d32", "#7b3fa0", "#8a6d00", "#b3125f", "#00838f", "#555555")
+_MARKERS = "osD^vP*X"
+
+
+def plot(found: Fidelity, path: str | Path) -> None:
+    """Write the picture; the ending of the path chooses its format.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    with extras():
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(9, 5.6), dpi=130, layout="constrained")
+    axes: Any = figure.add_subplot()
+    shown = [row for row in found.rows if math.isfinite(row.distance) and row.rows > 0]
+    noise = [row.noise for row in shown if row.how == "empirical" and row.noise > 0]
+    floor = _floor([row.distance for row in shown], noise)
+    families: dict[str, list[Row]] = {}
+    for row in shown:
+        families.setdefault(row.sampler.split("(")[0].strip(), []).append(row)
+    for number, (name, rows) in enumerate(families.items()):
+        rows.sort(key=lambda row: row.rows)
+        style = {"color": _COLOURS[number % len(_COLOURS)], "marker": _MARKERS[number % len(_MARKERS)]}
+        heights = [max(row.distance, floor) for row in rows]
+        axes.plot([row.rows for row in rows], heights, label=name, markersize=7, linewidth=1, **style)
+        for row, height in zip(rows, heights, strict=True):
+            text = row.sampler if row.distance > floor else f"{row.sampler}: {_small(row)}"
+            place = (7, 5 + 11 * (number % 3)) if height == floor else (7, 5)
+            axes.annotate(text, (row.rows, height), xytext=place, textcoords="offset points", fontsize=8)
+    if noise:
+        mean = sum(noise) / len(noise)
+        axes.axhline(mean, linestyle="--", color="grey", linewidth=1, label="what so many exact draws show")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        ylim=(floor / 1.5, 1.5),
+        xlabel="distributions of the model asked for, a draw",
+        ylabel="total variation distance to the target",
+        title=f"{found.draws} draws a sampler",
+    )
+    axes.margins(x=0.18)
+    axes.legend(fontsize=8, loc="upper right")
+    missing = [row.sampler for row in found.rows if row not in shown]
+    notes = [f"no distance known: {', '.join(missing)}"] if missing else []
+    notes += [f"{name} gave up: {why}" for name, why in found.gave_up.items()]
+    if notes:
+        figure.supxlabel("\n".join(note[:130] for note in notes), fontsize=8, x=0.01, ha="left")
+    figure.savefig(path)
+
+
+def _floor(distances: list[float], noise: list[float]) -> float:
+    """The lowest line: below what can be told apart from 0, and no lower than the points need."""
+    told = [distance for distance in distances if distance > 1e-6]
+    return max(1e-6, min([*told, *noise, 0.1]) / 3)
+
+
+def _small(row: Row) -> str:
+    return "0" if row.distance == 0 else f"{row.distance:.0e}"
