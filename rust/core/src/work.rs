@@ -83,12 +83,13 @@ fn next_slice(units: u64) {
     if interrupted() {
         resume_unwind(Box::new(Cut::Interrupted));
     }
-    let wanted = SLICE.max(units);
-    if meter.rest < wanted {
+    let missing = units - SLICE_LEFT.get();
+    if meter.rest < missing {
         resume_unwind(Box::new(Cut::Work(meter.limit)));
     }
-    METER.set(Meter { rest: meter.rest - wanted, ..meter });
-    SLICE_LEFT.set(wanted - units);
+    let slice = SLICE.max(missing).min(meter.rest);
+    METER.set(Meter { rest: meter.rest - slice, ..meter });
+    SLICE_LEFT.set(slice - missing);
 }
 
 /// Runs a call that may spend `limit` units.

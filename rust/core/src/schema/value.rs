@@ -159,7 +159,7 @@ impl Schema {
         }
         let mut set = self.numbers(&parts[0]);
         for part in &parts[1..] {
-            if !set.is_empty() && !(part.num && part.set.is_none()) {
+            if !(set.is_empty() || part.num && part.set.is_none()) {
                 set = set.intersect(&self.numbers(part)).unwrap_or_else(|| self.many_pieces());
             }
         }
