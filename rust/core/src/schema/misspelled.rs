@@ -168,7 +168,7 @@ mod tests {
             ("item", "{}", "items"),
             ("enums", "[1]", "enum"),
             ("anyof", "[{}]", "anyOf"),
-            ("$def", "{}", "$defs"),
+            ("$definition", "{}", "definitions"),
         ] {
             let schema = format!(r#"{{"properties": {{"a": {{"{key}": {value}}}}}}}"#);
             let line = format!(
