@@ -74,7 +74,8 @@ def test_fingerprints_of_grammars():
         for p in ("00000|1[01]{4}", "1[01]{4}|00000", "0{4}")
     ]
     assert prints[0] == prints[1] != prints[2]
-    assert np.array_equal(AutomatonConstraint(tf.regex("0").compile(vocabulary)).candidates([0])[0], [0])
+    zero = tf.regex("0").compile(vocabulary)
+    assert np.array_equal(AutomatonConstraint(zero).candidates([zero.start])[0], [0])
 
 
 def test_a_call_that_one_particle_needs_carries_what_the_others_will_need(monkeypatch):

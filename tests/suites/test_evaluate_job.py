@@ -154,10 +154,12 @@ def test_the_report_of_an_unfinished_run_has_verdicts(tmp_path: Path) -> None:
         store.fix_options(Options(engines=("none", "tokenform")).as_dict())
         store.add_cases([case])
         times = {"compile_s": 0.1, "first_token_s": 0.2, "model_s": 0.1, "mask_s": 0.1}
-        store.add_result(Unit("none", case), UnitResult("ok", **times, tokens=1, forwards=1, text="1"), 0.0)
+        store.add_result(
+            Unit("tokenform", case), UnitResult("ok", **times, tokens=1, forwards=1, text="1"), 0.0
+        )
     assert main(["report", "--out", str(tmp_path)]) == 0
     text = (tmp_path / "report.md").read_text()
-    assert "Units: 1 of 2" in text and "| none | 1 | 100.0 % | 100.0 % |" in text
+    assert "Units: 1 of 2" in text and "| tokenform | 1 | 100.0 %" in text
 
 
 def test_progress_says_rate_and_time_left(

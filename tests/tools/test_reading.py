@@ -22,7 +22,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "x"}}\n</tool
         ('<tool_call>\n{"name": "get_wether", "arguments": {}}\n</tool_call>', "no tool 'get_wether'"),
         (
             '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>',
-            "expected a key .*, not '}'",
+            'expected the key "city" .*, not',
         ),
         ('<tool_call>\n{"name": "get_weather", "arguments": {"city": 3}}\n</tool_call>', "at /city"),
         ('<tool_call>\n{"name": "get_weather"}\n</tool_call>', "no arguments"),

@@ -189,7 +189,7 @@ class Model:
         plan = self.vocabulary.encode(text.decode())
         for _ in range(2 * len(plan) + SPARE):
             session.fill()
-            token = plan.pop(0) if plan else eos
+            token: int | None = plan.pop(0) if plan else eos
             if not session.allows(token):
                 token = self.likeliest(session, rest)
                 plan = []
