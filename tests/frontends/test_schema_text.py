@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+pytest.importorskip("torch")
+
 import tokenform as tf
 from tokenform import errors
 from tokenform.builtin import format_prompt

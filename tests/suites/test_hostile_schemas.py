@@ -10,7 +10,7 @@ import pytest
 from tokenform.bench.hard_cases import HardCase, hard_cases
 from tokenform.bench.suites import hostile
 
-# inputs of which some entry still takes longer, or more memory, than is asked: the list may only become shorter
+# inputs of which some entry still takes longer, or more memory, than is asked: the list only becomes shorter
 OPEN = {
     "unique pairs, 20 levels",
     "pattern: many lookaheads",

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("jinja2")
+
 import tokenform as tf
 from tokenform.errors import ToolError
 from tokenform.frontends.tools import (

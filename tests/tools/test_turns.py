@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("jinja2")
+
 from tokenform.errors import OptionError, ToolError
 from tokenform.frontends.tools import (
     FORMATS,
