@@ -189,8 +189,9 @@ class Model:
         plan = self.vocabulary.encode(text.decode())
         for _ in range(2 * len(plan) + SPARE):
             session.fill()
-            token: int | None = plan.pop(0) if plan else eos
-            if not session.allows(token):
+            wished = plan.pop(0) if plan else eos
+            token: int | None = wished
+            if not session.allows(wished):
                 token = self.likeliest(session, rest)
                 plan = []
             if token in (eos, None):
