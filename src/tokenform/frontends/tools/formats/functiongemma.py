@@ -1,7 +1,7 @@
 """FunctionGemma: Gemma's arguments in braces with `<escape>` around strings.
 
-Source: the parser of vLLM 0.33 (`tool_parsers/functiongemma_tool_parser.py`), which reads marked
-values alone, so numbers may be marked, too; the chat template of google/functiongemma-270m-it was not at hand.
+Source: the parser of vLLM 0.33 (`tool_parsers/functiongemma_tool_parser.py`), which reads marked values
+alone, so numbers may be marked, too; the chat template of google/functiongemma-270m-it was not read.
 """
 
 from __future__ import annotations
