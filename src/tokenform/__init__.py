@@ -18,7 +18,9 @@ from tokenform.engine import (
     TokenAutomaton,
     Vocabulary,
     advance,
+    clear_cache,
     fill_masks,
+    memory_held,
     set_limits,
 )
 from tokenform.errors import TokenformError
@@ -69,6 +71,7 @@ _ALIGNED = (
     "Score",
     "Trie",
     "load_trie",
+    "memory_held",
     "save_trie",
 )
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
@@ -122,6 +125,7 @@ __all__ = [
     "advance",
     "any_text",
     "choice",
+    "clear_cache",
     "contains",
     "detect_format",
     "drafters",
@@ -135,6 +139,7 @@ __all__ = [
     "lark",
     "literal",
     "load_trie",
+    "memory_held",
     "parse_tool_calls",
     "predicate",
     "regex",

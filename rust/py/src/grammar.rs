@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tokenform_core::cache::{self, Patience};
 use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
 use tokenform_core::compose::{self, Joint};
@@ -56,8 +57,14 @@ enum Built {
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct Grammar {
     source: Arc<Source>,
+    key: cache::Key,
     ready: Mutex<Option<Built>>,
-    report: Vec<String>,
+    report: Arc<[String]>,
+}
+
+/// Looks into the table of what was compiled; waits for nobody while it holds the interpreter.
+fn looked_up<T: Send>(py: Python<'_>, look: impl Fn(Patience) -> Option<T> + Send + Sync) -> Option<T> {
+    look(Patience::None).or_else(|| unlocked(py, || look(Patience::Wait)))
 }
 
 impl Source {
@@ -116,9 +123,39 @@ impl Source {
     }
 
     fn grammar(self, py: Python<'_>) -> PyResult<Grammar> {
-        let built = unlocked(py, || work::run(Limits::default().work, || self.build()));
-        let (built, report) = built.map_err(Error::from).and_then(|built| built).map_err(raise)?;
-        Ok(Grammar { source: Arc::new(self), ready: Mutex::new(Some(built)), report })
+        let key = self.key();
+        if let Some(report) = looked_up(py, |patience| cache::report(&key, patience)) {
+            return Ok(Grammar { source: Arc::new(self), key, ready: Mutex::new(None), report });
+        }
+        let (built, report) = unlocked(py, || {
+            let built = work::run(Limits::default().work, || self.build());
+            let (built, report) = built.map_err(Error::from).and_then(|built| built)?;
+            let report = Arc::from(report);
+            cache::add_report(&key, &report);
+            Ok((built, report))
+        })
+        .map_err(raise)?;
+        Ok(Grammar { source: Arc::new(self), key, ready: Mutex::new(Some(built)), report })
+    }
+
+    /// The whole source as bytes: its kind, and each text after its length.
+    fn key(&self) -> cache::Key {
+        let (kind, texts, pairs): (u8, Vec<&str>, [&[(String, String)]; 2]) = match self {
+            Source::Schema { text, options, chosen } => (0, vec![text], [chosen, &options.registry]),
+            Source::Regex { pattern, dialect: Dialect::Ecma } => (1, vec![pattern], [&[], &[]]),
+            Source::Regex { pattern, .. } => (2, vec![pattern], [&[], &[]]),
+            Source::Choice(words) => (3, words.iter().map(String::as_str).collect(), [&[], &[]]),
+            Source::ContextFree(text) => (4, vec![text], [&[], &[]]),
+            Source::Gbnf(text, start) => (5, vec![text, start], [&[], &[]]),
+            Source::Composite(text, name) => (6, vec![text, name], [&[], &[]]),
+        };
+        let mut key = vec![kind, pairs[0].len() as u8];
+        let pairs = pairs.iter().flat_map(|pairs| pairs.iter().flat_map(|(a, b)| [a.as_str(), b.as_str()]));
+        for text in texts.into_iter().chain(pairs) {
+            key.extend((text.len() as u64).to_le_bytes());
+            key.extend(text.as_bytes());
+        }
+        key.into()
     }
 }
 
@@ -134,25 +171,33 @@ fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>, limits: &Limits) -> B
 
 #[pymethods]
 impl Grammar {
-    /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    #[pyo3(signature = (vocab, limits = None))]
+    /// The automaton over the tokens of a vocabulary; lazy, so this is quick. cached: the one that everybody who asks
+    /// so for the same source, vocabulary and limits shares, as long as it is remembered.
+    #[pyo3(signature = (vocab, limits = None, cached = false))]
     fn compile(
         slf: &Bound<'_, Self>,
         py: Python<'_>,
         vocab: &Bound<'_, Vocabulary>,
         limits: Option<&Bound<'_, PyLimits>>,
+        cached: bool,
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let inner = vocab.get().inner.clone();
         let this = slf.get();
+        let own = |core| Ok(TokenAutomaton::new(core, slf.clone().unbind(), vocab.clone().unbind()));
+        let known = |patience| cache::automaton(&this.key, inner.key(), &limits, patience);
+        if let Some(core) = cached.then(|| looked_up(py, known)).flatten() {
+            return own(core);
+        }
         let first = this.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (source, own) = (this.source.clone(), inner.clone());
-        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
+        let (source, vocabulary) = (this.source.clone(), inner.clone());
+        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &vocabulary, &limits)));
         let core = unlocked(py, || {
             let first = first.map(|built| engine_of(built, &inner, &limits));
-            Core::new(first, recipe, inner, limits)
+            let core = Core::new(first, recipe, inner, limits)?;
+            Ok(if cached { cache::add_automaton(&this.key, core) } else { core })
         });
-        Ok(TokenAutomaton::new(core.map_err(raise)?, slf.clone().unbind(), vocab.clone().unbind()))
+        own(core.map_err(raise)?)
     }
 
     /// By its source: made again, from plain data, wherever it is unpickled.
@@ -163,7 +208,7 @@ impl Grammar {
     /// What was ignored, loosened or not proven.
     #[getter]
     fn report(&self) -> Vec<String> {
-        self.report.clone()
+        self.report.to_vec()
     }
 }
 

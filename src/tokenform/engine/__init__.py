@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokenform._core import Limits, State, TokenAutomaton, advance, fill_masks, set_limits
+from tokenform._core import (
+    Limits,
+    State,
+    TokenAutomaton,
+    advance,
+    clear_cache,
+    fill_masks,
+    memory_held,
+    set_limits,
+)
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
@@ -15,7 +24,9 @@ __all__ = [
     "TokenAutomaton",
     "Vocabulary",
     "advance",
+    "clear_cache",
     "fill_masks",
+    "memory_held",
     "set_limits",
 ]
 

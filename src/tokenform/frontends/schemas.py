@@ -181,6 +181,9 @@ def schema_text(schema: Schema) -> str:
     if isinstance(schema, str):
         check_text(schema, InvalidSchema)
         return schema
+    text = _core.json_text(schema)
+    if text is not None:
+        return text
     # the common types first: an abstract class takes longer to say yes
     if not isinstance(schema, (dict, bool)) and not isinstance(schema, Mapping):
         raise InvalidSchema(
