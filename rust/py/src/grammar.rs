@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use tokenform_core::cache::{self, Patience};
 use tokenform_core::cfg::{self, productive, Machine};
 use tokenform_core::compose::form::Composite;
@@ -231,9 +231,18 @@ pub fn json_schema(
     registry: Vec<(String, String)>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    // what is no text is no known value either
-    let chosen =
-        options.into_iter().flatten().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let mut chosen = Vec::new();
+    for (name, value) in options.into_iter().flatten() {
+        // a flag, and what is no text and so no known value, as Python writes it
+        let value = match value.downcast_into_exact::<PyString>() {
+            Ok(text) => text,
+            Err(other) => other.into_inner().str()?,
+        };
+        let (name, value) = (name.downcast::<PyString>()?.to_str()?, value.to_str()?);
+        if !Options::is_default(name, value) {
+            chosen.push((name.to_string(), value.to_string()));
+        }
+    }
     schema_source(text, registry, chosen).map_err(raise)?.grammar(py)
 }
 

@@ -58,10 +58,10 @@ impl Builder {
         self.engine.bytes() + self.ways.bytes() + self.records.len() * RECORD + self.published
     }
 
-    /// [`Builder::bytes`], every few calls: each call adds little, but for the first ones.
+    /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
     pub fn count(&mut self) -> Option<usize> {
-        self.calls += 1;
-        (self.calls <= CALLS || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
+        self.calls = self.calls.wrapping_add(1);
+        (self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
     }
 
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.

@@ -127,6 +127,12 @@ impl Options {
         Ok(())
     }
 
+    /// Whether that is how the option is where nothing is chosen.
+    pub fn is_default(name: &str, value: &str) -> bool {
+        let first = CHOICES.iter().find(|c| c.0 == name).map(|c| c.1[0]);
+        first == Some(value) || name == "strict" && matches!(value, "False" | "false")
+    }
+
     /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its
     /// default.
     pub fn read(form: &Value) -> Result<Self> {
