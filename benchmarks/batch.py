@@ -167,15 +167,13 @@ def measure(batch: Any, mixed: list[tuple[Any, list[int]]], size: int, steps: in
 
 
 def beside_the_best(rows: list[dict[str, Any]]) -> list[str]:
-    """tokenform's mean and median step over the better of the others' (llguidance's, XGrammar's), a line each."""
+    """tokenform's mean and median step over those of the better rival, a line each."""
     lines = []
     for ours in (r for r in rows if r["engine"] == "tokenform"):
         same = ("threads", "batch", "phase")
         others = [r for r in rows if r is not ours and all(r[k] == ours[k] for k in same)]
         if others:
-            mean, half = (
-                ours[k] / min(r[k] for r in others) for k in ("step_mean_us", "step_p50_us")
-            )
+            mean, half = (ours[k] / min(r[k] for r in others) for k in ("step_mean_us", "step_p50_us"))
             named = f"{ours['threads']} threads, {ours['batch']} rows, {ours['phase']}"
             lines.append(f"{named}: {mean:.3f} of the better, {half:.3f} by the median")
     return lines

@@ -5,10 +5,10 @@
 
 Purpose: a server asks one automaton from several threads, and one request must not hold the others.
  misses    masks a second of new states of one automaton, two threads over one
- known     microseconds that a thread waits for masks, edges and ends that are known, beside a thread that makes
-           masks of about 100 ms each on the same automaton
- ordinary  milliseconds that a thread with an ordinary schema of its own waits, beside hostile schemas that are
-           compiled and asked for their masks
+ known     microseconds that a thread waits for masks, edges and ends that are known, beside a thread that
+           makes masks of about 100 ms each on the same automaton
+ ordinary  milliseconds that a thread with an ordinary schema of its own waits, beside hostile schemas that
+           are compiled and asked for their masks
  alone     the same reader without anybody beside it: what the machine and the interpreter cost
 Invariant: ways run in turns; waiting is wall time as the thread sees it, so other load of the machine counts.
 """
@@ -37,9 +37,18 @@ ORDINARY = {
 }
 HOSTILE: list[Any] = [
     HARD,
-    {"type": "array", "items": {"type": "integer", "multipleOf": 7}, "uniqueItems": True, "contains": {"const": 5}},
+    {
+        "type": "array",
+        "items": {"type": "integer", "multipleOf": 7},
+        "uniqueItems": True,
+        "contains": {"const": 5},
+    },
     {"type": "string", "pattern": "^(a|b)*a(a|b){14}$"},
-    {"allOf": [{"type": "object", "patternProperties": {f"^{c}.*{c}$": {"minLength": 3}}} for c in LETTERS[:8]]},
+    {
+        "allOf": [
+            {"type": "object", "patternProperties": {f"^{c}.*{c}$": {"minLength": 3}}} for c in LETTERS[:8]
+        ]
+    },
 ]
 
 
@@ -69,7 +78,10 @@ def write_documents(automaton: tf.TokenAutomaton, vocab: tf.Vocabulary, seed: in
 def misses(rounds: int) -> float:
     """Speed of two threads on one automaton over that of one, the median of some rounds."""
     vocab = vocabulary(30_000)
-    schema = {"type": "object", "additionalProperties": {"type": "integer", "minimum": -5, "maximum": 999_999}}
+    schema = {
+        "type": "object",
+        "additionalProperties": {"type": "integer", "minimum": -5, "maximum": 999_999},
+    }
     ratios = []
     for number in range(rounds):
         seconds = []
@@ -171,7 +183,9 @@ def main() -> None:
     alone = beside(lambda: time.sleep(0.1), read, options.seconds)
     for name, some in (("known", waits), ("alone", alone)):
         p50, p99, worst = (quantile(some, share) * 1e6 for share in (0.5, 0.99, 1.0))
-        print(f"{name}: {len(some)} reads of 7 tokens, p50 {p50:.1f} us, p99 {p99:.1f} us, worst {worst:.0f} us")
+        print(
+            f"{name}: {len(some)} reads of 7 tokens, p50 {p50:.1f} us, p99 {p99:.1f} us, worst {worst:.0f} us"
+        )
     print(f"  beside {len(took)} masks of {quantile(took, 0.5) * 1e3:.0f} ms each (median)", flush=True)
     waits = ordinary(vocab, options.seconds)
     p99, worst = quantile(waits, 0.99) * 1e3, max(waits) * 1e3

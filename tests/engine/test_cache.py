@@ -1,4 +1,4 @@
-"""What was compiled before: one automaton for the same source, vocabulary and limits, as long as it is remembered."""
+"""What was compiled before: one automaton for the same source, vocabulary and limits."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_values_are_written_as_json_writes_them(value: Any) -> None:
 
 
 def test_plain_values_are_written_and_others_left_to_json() -> None:
-    plain = {"a": [1, -2.5, 1e300, True, None, "\u00e9\U0001f600\x7f\x00\"\\/\b\f\n\r\t"], "": {}, "b": []}
+    plain = {"a": [1, -2.5, 1e300, True, None, '\u00e9\U0001f600\x7f\x00"\\/\b\f\n\r\t'], "": {}, "b": []}
     assert _core.json_text(plain) == json.dumps(plain)
     deep: Any = []
     for _ in range(5000):

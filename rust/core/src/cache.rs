@@ -1,7 +1,7 @@
 //! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
 //!
-//! A key is a source as bytes, whole, so that no two sources are ever taken for one. Under it: what reading it
-//! reported, and its automata. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
+//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported, and its
+//! automata. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
 //! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
 //! Invariant: an automaton of the table allows what a fresh one allows; what was refused or cut short is never kept.
 //! Complexity: a look is one hash of the source; past the bound the half that was not asked for longest goes.
@@ -13,24 +13,25 @@ use std::hash::RandomState;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::grammar::Source;
 use crate::limits::Limits;
 use crate::mask::TokenAutomaton;
 use crate::process::Process;
 
-/// A source as bytes: equal for equal sources alone.
-pub type Key = Arc<[u8]>;
-
-/// Bytes that a process keeps unless told otherwise: some five thousand schemas.
+/// Bytes that a process keeps unless told otherwise: some ten thousand schemas.
 pub const BYTES: usize = 16 << 20;
-/// Bytes of an entry and of an automaton beside the text that each of them holds.
+/// Bytes of an entry, and of an automaton, beside the texts of the source.
 const FIXED: usize = 512;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
-/// The table of a process; its hash has a key of its own, which no caller knows.
+/// By source; the hash has a key of its own, which no caller knows.
+type Table = HashMap<Arc<Source>, Entry, RandomState>;
+
+/// The table of a process.
 #[derive(Default)]
 pub(crate) struct Cache {
-    table: RwLock<HashMap<Key, Entry, RandomState>>,
+    table: RwLock<Table>,
     bytes: AtomicUsize,
     clock: AtomicU64,
 }
@@ -42,8 +43,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn bytes(&self, key: &Key) -> usize {
-        (key.len() + FIXED) * (1 + self.automata.len())
+    fn bytes(&self, source: &Source) -> usize {
+        source.bytes() + FIXED * (1 + self.automata.len())
     }
 }
 
@@ -54,8 +55,6 @@ pub enum Patience {
     /// Nothing is found rather than waited for.
     None,
 }
-
-type Table = HashMap<Key, Entry, RandomState>;
 
 impl Cache {
     fn read(&self, patience: Patience) -> Option<RwLockReadGuard<'_, Table>> {
@@ -69,22 +68,27 @@ impl Cache {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look<T>(&self, key: &[u8], patience: Patience, take: impl FnOnce(&Entry) -> Option<T>) -> Option<T> {
+    fn look<T>(
+        &self,
+        source: &Source,
+        patience: Patience,
+        take: impl FnOnce(&Arc<Source>, &Entry) -> Option<T>,
+    ) -> Option<T> {
         let table = self.read(patience)?;
-        let entry = table.get(key)?;
+        let (source, entry) = table.get_key_value(source)?;
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        take(entry)
+        take(source, entry)
     }
 
-    /// Changes the entry of a key, which is made where there is none, and keeps within the bound.
-    fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Entry) -> T) -> T {
+    /// Changes the entry of a source, which is made where there is none, and keeps within the bound.
+    fn change<T>(&self, source: &Arc<Source>, change: impl FnOnce(&mut Entry) -> T) -> T {
         let mut table = self.write();
         let used = self.clock.fetch_add(1, Ordering::Relaxed);
         let fresh = || Entry { report: Arc::new([]), automata: Vec::new(), used: AtomicU64::new(used) };
-        let known = table.get(key).map_or(0, |entry| entry.bytes(key));
-        let entry = table.entry(key.clone()).or_insert_with(fresh);
+        let known = table.get(source).map_or(0, |entry| entry.bytes(source));
+        let entry = table.entry(source.clone()).or_insert_with(fresh);
         let answer = change(entry);
-        let added = entry.bytes(key) - known;
+        let added = entry.bytes(source) - known;
         let gone = match self.bytes.fetch_add(added, Ordering::Relaxed) + added > limit() {
             true => self.older_half(&mut table),
             false => Vec::new(),
@@ -95,7 +99,7 @@ impl Cache {
     }
 
     /// Takes out the half that was not asked for longest: linear, and rare.
-    fn older_half(&self, table: &mut Table) -> Vec<(Key, Entry)> {
+    fn older_half(&self, table: &mut Table) -> Vec<(Arc<Source>, Entry)> {
         let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
         if ages.is_empty() {
             return Vec::new();
@@ -108,54 +112,56 @@ impl Cache {
     }
 
     fn recount(&self, table: &Table) {
-        self.bytes.store(table.iter().map(|(key, entry)| entry.bytes(key)).sum(), Ordering::Relaxed);
+        self.bytes.store(table.iter().map(|(source, entry)| entry.bytes(source)).sum(), Ordering::Relaxed);
     }
 }
 
 /// What falls out of the table may hold megabytes, whose return no call should wait for.
-fn drop_later(gone: Vec<(Key, Entry)>) {
+fn drop_later(gone: Vec<(Arc<Source>, Entry)>) {
     if !gone.is_empty() {
         Process::current().drop_later(Box::new(gone));
     }
 }
 
-/// What reading a source reported, where that was read before.
-pub fn report(key: &[u8], patience: Patience) -> Option<Arc<[String]>> {
-    Process::current().cache.look(key, patience, |entry| Some(entry.report.clone()))
+/// A source that was read before, and what reading it reported.
+pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
+    let both = |source: &Arc<Source>, entry: &Entry| Some((source.clone(), entry.report.clone()));
+    Process::current().cache.look(source, patience, both)
 }
 
 /// A source was read.
-pub fn add_report(key: &Key, report: &Arc<[String]>) {
-    if key.len() + FIXED <= limit() {
-        Process::current().cache.change(key, |entry| entry.report = report.clone());
+pub(crate) fn add_report(source: &Arc<Source>, report: &Arc<[String]>) {
+    if source.bytes() + FIXED <= limit() {
+        Process::current().cache.change(source, |entry| entry.report = report.clone());
     }
 }
 
+fn find(entry: &Entry, vocabulary: u64, limits: &Limits) -> Option<Arc<TokenAutomaton>> {
+    let fits = |a: &&Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary && a.limits() == limits;
+    entry.automata.iter().find(fits).cloned()
+}
+
 /// The automaton of a source over a vocabulary, which is named by its key.
-pub fn automaton(
-    key: &[u8],
+pub(crate) fn automaton(
+    source: &Source,
     vocabulary: u64,
     limits: &Limits,
     patience: Patience,
 ) -> Option<Arc<TokenAutomaton>> {
-    let fits = |a: &&Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary && a.limits() == limits;
-    Process::current().cache.look(key, patience, |entry| entry.automata.iter().find(fits).cloned())
+    Process::current().cache.look(source, patience, |_, entry| find(entry, vocabulary, limits))
 }
 
 /// Keeps an automaton of a source that was read; the one that stays is returned, where another thread was first.
-pub fn add_automaton(key: &Key, automaton: Arc<TokenAutomaton>) -> Arc<TokenAutomaton> {
+pub(crate) fn add_automaton(source: &Arc<Source>, automaton: Arc<TokenAutomaton>) -> Arc<TokenAutomaton> {
     let process = Process::current();
-    if process.cache.look(key, Patience::Wait, |_| Some(())).is_none() {
+    if process.cache.look(source, Patience::Wait, |_, _| Some(())).is_none() {
         return automaton;
     }
-    process.cache.change(key, |entry| {
-        let (vocabulary, limits) = (automaton.vocabulary().key(), automaton.limits());
-        let same = |a: &&Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary && a.limits() == limits;
-        if let Some(first) = entry.automata.iter().find(same) {
-            return first.clone();
-        }
-        entry.automata.push(automaton.clone());
-        automaton
+    process.cache.change(source, |entry| {
+        find(entry, automaton.vocabulary().key(), automaton.limits()).unwrap_or_else(|| {
+            entry.automata.push(automaton.clone());
+            automaton
+        })
     })
 }
 
@@ -209,27 +215,28 @@ mod tests {
     /// One test, since the table is the process's: what is kept, for whom, and what goes first.
     #[test]
     fn the_table_keeps_what_was_asked_for_last() {
-        let key = |text: &str| -> Key { Arc::from(format!("{text:1000}").into_bytes()) };
+        let source = |text: &str| Arc::new(Source::Choice(vec![format!("{text:1000}")]));
+        let known = |text: &str| read(&source(text), Patience::Wait).map(|(_, report)| report);
         let report: Arc<[String]> = Arc::from(["said".to_string()]);
-        add_report(&key("a"), &report);
-        add_report(&key("b"), &report);
-        assert_eq!(super::report(&key("a"), Patience::Wait), Some(report.clone()));
-        assert_eq!(super::report(&key("c"), Patience::Wait), None);
-        assert_eq!(held(), 2 * (1000 + FIXED));
+        let one = source("a").bytes() + FIXED;
         let before = limit();
-        set_limit(4 * (1000 + FIXED));
+        clear();
+        add_report(&source("a"), &report);
+        add_report(&source("b"), &report);
+        assert_eq!((known("a"), known("c")), (Some(report.clone()), None));
+        assert_eq!(held(), 2 * one);
+        set_limit(4 * one);
         for name in ["c", "d", "e"] {
-            add_report(&key(name), &report);
-            assert!(super::report(&key("a"), Patience::Wait).is_some(), "asked for last");
+            add_report(&source(name), &report);
+            assert!(known("a").is_some(), "asked for last");
         }
         assert!(held() <= limit());
-        assert_eq!(super::report(&key("b"), Patience::Wait), None);
+        assert_eq!(known("b"), None);
         set_limit(0);
-        assert_eq!(held(), 0);
-        add_report(&key("a"), &report);
-        assert_eq!((held(), super::report(&key("a"), Patience::Wait)), (0, None));
+        add_report(&source("a"), &report);
+        assert_eq!((held(), known("a")), (0, None));
         set_limit(before);
-        add_report(&key("a"), &report);
+        add_report(&source("a"), &report);
         clear();
         assert_eq!(held(), 0);
     }

@@ -7,6 +7,7 @@ mod grammar;
 mod host;
 mod json_text;
 mod limits;
+mod matcher;
 mod state;
 mod vocabulary;
 
@@ -17,12 +18,15 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[pymodule]
+/// No call relies on the interpreter's lock: free-threaded builds need none (they have no stable interface, so `abi3` is
+/// ignored there).
+#[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<vocabulary::Vocabulary>()?;
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
     m.add_class::<state::State>()?;
+    m.add_class::<matcher::Matcher>()?;
     m.add_class::<limits::Limits>()?;
     m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
     m.add_function(wrap_pyfunction!(limits::limits_again, m)?)?;
@@ -41,6 +45,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
     m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
+    m.add_function(wrap_pyfunction!(matcher::accept_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::grammar_again, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;

@@ -1,4 +1,4 @@
-"""The engine as Python sees it: a vocabulary, a grammar, the automaton of both, its states and its limits."""
+"""The engine as Python sees it: vocabulary, grammar, the automaton of both, its states, matchers, limits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from tokenform._core import (
     Limits,
+    Matcher,
     State,
     TokenAutomaton,
+    accept_tokens,
     advance,
     clear_cache,
     fill_masks,
@@ -20,9 +22,11 @@ from tokenform.frontends.grammar import Grammar
 __all__ = [
     "Grammar",
     "Limits",
+    "Matcher",
     "State",
     "TokenAutomaton",
     "Vocabulary",
+    "accept_tokens",
     "advance",
     "clear_cache",
     "fill_masks",

@@ -7,8 +7,8 @@ automaton, so masks that were computed once are shared by everybody who holds th
 Complexity: `compile` is one dictionary lookup after the first call, and a hash of the source where another
 grammar of the same source was compiled before: the engine remembers those used last (`tf.set_limits`).
 The automata live as long as the grammar.
-Rejected: weak keys (an automaton holds its vocabulary, so they would never be dropped); subclasses by kind of constraint (they
-would differ in nothing but `parse`).
+Rejected: weak keys (an automaton holds its vocabulary, so they would never be dropped); subclasses by kind of
+constraint (they would differ in nothing but `parse`).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ pub struct Asked {
 }
 
 impl Row<'_> {
-    fn fill(&mut self, asked: Asked) {
+    pub(super) fn fill(&mut self, asked: Asked) {
         self.answer = self.ask(asked);
         if self.answer.is_err() {
             self.out.fill(0);
@@ -98,7 +98,7 @@ pub fn advance(steps: &mut [Step<'_>], threads: usize) {
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Does something with each of some things, on so many threads, this one among them.
-fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
+pub fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
     let ending = Arc::default();
     let threads = threads.min(things.len());
     let left = Mutex::new(things.iter_mut());

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Kind, Result};
 
 /// In which order the keys of an object may come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// As the schema's text first names them, undeclared keys last.
     Declared,
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 /// What stands between the lexemes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
     /// At each gap what a writer puts there: nothing, a space, or a line break with an indentation.
     Natural,
@@ -45,7 +45,7 @@ pub enum Numbers {
 }
 
 /// How the characters of strings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strings {
     /// As they are, or by any escape.
     Any,
@@ -53,7 +53,7 @@ pub enum Strings {
     Canonical,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     pub order: Order,
     pub whitespace: Whitespace,
@@ -127,10 +127,18 @@ impl Options {
         Ok(())
     }
 
-    /// Whether that is how the option is where nothing is chosen.
-    pub fn is_default(name: &str, value: &str) -> bool {
-        let first = CHOICES.iter().find(|c| c.0 == name).map(|c| c.1[0]);
-        first == Some(value) || name == "strict" && matches!(value, "False" | "false")
+    /// The names and values that [`Options::set`] needs to make these of the defaults; registry and texts apart.
+    pub fn names(&self) -> Vec<(&'static str, &'static str)> {
+        let flags: (&str, &[&str]) = ("strict", &["false", "true"]);
+        let same = |name, value| {
+            let mut other = self.clone();
+            other.set(name, value).is_ok() && other == *self
+        };
+        let chosen = |(name, values): &(&'static str, &'static [&'static str])| {
+            let value = *values.iter().find(|value| same(name, value))?;
+            (value != values[0]).then_some((*name, value))
+        };
+        CHOICES.iter().chain([&flags]).filter_map(chosen).collect()
     }
 
     /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its
@@ -177,7 +185,11 @@ mod tests {
         let mut first = Options::default();
         for (name, values) in CHOICES {
             for value in values {
-                Options::default().set(name, value).unwrap();
+                let mut options = Options::default();
+                options.set(name, value).unwrap();
+                let mut again = Options::default();
+                options.names().into_iter().for_each(|(name, value)| again.set(name, value).unwrap());
+                assert_eq!(options, again);
             }
             first.set(name, values[0]).unwrap();
             assert!(Options::default().set(name, "nonsense").is_err());
