@@ -234,7 +234,7 @@ def test_a_fault_fails_one_request_alone(engine, monkeypatch):
         raise tf.errors.EngineError("broken")
 
     matcher = type("Broken", (), {"fill_mask": fault, "is_terminated": lambda self: False})()
-    monkeypatch.setattr(bad.request.structured_output_request.grammar, "_matcher", matcher)
+    monkeypatch.setattr(bad.request.structured_output_request.grammar._text, "_matcher", matcher)
     one.run(random_model(SIZE, 5))
     assert (good.reason, bad.reason) == ("stop", "error")
 

@@ -5,8 +5,8 @@ automaton; engines differ in their classes, not in these.
 Invariant: a text that was asked for before is not compiled again; whatever is wrong with it is a
 `TokenformError`, never another exception.  Any thread may ask.
 Memory: the last `KEPT` constraints and `ENDINGS` sets of end-of-text ids, each of which has a vocabulary.
-Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an ordinary
-token for the next).
+Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an
+ordinary token for the next).
 
     asked = Asked(tokenizer, size=model_config.vocab_size)
     automaton = asked.automaton("json", '{"type": "integer"}')

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tokenform.engine import State, TokenAutomaton, fill_masks
+from tokenform.errors import TokenRejected
 
 
 class Matcher:
@@ -16,23 +17,22 @@ class Matcher:
         self.max_tokens = max_tokens
         self._states: list[State] = [automaton.start]
 
-    def accept_tokens(self, tokens: Sequence[int]) -> bool:
+    def accept_tokens(self, tokens: Sequence[int]) -> None:
+        before = len(self._states)
         for token in tokens:
-            if self.is_terminated():
-                return True
-            if not self._allows(token):
-                return False
+            if self.is_terminated() or not self._allows(token):
+                del self._states[before:]
+                raise TokenRejected(f"the token {token} is not allowed here")
             self._states.append(self.automaton.advance(self._states[-1], token))
-        return True
 
-    def validate_tokens(self, tokens: Sequence[int]) -> list[int]:
-        taken = []
+    def validate_tokens(self, tokens: Sequence[int]) -> int:
+        taken = 0
         for token in tokens:
             if self.is_terminated() or not self._allows(token):
                 break
             self._states.append(self.automaton.advance(self._states[-1], token))
-            taken.append(token)
-        self.rollback(len(taken))
+            taken += 1
+        self.rollback(taken)
         return taken
 
     def _allows(self, token: int) -> bool:

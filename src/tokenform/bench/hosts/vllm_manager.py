@@ -4,7 +4,8 @@ Purpose: the steps of an engine without its GPU: validate in the front end, comp
 rows, sample, verify, accept, finish.  Tests read the texts, benchmarks the times.
 Invariant: nothing of vLLM's structured outputs is replaced; the config is as much of a `VllmConfig` as the
 manager reads.
-Source: vllm/v1/core/sched/scheduler.py (`update_draft_token_ids`, `get_grammar_bitmask`, `update_from_output`).
+Source: vllm/v1/core/sched/scheduler.py (`update_draft_token_ids`, `get_grammar_bitmask`,
+`update_from_output`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """vLLM: every structured output that a request asks for, by this engine.
 
 Purpose: `pip install "tokenform[vllm]"` is all: the plug-in (`plugin.py`, found by its entry point) puts the
-backend (`backend.py`) in the place of vLLM's "auto".  Off by `VLLM_PLUGINS=` (any list without "tokenform"), or
-for an engine by naming another backend (`--structured-outputs-config.backend xgrammar`).
+backend (`backend.py`) in the place of vLLM's "auto".  Off by `VLLM_PLUGINS` (any list without "tokenform"),
+or for an engine by naming another backend (`--structured-outputs-config.backend xgrammar`).
 Invariant: a text is complete and valid when it ends, `max_tokens` included; what can't be enforced is refused
 with a 400 that names the place; a fault costs one request.
 

@@ -1,8 +1,7 @@
 """vLLM's two interfaces over this engine: a backend for each engine, a grammar for each request.
 
 Purpose: `Backend` compiles what requests ask for; `Grammar` follows one request's text.
-Invariant: nothing raises into the scheduler's loop.  What fails there (a limit, a fault of the engine) leaves
-the row open, and the next tokens are refused, so that vLLM ends that request alone with an error.
+Invariant: nothing raises into the scheduler's loop (`text.py`): what fails there ends one request.
 Threads: grammars compile in vLLM's pool and are filled from several threads, each by one at a time.
 Complexity: a row of a state that was met is a copy; see `docs/masks.md`.
 Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
@@ -10,7 +9,6 @@ Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -22,101 +20,45 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from tokenform.engine import TokenAutomaton
-from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import Asked, room
-from tokenform.integrations.matcher import Matcher
-
-logger = logging.getLogger("vllm.tokenform")
-
-OPEN = -1
-"""A word of a row that allows every token."""
+from tokenform.integrations.asked import Asked
+from tokenform.integrations.text import OPEN, Text
 
 
 class Grammar(StructuredOutputGrammar):  # type: ignore[misc]
-    """One request's text.
+    """One request's text: vLLM's names for what `Text` does.
 
     Args:
-        automaton: its constraint.
+        text: the text.
         backend: whose rows are filled.
-        left: what says, when the text begins, how many tokens it may have with its end-of-text token; None:
-            there is no bound.  It is asked at the first token, as a thought may have used some before.
     """
 
-    def __init__(
-        self, automaton: TokenAutomaton, backend: Backend, left: Callable[[], int] | None = None
-    ) -> None:
-        self._automaton = automaton
+    def __init__(self, text: Text, backend: Backend) -> None:
+        self._text = text
         self._backend = backend
-        self._left = left
-        self._matcher: Matcher | None = None
-        self._failed = False
-
-    @property
-    def matcher(self) -> Matcher:
-        """What follows the text."""
-        if self._matcher is None:
-            self._matcher = Matcher(self._automaton, max_tokens=self._budget())
-        return self._matcher
-
-    def _budget(self) -> int | None:
-        if self._left is None:
-            return None
-        try:
-            return room(self._automaton, self._left())
-        except BudgetTooSmall as error:
-            # the thought before it took what there was: this text will be cut, and vLLM says so
-            logger.warning("a text will be cut: %s", error)
-            return None
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Whether the tokens are the text's next; those after its end don't matter."""
-        if self._failed:
-            return False
-        try:
-            taken = self.matcher.accept_tokens(tokens)
-        except TokenformError as error:
-            taken = False
-            self._fail(error)
-        if not taken:
-            logger.error("request %s: the tokens %s are not allowed", request_id, tokens)
-        return bool(taken)
+        return self._text.accept(tokens)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens up to the first that is not allowed; the text stays where it is."""
-        try:
-            return [] if self._failed else list(self.matcher.validate_tokens(tokens))
-        except TokenformError as error:
-            self._fail(error)
-            return []
+        return tokens[: self._text.valid(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
         """Takes the last tokens back."""
-        self.matcher.rollback(num_tokens)
+        self._text.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes the row of the tokens that may follow: int32 [rows, ceil(V / 32)] on the CPU."""
-        words = self._backend.words(bitmask)
-        if not self._failed:
-            try:
-                self.matcher.fill_mask(words, batch_index)
-                return
-            except TokenformError as error:
-                self._fail(error)
-        words[batch_index] = OPEN
+        self._text.fill(self._backend.words(bitmask), batch_index)
 
     def is_terminated(self) -> bool:
         """Whether the text has taken its end-of-text token."""
-        return self._matcher is not None and self._matcher.is_terminated()
+        return self._text.ended()
 
     def reset(self) -> None:
         """Goes back to before the first token."""
-        self._failed = False
-        if self._matcher is not None:
-            self._matcher.reset()
-
-    def _fail(self, error: TokenformError) -> None:
-        self._failed = True
-        logger.error("a text can't go on: %s: %s", type(error).__name__, error)
+        self._text.reset()
 
 
 class Backend(StructuredOutputBackend):  # type: ignore[misc]
@@ -141,7 +83,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         stop_token_ids: set[int] | None = None,
     ) -> Grammar:
         """The grammar of a request of no bounded length; see `grammar_within`."""
-        return Grammar(self._automaton(request_type, grammar_spec, stop_token_ids), self)
+        return Grammar(Text(self._automaton(request_type, grammar_spec, stop_token_ids)), self)
 
     def grammar_within(
         self,
@@ -153,7 +95,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
     ) -> Grammar:
         """The same for a text that ends within the tokens that are left when it begins."""
         automaton = self._automaton(request_type, grammar_spec, stop_token_ids, **options)
-        return Grammar(automaton, self, left)
+        return Grammar(Text(automaton, left), self)
 
     def _automaton(
         self, kind: StructuredOutputOptions, text: str, stops: set[int] | None, **options: Any

@@ -3,8 +3,8 @@
 Purpose: vLLM picks backends by an if/elif over four names, so four functions are wrapped; each calls the one
 that was there for every request that is not ours.  With a registry (vllm-project/vllm, RFC 50966) `register`
 becomes one call, and `_WRAPPED` goes.
-Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the four, is left exactly as it is, and the log
-says so.  Called again, nothing changes.
+Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the four, is left exactly as it is, and the
+log says so.  Called again, nothing changes.
 
 1. `SamplingParams._validate_structured_outputs`, in the front end: what is wrong is a 400 with the place.
 2. `StructuredOutputManager.grammar_init`, in the engine: makes the backend for the first request.
