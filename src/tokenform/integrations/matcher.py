@@ -48,6 +48,17 @@ class Matcher:
     def _left(self) -> int | None:
         return None if self.max_tokens is None else max(self.max_tokens - len(self._states) + 1, 0)
 
+    @property
+    def state(self) -> State:
+        return self._states[-1]
+
+    @property
+    def budget(self) -> int | None:
+        return self._left()
+
+    def forced_tokens(self) -> list[int]:
+        return self.automaton.forced(self._states[-1])
+
     def rollback(self, count: int) -> None:
         del self._states[len(self._states) - count :]
 
