@@ -2,7 +2,8 @@
 
     python tests/hosts/vllm_engine.py FOLDER [--drafts 3] < requests
 
-A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or {"error"}.
+A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or
+{"error"}.
 """
 
 from __future__ import annotations
@@ -41,36 +42,18 @@ def main() -> None:
         max_model_len=512,
         speculative_config=ngram if given.drafts else None,
     )
-    out = sys.stdout
-    prompts, params, places, answers = [], [], [], []
     for line in sys.stdin:
         asked = json.loads(line)
-        places.append(len(answers))
-        answers.append({})
-        prompts.append(asked["prompt"])
         outputs = StructuredOutputsParams(**asked["structured_outputs"])
-        params.append(
-            SamplingParams(temperature=0.0, max_tokens=asked["max_tokens"], structured_outputs=outputs)
-        )
-    good = []
-    for place, prompt, one in zip(places, prompts, params):
+        params = SamplingParams(temperature=0.0, max_tokens=asked["max_tokens"], structured_outputs=outputs)
         try:
-            llm.llm_engine.input_processor  # noqa: B018  (an engine that is not as expected says so here)
-            one_copy = one.clone()
-            one_copy.update_from_generation_config({}, llm.get_tokenizer().eos_token_id)
-            config = llm.llm_engine.vllm_config
-            one_copy._validate_structured_outputs(
-                config.model_config, config.structured_outputs_config, llm.get_tokenizer()
-            )
-            good.append((place, prompt, one))
+            (result,) = llm.generate([asked["prompt"]], params, use_tqdm=False)
         except ValueError as error:
-            answers[place] = {"error": str(error)}
-    results = llm.generate([prompt for _, prompt, _ in good], [one for *_, one in good], use_tqdm=False)
-    for (place, _, _), result in zip(good, results):
-        text = result.outputs[0]
-        answers[place] = {"text": text.text, "reason": text.finish_reason, "tokens": len(text.token_ids)}
-    for answer in answers:
-        print("answer", json.dumps(answer), file=out, flush=True)
+            answer = {"error": str(error)}
+        else:
+            text = result.outputs[0]
+            answer = {"text": text.text, "reason": text.finish_reason, "tokens": len(text.token_ids)}
+        print("answer", json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python tests/hosts/wide_heads.py FOLDER --head 64
 
-Queries and keys get zeros between the halves that a rotary embedding turns together, and its base grows so that
-the old angles stay; queries are scaled, as attention divides by the root of the width.  The new folder's model
-is compared with the old one before it is written.
+Queries and keys get zeros between the halves that a rotary embedding turns together, and its base grows so
+that the old angles stay; queries are scaled, as attention divides by the root of the width.  The new folder's
+model is compared with the old one before it is written.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Constraints in transformers' continuous batching, a grammar for each request.
 
 Purpose: `Batching` stands before a `ContinuousBatchingManager`: its `add_request` takes `grammar=` too.
-Invariant: the mask comes before temperature, top-k and top-p, so that these choose among allowed tokens; a text
-is complete within its request's `max_new_tokens`; a grammar that is wrong raises where the request is added,
-and touches no other.
+Invariant: the mask comes before temperature, top-k and top-p, so that these choose among allowed tokens; a
+text is complete within its request's `max_new_tokens`; a grammar that is wrong raises where the request is
+added, and touches no other.
 Complexity: a step sends one row number a request; masks stay in a table on the model's device.
 Rejected: batches that are prepared before the last token is known (`use_async_batching`), and captured graphs
 (`use_cuda_graph`: the table grows): both are refused.
@@ -23,11 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from tokenform.engine import TokenAutomaton, Vocabulary
+from tokenform.engine import Matcher, TokenAutomaton, Vocabulary
 from tokenform.errors import OptionError, TokenformError, extras
 from tokenform.frontends import to_grammar
 from tokenform.integrations.asked import room
-from tokenform.integrations.matcher import Matcher
 
 with extras():
     import torch

@@ -12,10 +12,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tokenform.engine import TokenAutomaton
+from tokenform.engine import Matcher, TokenAutomaton
 from tokenform.errors import BudgetTooSmall, TokenformError, TokenRejected
 from tokenform.integrations.asked import room
-from tokenform.integrations.matcher import Matcher
 
 logger = logging.getLogger("tokenform")
 
