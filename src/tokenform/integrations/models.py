@@ -15,9 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tokenform.decoding.prompts import PromptFormat
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import Condition, Grammar
+
+with extras():
+    from tokenform.decoding.prompts import PromptFormat
 
 
 @dataclass(frozen=True)
