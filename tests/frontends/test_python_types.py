@@ -285,10 +285,9 @@ def test_prices_are_multiples_up_to_where_doubles_tell(unit: float, texts: list[
         assert grammar.parse(text) == float(text)
 
 
-FORMATS = {
-    name: getattr(pydantic, name)
-    for name in ["HttpUrl", "PostgresDsn", "RedisDsn", "FileUrl", "IPvAnyAddress", "IPvAnyNetwork", "IPvAnyInterface", "UUID1", "UUID4", "UUID7", "Base64Bytes", "NaiveDatetime", "AwareDatetime"]
-}
+NAMES = ["HttpUrl", "PostgresDsn", "RedisDsn", "FileUrl", "IPvAnyAddress", "IPvAnyNetwork", "IPvAnyInterface"]
+NAMES += ["UUID1", "UUID4", "UUID7", "Base64Bytes", "NaiveDatetime", "AwareDatetime"]
+FORMATS = {name: getattr(pydantic, name) for name in NAMES}
 FORMATS |= {"network": ipaddress.IPv4Network, "interface": ipaddress.IPv6Interface, "flags": dict[bool, int]}
 
 

@@ -47,7 +47,9 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "ipv6interface": {"format": "ipv6"},
     "base64": {"pattern": _BASE64.format("A-Za-z0-9+/")},
     "base64url": {"pattern": _BASE64.format("A-Za-z0-9_-")},
-} | {f"uuid{n}": {"format": "uuid", "pattern": f"^.{{14}}{n}.{{4}}[89abAB]"} for n in range(1, 9)}
+}
+for _version in range(1, 9):
+    _FORMATS[f"uuid{_version}"] = {"format": "uuid", "pattern": f"^.{{14}}{_version}.{{4}}[89abAB]"}
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 # Years, months, weeks and the like of at most six digits each stay within a timedelta.
 _SHORT_NUMBERS = "^(?!.*[0-9]{7})"
