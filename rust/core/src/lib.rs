@@ -6,9 +6,11 @@
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
 //! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these.
-//! [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold.
+//! [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold, [`cache`]
+//! keeps what was compiled.
 //! Nothing here knows Python.
 
+pub mod cache;
 pub mod cfg;
 pub mod compose;
 pub mod error;
