@@ -62,20 +62,29 @@ def fidelity(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How far each sampler's law is from the model's own law under the constraint, and what it costs."""
+    """How far each sampler's distribution is from the model's own under the constraint, and what it costs."""
     with reported():
         grammar = constraint(schema, pattern, choices, grammar_file)
         tell(grammar)
-        from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity
+        from tokenform.decoding.aligned.fidelity import LEGEND, default_samplers, evaluate_fidelity
+        from tokenform.decoding.aligned.fidelity_plot import check_picture
         from tokenform.integrations.generation import Generator
 
+        if plot is not None:
+            check_picture(plot)
+        samplers = default_samplers(temperature=temperature)
+        typer.echo(
+            f"{draws} draws with each of {len(samplers)} samplers; their distributions are compared with the "
+            "model's own under the constraint, which is enumerated where it has few enough texts",
+            err=True,
+        )
         writer = Generator(None if model == "builtin" else model)
         network, ids = writer.language_model(), writer.prompt_ids(prompt, grammar)
         automaton = grammar.compile(writer.vocabulary)
         found = evaluate_fidelity(
             network,
             automaton,
-            default_samplers(temperature=temperature),
+            samplers,
             prompt=ids,
             max_tokens=max_tokens,
             draws=draws,
@@ -85,4 +94,4 @@ def fidelity(
         )
         if plot is not None:
             found.plot(plot)
-    typer.echo(json.dumps(found.as_dict()) if as_json else found.table())
+    typer.echo(json.dumps(found.as_dict()) if as_json else f"{found.table()}\n\n{LEGEND}")

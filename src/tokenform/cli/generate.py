@@ -56,7 +56,12 @@ def generate(
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         tell(grammar)
+        from tokenform.decoding.speculative.plot import check_report, write_report
+        from tokenform.decoding.speculative.report import Report
         from tokenform.integrations.generation import generate as write
+
+        if report is not None:
+            check_report(report)
 
         options: dict[str, Any] = {
             "temperature": temperature,
@@ -70,9 +75,6 @@ def generate(
         for result in written:
             typer.echo(json.dumps(described(result), ensure_ascii=False) if as_json else result.text)
         if report is not None:
-            from tokenform.decoding.speculative.plot import write_report
-            from tokenform.decoding.speculative.report import Report
-
             total = Report()
             for result in written:
                 total.add(result.report or Report(forwards=result.stats.forwards, tokens=result.stats.tokens))
