@@ -19,21 +19,7 @@ from tokenform.errors import TokenformError
 
 ROOT = Path(__file__).parents[2]
 TOKENS = [bytes([b]) for b in range(256)]
-TOKENS += [
-    b'": ',
-    b'", "',
-    b'{"',
-    b'"}',
-    b"}, ",
-    b"type",
-    b"name",
-    b"true",
-    b"null",
-    b"12",
-    b"0.",
-    b"SELECT ",
-    b"int",
-]
+TOKENS += [b'": ', b'", "', b'{"', b'"}', b"}, ", b"type", b"name", b"true", b"null", b"12", b"0.", b"SELECT"]
 TOKENS += [a + b for a in (b"a", b"e", b"st", b"in", b" ") for b in (b"n", b"r", b"s", b"te", b"\n")] + [b""]
 EOS = len(TOKENS) - 1
 VOCABULARY = tf.Vocabulary(TOKENS, eos=[EOS], special=[EOS])
@@ -42,7 +28,7 @@ LENGTH = 24
 
 
 def built(name: str) -> Path:
-    """A library that `make capi` or `make wasm` has built; TOKENFORM_NATIVE names another folder to look in."""
+    """A library that `make capi` or `make wasm` has built; TOKENFORM_NATIVE: another folder to look in."""
     folders = [ROOT / "rust/target" / place for place in ("release", "wasm32-unknown-unknown/release")]
     for folder in [*map(Path, filter(None, [os.environ.get("TOKENFORM_NATIVE")])), *folders]:
         if (folder / name).is_file():
