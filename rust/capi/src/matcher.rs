@@ -187,7 +187,7 @@ pub unsafe extern "C" fn tokenform_fill_masks(
         }
         let rows = out.chunks_mut(width.max(1)).zip(&matchers);
         let mut rows: Vec<_> = rows.map(|(out, matcher)| matcher.0.row(out)).collect();
-        batch::fill(&mut rows, false, threads);
+        batch::fill(&mut rows, batch::Asked::default(), threads);
         let failed = rows.into_iter().filter_map(|row| row.answer.err());
         Ok(failed.map(|error| call(1, || Err(error))).sum())
     })

@@ -1,12 +1,13 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
+use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
 use tokenform_core::regex::Dialect;
 use tokenform_core::schema::options::{Options, CHOICES};
-use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits, Result};
+use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
@@ -19,23 +20,35 @@ pub struct Grammar {
     core: Core,
 }
 
+/// The grammar of a source; nobody is waited for with the interpreter in hand.
 fn grammar(py: Python<'_>, source: Source) -> PyResult<Grammar> {
-    Ok(Grammar { core: unlocked(py, || Core::new(source)).map_err(raise)? })
+    let core = match Core::known(&source, Patience::None) {
+        Some(known) => known,
+        None => unlocked(py, || Core::new(source)).map_err(raise)?,
+    };
+    Ok(Grammar { core })
 }
 
 #[pymethods]
 impl Grammar {
-    /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    #[pyo3(signature = (vocab, limits = None))]
+    /// The automaton over the tokens of a vocabulary; lazy, so this is quick. shared: the one that everybody who asks so
+    /// for the same source, vocabulary and limits gets, as long as it is remembered.
+    #[pyo3(signature = (vocab, limits = None, shared = false))]
     fn compile(
         slf: &Bound<'_, Self>,
         py: Python<'_>,
         vocab: &Bound<'_, Vocabulary>,
         limits: Option<&Bound<'_, PyLimits>>,
+        shared: bool,
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let (inner, this) = (vocab.get().inner.clone(), slf.get());
-        let core = unlocked(py, || this.core.compile(inner, limits));
+        let known = shared.then(|| this.core.known_automaton(&inner, &limits, Patience::None)).flatten();
+        let core = match (known, shared) {
+            (Some(known), _) => Ok(known),
+            (None, true) => unlocked(py, || this.core.compile_shared(inner, limits)),
+            (None, false) => unlocked(py, || this.core.compile(inner, limits)),
+        };
         Ok(TokenAutomaton::new(core.map_err(raise)?, slf.clone().unbind(), vocab.clone().unbind()))
     }
 
@@ -87,20 +100,16 @@ pub fn json_schema(
     registry: Vec<(String, String)>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    // what is no text is no known value either
-    let chosen: Vec<_> =
-        options.into_iter().flatten().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    grammar(py, schema_source(text, registry, &chosen).map_err(raise)?)
-}
-
-fn schema_source(
-    text: String,
-    registry: Vec<(String, String)>,
-    chosen: &[(String, String)],
-) -> Result<Source> {
-    let mut options = Options { registry, ..Options::default() };
-    chosen.iter().try_for_each(|(name, value)| options.set(name, value))?;
-    Ok(Source::Schema { text, options })
+    let mut chosen = Options { registry, ..Options::default() };
+    for (name, value) in options.into_iter().flatten() {
+        // a flag, and what is no text and so no known value, as Python writes it
+        let value = match value.downcast_into_exact::<PyString>() {
+            Ok(text) => text,
+            Err(other) => other.into_inner().str()?,
+        };
+        chosen.set(name.downcast::<PyString>()?.to_str()?, value.to_str()?).map_err(raise)?;
+    }
+    grammar(py, Source::Schema { text, options: chosen })
 }
 
 /// The options of JSON by name, each with the names of its values, the default first.

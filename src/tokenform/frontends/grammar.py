@@ -4,11 +4,11 @@ Purpose: what every frontend returns.  It pairs the core's grammar (which texts 
 accepted) with the way to read an accepted text back (what the text means).
 Invariant: a grammar never changes; compiling it twice for one vocabulary gives one
 automaton, so masks that were computed once are shared by everybody who holds the grammar.
-Complexity: `compile` is one dictionary lookup after the first call.
+Complexity: `compile` is one dictionary lookup after the first call, and a hash of the source where another
+grammar of the same source was compiled before: the engine remembers those used last (`tf.set_limits`).
 The automata live as long as the grammar.
-Rejected: a cache keyed on the grammar's text in the module (it would outlive its users); weak keys (an
-automaton holds its vocabulary, so they would never be dropped); subclasses by kind of constraint (they
-would differ in nothing but `parse`).
+Rejected: weak keys (an automaton holds its vocabulary, so they would never be dropped); subclasses by kind of
+constraint (they would differ in nothing but `parse`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Grammar:
         key = vocabulary, limits
         automaton = self._automata.get(key)
         if automaton is None:
-            automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits))
+            automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits, True))
         return automaton
 
     @property
