@@ -1,7 +1,8 @@
 """Transformers' own parser for Qwen's calls reads what the grammar writes.
 
-Its hermes template ends a call at the first closing tag, and its Qwen 3.5 template strips values: random
-outputs with a closing tag in a string, or whitespace at a value's edge, or a function without the tag around it, are left out.
+Its hermes template ends a call at the first closing tag, and its Qwen 3.5 template strips values and wants
+the tag around a function: random outputs with a closing tag in a string, whitespace at a value's edge, or a
+bare function are left out.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def parsed(text: str, model: str, tools: list[dict[str, Any]]) -> list[tuple[str
 def check(name: str, model: str, left_out: str, *, typed: bool = False) -> None:
     """typed: compare only where every argument has one type (it reads an untyped value as text)."""
     compared = 0
-    for seed in range(100):
+    for seed in range(140):
         definitions, text, _ = walk(name, seed, "required")
         calls = [(c.name, c.arguments) for c in parse_tool_calls(text, definitions, format=name)]
         arguments = [a for t in definitions for a in t["function"]["parameters"]["properties"].values()]
