@@ -14,9 +14,11 @@ from tokenform import errors
 from tokenform.engine import (
     Grammar,
     Limits,
+    Matcher,
     State,
     TokenAutomaton,
     Vocabulary,
+    accept_tokens,
     advance,
     fill_masks,
     set_limits,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
+    from tokenform.frontends.structural_tag import structural_tag
     from tokenform.frontends.tools import (
         ToolCallStream,
         ToolFormat,
@@ -79,6 +82,7 @@ _LATER = {
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
+    "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
@@ -108,6 +112,7 @@ __all__ = [
     "Limits",
     "Local",
     "Masked",
+    "Matcher",
     "Result",
     "Score",
     "State",
@@ -119,6 +124,7 @@ __all__ = [
     "Trie",
     "Vocabulary",
     "__version__",
+    "accept_tokens",
     "advance",
     "any_text",
     "choice",
@@ -141,6 +147,7 @@ __all__ = [
     "save_trie",
     "set_limits",
     "special_token",
+    "structural_tag",
     "substring",
     "targets",
     "tool_formats",
