@@ -14,6 +14,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{json, Map, Value};
+
 use crate::cache::{self, Patience};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
@@ -67,6 +69,30 @@ pub struct Grammar {
 }
 
 impl Source {
+    /// The same as a form of the frontends, of which other grammars are made (see [`compose::form`]).
+    pub fn to_form(&self) -> Value {
+        match self {
+            Source::Schema { text, options } => {
+                let names = options.names().into_iter().map(|(name, value)| (name.to_string(), value.into()));
+                let mut form: Map<String, Value> = names.collect();
+                form.insert("registry".into(), json!(options.registry));
+                json!({"schema": text, "options": form})
+            }
+            Source::Regex { pattern, dialect } => {
+                let dialect = if *dialect == Dialect::Ecma { "ecma" } else { "python" };
+                json!({"language": {"regex": pattern, "dialect": dialect}})
+            }
+            Source::Choice(words) => json!({"language": {"words": words}}),
+            Source::ContextFree(text) => {
+                let mut structure: Value = serde_json::from_str(text).unwrap_or_default();
+                structure["parts"] = json!({});
+                json!({"grammar": structure})
+            }
+            Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
+            Source::Composite(form, _) => serde_json::from_str(form).unwrap_or_default(),
+        }
+    }
+
     /// Bytes of its texts.
     pub fn bytes(&self) -> usize {
         match self {

@@ -46,7 +46,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
     m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
     m.add_function(wrap_pyfunction!(matcher::accept_tokens, m)?)?;
-    m.add_function(wrap_pyfunction!(grammar::grammar_again, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())
