@@ -40,7 +40,7 @@ class ToolCall:
         return self.tool.call(self.arguments)
 
     def to_openai(self) -> dict[str, Any]:
-        """The call as a message of OpenAI's API holds it: the arguments are JSON text, for no chat template."""
+        """The call as a message of OpenAI's API holds it: the arguments are JSON text."""
         arguments = json.dumps(self.arguments, ensure_ascii=False)
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
 
@@ -86,7 +86,7 @@ class ToolCalls(list[ToolCall]):
     def to_openai(self) -> dict[str, Any]:
         """The assistant's message as OpenAI's API takes it, with arguments as JSON text.
 
-        Most chat templates quote such text once more: 41 of 50 write another call.  Give them `to_message`.
+        Most chat templates quote such text once more: 43 of 50 write another call.  Give them `to_message`.
         """
         message: dict[str, Any] = {"role": "assistant", "content": self.content}
         if self.reasoning is not None:
