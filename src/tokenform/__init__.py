@@ -20,7 +20,9 @@ from tokenform.engine import (
     Vocabulary,
     accept_tokens,
     advance,
+    clear_cache,
     fill_masks,
+    memory_held,
     set_limits,
 )
 from tokenform.errors import TokenformError
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
+    from tokenform.frontends.structural_tag import structural_tag
     from tokenform.frontends.tools import (
         ToolCallStream,
         ToolFormat,
@@ -71,6 +74,7 @@ _ALIGNED = (
     "Score",
     "Trie",
     "load_trie",
+    "memory_held",
     "save_trie",
 )
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
@@ -81,6 +85,7 @@ _LATER = {
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
+    "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
@@ -126,6 +131,7 @@ __all__ = [
     "advance",
     "any_text",
     "choice",
+    "clear_cache",
     "contains",
     "detect_format",
     "drafters",
@@ -139,12 +145,14 @@ __all__ = [
     "lark",
     "literal",
     "load_trie",
+    "memory_held",
     "parse_tool_calls",
     "predicate",
     "regex",
     "save_trie",
     "set_limits",
     "special_token",
+    "structural_tag",
     "substring",
     "targets",
     "tool_formats",
