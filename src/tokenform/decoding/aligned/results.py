@@ -71,7 +71,7 @@ class LogZ:
 def _missed(log_estimates: Float, value: float) -> float:
     """How far the mean of so few estimates may be off; 0 where they are enough.
 
-    A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + 2 s) draws or so (Chatterjee, Diaconis 2018):
+    A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + 2 s) draws (Chatterjee, Diaconis 2018):
     with fewer it is too low in most samples, and their own spread does not show it.
     """
     finite = log_estimates[log_estimates > -math.inf]
