@@ -198,7 +198,9 @@ def main() -> None:
         rows = maskbench(given.limit, given.max_tokens, given.drafts)
     print(text_table(list(rows[0]), [[str(value) for value in row.values()] for row in rows]))
     if given.save:
-        print(save(given.save, f"hosts-{given.what}", {"arguments": vars(given) | {"save": ""}, "rows": rows}))
+        print(
+            save(given.save, f"hosts-{given.what}", {"arguments": vars(given) | {"save": ""}, "rows": rows})
+        )
 
 
 if __name__ == "__main__":
