@@ -62,16 +62,16 @@ def params(schema: Any, max_tokens: int) -> Any:
 
 
 def timed(grammar: Any, spent: list[float]) -> Any:
-    """The grammar object with the seconds of its calls added to `spent[-1]`."""
+    """The grammar object with the processor seconds of its calls added to `spent[-1]`."""
     from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
     def call(name: str) -> Any:
         inner = getattr(grammar, name)
 
         def run(self: Any, *arguments: Any) -> Any:
-            begin = time.perf_counter()
+            begin = time.thread_time()  # of the processor: other programs' turns don't count
             result = inner(*arguments)
-            spent[-1] += time.perf_counter() - begin
+            spent[-1] += time.thread_time() - begin
             return result
 
         return run
@@ -122,6 +122,7 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
                         "backend": name,
                         "step us": round(1e6 * statistics.mean(whole)),
                         "inside us": round(1e6 * statistics.mean(inside)),
+                        "inside median us": round(1e6 * statistics.median(inside)),
                         "inside p99 us": round(1e6 * sorted(inside)[int(0.99 * (len(inside) - 1))]),
                     }
                 )
