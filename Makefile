@@ -9,7 +9,7 @@ RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow check docs wheel capi install-capi header wasm bench fuzz clean
+.PHONY: demo test slow check docs wheel capi install-capi header wasm bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -62,6 +62,17 @@ wasm:
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# the plug-ins for serving engines, inside these engines' own classes (fetches 0.5 GB the first time) ...
+hosts: $(VENV)/.tools
+	$(BIN)/pip install -q -e ".[models,test,peers]"
+	$(BIN)/python tests/hosts/install.py .hosts
+	$(BIN)/pytest tests/hosts
+
+# ... and inside the whole of vLLM on the CPU: its engine, and its server over HTTP (6 GB)
+hosts-engine: hosts
+	$(BIN)/python tests/hosts/install.py --engine .hosts-vllm
+	$(BIN)/pytest -m slow tests/hosts
 
 bench: $(VENV)/.tools
 	$(BIN)/pip install -q -e ".[models,peers,plots]"

@@ -96,6 +96,24 @@ class Grammar:
         """What was ignored, loosened or not proven live, one entry each; empty: the grammar is exact."""
         return list(self.core.report)
 
+    def to_gbnf(self) -> str:
+        """The same texts in llama.cpp's GBNF, for llama-server, LM Studio and others that read it.
+
+        Raises:
+            LimitExceeded, InvalidGrammar: GBNF can't say it; the message has what, and the way out.
+
+        >>> import tokenform as tf
+        >>> print(tf.regex("a+b").to_gbnf())
+        root ::= p1
+        p1 ::= [a] p1-1
+        p1-1 ::= [a] p1-1 | [b] p1-2
+        p1-2 ::= ""
+        <BLANKLINE>
+        """
+        from tokenform.frontends.to_gbnf import to_gbnf  # it compiles grammars
+
+        return to_gbnf(self.form, self.source)
+
     @property
     def reads(self) -> bool:
         """Whether a text's value is more than the text."""

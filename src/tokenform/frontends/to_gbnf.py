@@ -1,0 +1,193 @@
+"""Grammars written out in GBNF, for llama.cpp and what embeds it: llama-server, LM Studio.
+
+Purpose: `grammar.to_gbnf()`: exactly the same texts, where no tokenform is needed to read them.
+Invariant: `tf.gbnf` reads the result, and its automaton allows what the grammar's does at every step; what
+GBNF can't say is refused, with what it is and the way out.
+How: a grammar that came as GBNF is its own text; sequences and choices are rules of their parts; every other
+part is walked character by character, and each of its states becomes a rule, `s ::= [a-z] t | ""`.  States
+that are equal are one number, so the walk of a regular language ends.
+Complexity: O(states * classes of characters); at most `STATES` states.
+Rejected: translating schemas keyword by keyword (that is a second set of rules, and llama.cpp's own converter
+shows how it drifts); patterns as such (GBNF has no intersection, complement or lookahead, states need none).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tokenform import _core
+from tokenform.errors import InvalidGrammar, LimitExceeded
+from tokenform.frontends import forms
+from tokenform.frontends.forms import Form
+
+STATES = 4000
+"""Most states of a part."""
+
+_BEYOND = (
+    "{what} has more than {states} states in GBNF. What does that: documents that nest without bound, "
+    "undeclared keys (none comes twice, which GBNF can't say), uniqueItems, multipleOf, long counts "
+    "(maxLength, maxItems), numbers in every spelling. Ways out: json_schema(schema, additional='forbid', "
+    "numbers='canonical', whitespace='compact'), smaller bounds."
+)
+
+
+def to_gbnf(form: Form, name: str) -> str:
+    """A form as a grammar in GBNF, whose start rule is `root`.
+
+    Raises:
+        LimitExceeded: the language needs more states than `STATES`: it is not regular, or counts far.
+        InvalidGrammar: control tokens, which GBNF spells by their text alone.
+    """
+    writer = _Writer(name)
+    root = writer.symbol(form)
+    return "\n".join([f"root ::= {root}", *writer.lines]) + "\n"
+
+
+class _Writer:
+    """Rules as they come; each part's names begin with a number of their own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: list[str] = []
+        self._parts = 0
+
+    def symbol(self, form: Form) -> str:
+        """The name of a rule for a form."""
+        self._parts += 1
+        own = f"p{self._parts}"
+        if "sequence" in form:
+            parts = [self.symbol(part) for part in form["sequence"]]
+            self.lines.append(f"{own} ::= {' '.join(parts)}")
+        elif "choice" in form:
+            parts = [self.symbol(part) for part in form["choice"]]
+            self.lines.append(f"{own} ::= {' | '.join(parts)}")
+        elif "gbnf" in form:
+            self.lines.append(f"{own} ::= {own}-{form['start']}")
+            self.lines += _renamed(form["gbnf"], own)
+        elif "special" in form:
+            raise InvalidGrammar(f"GBNF has no control tokens, and {self.name} has {form['special']!r}.")
+        else:
+            self._walk(own, form)
+        return own
+
+    def _walk(self, own: str, form: Form) -> None:
+        """A rule for each state of a part, the start first."""
+        what = f"a part of {self.name}" if self._parts > 1 else self.name
+        walker = _Walker(forms.compiled(form, what).compile(_bytes()))
+        names = {walker.automaton.start: own}
+        waiting = [walker.automaton.start]
+        for state in waiting:
+            targets: dict[Any, list[tuple[int, int]]] = {}
+            for low, high, target in walker.steps(state):
+                targets.setdefault(target, []).append((low, high))
+            ways = []
+            for target, ranges in targets.items():
+                if target not in names:
+                    if len(names) >= STATES:
+                        raise LimitExceeded(_BEYOND.format(what=what, states=STATES))
+                    names[target] = f"{own}-{len(names)}"
+                    waiting.append(target)
+                ways.append(f"{_class(ranges)} {names[target]}")
+            if walker.automaton.is_accepting(state):
+                ways.append('""')
+            self.lines.append(f"{names[state]} ::= {' | '.join(ways)}")
+
+
+class _Walker:
+    """The steps of an automaton over bytes by whole characters."""
+
+    def __init__(self, automaton: _core.TokenAutomaton) -> None:
+        self.automaton = automaton
+        self._rests: dict[tuple[Any, int], list[tuple[int, int, Any]]] = {}
+
+    def steps(self, state: Any) -> Iterator[tuple[int, int, Any]]:
+        """Ranges of code points and the state after each."""
+        for first, last, target in self._bytes_of(state):
+            if first < 0x80:
+                yield first, min(last, 0x7F), target
+                first = 0x80
+            for lead in range(first, last + 1):
+                more = 1 if lead < 0xE0 else 2 if lead < 0xF0 else 3
+                begin = (lead & (0x3F >> more)) << 6 * more
+                for low, high, end in self._rest(target, more):
+                    yield begin + low, begin + high, end
+
+    def _rest(self, state: Any, more: int) -> list[tuple[int, int, Any]]:
+        """The same for the bytes that a character still has, as offsets."""
+        if more == 0:
+            return [(0, 0, state)]
+        found = self._rests.get((state, more))
+        if found is None:
+            found = []
+            for first, last, target in self._bytes_of(state):
+                for byte in range(first, last + 1):
+                    begin = (byte & 0x3F) << 6 * (more - 1)
+                    for low, high, end in self._rest(target, more - 1):
+                        if found and found[-1][2] == end and found[-1][1] + 1 == begin + low:
+                            found[-1] = (found[-1][0], begin + high, end)
+                        else:
+                            found.append((begin + low, begin + high, end))
+            self._rests[state, more] = found
+        return found
+
+    def _bytes_of(self, state: Any) -> Iterator[tuple[int, int, Any]]:
+        """Ranges of bytes and the state after each."""
+        first = last = -2
+        target: Any = None
+        for byte in self.automaton.allowed_tokens(state).tolist():
+            if byte >= 256:
+                continue
+            after = self.automaton.advance(state, byte)
+            if byte == last + 1 and after == target:
+                last = byte
+                continue
+            if last >= 0:
+                yield first, last, target
+            first, last, target = byte, byte, after
+        if last >= 0:
+            yield first, last, target
+
+
+@cache
+def _bytes() -> _core.Vocabulary:
+    return _core.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])
+
+
+def _class(ranges: list[tuple[int, int]]) -> str:
+    """A character class; ranges that touch are one."""
+    ordered = np.array(sorted(ranges)).tolist()
+    joined = [ordered[0]]
+    for low, high in ordered[1:]:
+        if low <= joined[-1][1] + 1:
+            joined[-1][1] = max(joined[-1][1], high)
+        else:
+            joined.append([low, high])
+    return "[" + "".join(_char(a) if a == b else f"{_char(a)}-{_char(b)}" for a, b in joined) + "]"
+
+
+def _char(point: int) -> str:
+    if 0x20 < point < 0x7F and chr(point) not in r"[]\"^-":
+        return chr(point)
+    if point < 0x100:
+        return f"\\x{point:02X}"
+    return f"\\u{point:04X}" if point < 0x10000 else f"\\U{point:08X}"
+
+
+_TOKENS = re.compile(
+    r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|\{[^}]*\}|(?P<name>[A-Za-z0-9][A-Za-z0-9_-]*)', re.DOTALL
+)
+
+
+def _renamed(text: str, prefix: str) -> list[str]:
+    """A grammar's lines with every rule's name behind a prefix; `_` is `-`, as llama.cpp has no other."""
+
+    def name(found: re.Match[str]) -> str:
+        own = found["name"]
+        return found.group() if own is None else f"{prefix}-{own.replace('_', '-u-')}"
+
+    return _TOKENS.sub(name, text).strip().splitlines()

@@ -1,0 +1,172 @@
+"""The whole of vLLM on the CPU, by its own Python (`make hosts-engine`): engine, and server over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+HERE = Path(__file__).parent
+PYTHON = os.environ.get("TOKENFORM_VLLM_PYTHON", str(HERE.parents[1] / ".hosts-vllm" / "bin" / "python"))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        not Path(PYTHON).exists(), reason=f"no {PYTHON}; `make hosts-engine` installs it (6 GB)"
+    ),
+]
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "customer": {"type": "string"},
+        "total": {"type": "number", "multipleOf": 0.5},
+        "tags": {"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": True, "minItems": 2},
+    },
+    "required": ["customer", "total", "tags"],
+    "additionalProperties": False,
+}
+PROMPT = "The order has the number A-2041 and was placed by Maria Rossi."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> str:
+    made = tmp_path_factory.mktemp("wide")
+    subprocess.run([sys.executable, HERE / "wide_heads.py", made], check=True, capture_output=True)
+    return str(made)
+
+
+def settings() -> dict[str, str]:
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    chosen = {
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    return found | chosen
+
+
+def request(number: int, budget: int) -> dict:
+    outputs = [
+        {"json": SCHEMA},
+        {"regex": r"[A-Z]-\d{4}"},
+        {"choice": ["yes", "no"]},
+        {"json": {"type": "strin"}},
+    ]
+    return {"prompt": PROMPT, "max_tokens": budget, "structured_outputs": outputs[number]}
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_the_engine(folder, drafts):
+    asked = [request(0, 36), request(0, 60), request(1, 12), request(2, 12), request(3, 12)]
+    done = subprocess.run(
+        [PYTHON, HERE / "vllm_engine.py", folder, "--drafts", str(drafts)],
+        input="\n".join(map(json.dumps, asked)),
+        capture_output=True,
+        text=True,
+        env=settings() | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"},
+    )
+    answers = [json.loads(line[7:]) for line in done.stdout.splitlines() if line.startswith("answer ")]
+    assert len(answers) == len(asked), done.stderr[-2000:]
+    for one, answer in zip(asked[:4], answers):
+        assert answer["reason"] == "stop" and answer["tokens"] <= one["max_tokens"], answer
+    for answer in answers[:2]:
+        jsonschema.validate(json.loads(answer["text"]), SCHEMA)
+    assert re.fullmatch(r"[A-Z]-\d{4}", answers[2]["text"]) and answers[3]["text"] in ("yes", "no")
+    assert "/type" in answers[4]["error"]
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [
+        PYTHON,
+        "-m",
+        "vllm.entrypoints.openai.api_server",
+        "--model",
+        folder,
+        "--served-model-name",
+        "m",
+    ]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
+    command += ["--max-model-len", "1024", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    with open(Path(folder) / "server.log", "w") as log:
+        process = subprocess.Popen(command, env=settings(), stdout=log, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(600):
+            time.sleep(1)
+            assert process.poll() is None, (Path(folder) / "server.log").read_text()[-3000:]
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
+                break
+            except OSError:
+                continue
+        yield f"http://127.0.0.1:{port}/v1/chat/completions"
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def post(url: str, **body) -> tuple[int, dict]:
+    body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}], "temperature": 0} | body
+    asked = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=300) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_a_schema_over_http(server):
+    wanted = {"type": "json_schema", "json_schema": {"name": "order", "schema": SCHEMA, "strict": True}}
+    status, answer = post(server, response_format=wanted, max_tokens=40)
+    assert status == 200, answer
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "stop" and answer["usage"]["completion_tokens"] <= 40
+    jsonschema.validate(json.loads(choice["message"]["content"]), SCHEMA)
+
+
+def test_what_is_wrong_is_a_400_with_its_place_and_the_server_stays_up(server):
+    broken = {"type": "object", "properties": {"a": {"type": "strin"}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "order", "schema": broken}}
+    status, answer = post(server, response_format=wanted, max_tokens=40)
+    assert status == 400 and "/properties/a" in json.dumps(answer)
+    status, answer = post(server, structured_outputs={"json": SCHEMA}, max_tokens=5)
+    assert status == 400 and "max_tokens" in json.dumps(answer)
+    status, answer = post(server, structured_outputs={"choice": ["yes", "no"]}, max_tokens=5)
+    assert status == 200 and answer["choices"][0]["message"]["content"] in ("yes", "no")
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_tool_choice(server, choice):
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 20}, "unit": {"enum": ["c", "f"]}},
+        "required": ["city", "unit"],
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
+    status, answer = post(server, tools=[tool], tool_choice=choice, max_tokens=120)
+    assert status == 200, answer
+    calls = answer["choices"][0]["message"]["tool_calls"]
+    assert calls
+    for call in calls:
+        assert call["function"]["name"] == "weather"
+        jsonschema.validate(json.loads(call["function"]["arguments"]), schema)
