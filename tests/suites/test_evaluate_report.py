@@ -117,4 +117,4 @@ def test_a_browser_opens_the_report_without_an_error(tmp_path: Path) -> None:
     dom, console = opened(page, tmp_path / "profile")
     assert console == []
     assert Tables(dom).tables == Tables(page.read_text("utf-8")).tables
-    assert dom.count("<svg") == 4
+    assert dom.count("<svg") == 5

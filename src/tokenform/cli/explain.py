@@ -23,7 +23,7 @@ from tokenform.cli.options import (
     WhitespaceOption,
 )
 from tokenform.cli.reporting import reported
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import State, TokenAutomaton, Vocabulary
 
 
 def explain(
@@ -51,11 +51,13 @@ def explain(
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
         vocabulary, tokens = tokens_of(text, model)
-        steps = list(walked(grammar, vocabulary, tokens))
+        automaton = grammar.compile(vocabulary)
+        states = list(states_along(automaton, tokens))
+        steps = steps_along(automaton, states, tokens)
         if html is not None:
             from tokenform.engine.drawing import explained_html
 
-            write_file(html, explained_html(grammar, vocabulary, steps))
+            write_file(html, explained_html(grammar, automaton, states, steps))
     stopped = len(steps) <= len(tokens)
     if as_json:
         typer.echo(
@@ -88,20 +90,29 @@ def tokens_of(text: str, model: str | None) -> tuple[Vocabulary, list[int]]:
     return writer.vocabulary, tokenizers.encode(writer.tokenizer, text, specials=False)
 
 
-def walked(grammar: Grammar, vocabulary: Vocabulary, tokens: list[int]) -> Iterator[dict[str, Any]]:
-    """The states along the tokens, as far as they are allowed."""
-    automaton = grammar.compile(vocabulary)
-    state, after = automaton.start, b""
-    for token in [*tokens, None]:
-        yield {
-            "after": after.decode("utf-8", "replace"),
-            "state": state,
+def states_along(automaton: TokenAutomaton, tokens: list[int]) -> Iterator[State]:
+    """The states along the tokens, as far as they are allowed; the start is the first."""
+    state = automaton.start
+    yield state
+    for token in tokens:
+        if not automaton.allows(state, token):
+            return
+        state = automaton.advance(state, token)
+        yield state
+
+
+def steps_along(automaton: TokenAutomaton, states: list[State], tokens: list[int]) -> list[dict[str, Any]]:
+    """What there is to say of each state; states are numbered in the order of the text."""
+    numbers: dict[State, int] = {}
+    return [
+        {
+            "after": automaton.vocabulary.tokens[before].decode("utf-8", "replace") if place else "",
+            "state": numbers.setdefault(state, len(numbers)),
             "allowed": len(automaton.allowed_tokens(state)),
             "accepting": automaton.is_accepting(state),
             "distance": automaton.distance(state),
             "forced": automaton.forced_bytes(state).decode("utf-8", "replace"),
             "place": automaton.describe(state),
         }
-        if token is None or not automaton.allows(state, token):
-            return
-        state, after = automaton.advance(state, token), vocabulary.tokens[token]
+        for place, (before, state) in enumerate(zip([0, *tokens], states))
+    ]

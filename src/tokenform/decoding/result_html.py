@@ -45,7 +45,7 @@ def result_html(result: Result) -> str:
     )
     return (
         '<div style="font:14px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;line-height:1.9">'
-        f'{"".join(spans)}<div style="font:12px system-ui,sans-serif;color:#52606d;margin-top:.6em">'
+        f'{"".join(spans)}<div style="font:12px system-ui,sans-serif;opacity:.75;margin-top:.6em">'
         f"{legend}</div></div>"
     )
 

@@ -2,7 +2,8 @@
 
 Purpose: see a small automaton (states, edges, where a text may end) and which tokens each state allows.
 Invariant: a drawing shows at most `STATES` states; what is left out is drawn as an edge to "…", but for what
-begins an escape or is beyond ASCII, which is left out without a sign.  Texts are escaped.
+begins an escape, breaks a line or is beyond ASCII, where something else may come: that is left out without a
+sign.  Texts are escaped.
 Complexity: 256 byte steps a state and a byte of a label; a heat map is one mask a row.
 Rejected: Graphviz (a program to install, for pictures of a dozen nodes).
 """
@@ -31,7 +32,7 @@ BUCKETS = 96
 _INK, _PALE, _END, _FONT = "#1f2933", "#cbd2d9", "#0b7285", "13px ui-monospace,Menlo,Consolas,monospace"
 _WIDE, _HIGH, _RADIUS = 110, 74, 15
 
-_ESCAPE = ord("\\")
+_RARE = frozenset(b"\\\n\r\t")
 Edge = tuple[int, str, int]
 """(number of the state, label, number of the next state; -1: not drawn)."""
 
@@ -74,14 +75,15 @@ def _leaving(automaton: Any, state: Any) -> list[tuple[str, Any]]:
 
 
 def _steps(automaton: Any, state: Any) -> dict[Any, list[int]]:
-    """Next state -> bytes that lead there; escapes and bytes beyond ASCII only if nothing else may come."""
+    """Next state -> bytes that lead there; escapes, line breaks, tabs and bytes beyond ASCII only if nothing
+    else may come."""
     reached: dict[Any, list[int]] = {}
     for byte in range(256):
         try:
             reached.setdefault(automaton.step_bytes(state, bytes([byte])), []).append(byte)
         except TokenformError:
             continue
-    return {t: m for t, m in reached.items() if m != [_ESCAPE] and m[0] < 128} or reached
+    return {t: m for t, m in reached.items() if not _RARE.issuperset(m) and m[0] < 128} or reached
 
 
 def classes(members: Sequence[int]) -> str:
@@ -124,16 +126,21 @@ def grammar_html(grammar: Any) -> str:
     source = grammar.source if len(grammar.source) <= SOURCE else grammar.source[:SOURCE] + "…"
     notes = "".join(f"<li>{escape(str(line))}</li>" for line in grammar.report)
     exact = f"<ul>{notes}</ul>" if notes else "<p>exact: nothing ignored, nothing loosened</p>"
-    return f"<pre>{escape(source)}</pre>{exact}{automaton_svg(grammar.compile(vocabulary))}"
+    drawing = automaton_svg(grammar.compile(vocabulary))
+    return f'<pre style="white-space:pre-wrap">{escape(source)}</pre>{exact}{drawing}'
 
 
-def explained_html(grammar: Any, vocabulary: Any, steps: Sequence[dict[str, Any]]) -> str:
+def explained_html(
+    grammar: Any, automaton: Any, states: Sequence[Any], steps: Sequence[dict[str, Any]]
+) -> str:
     """The page of `tokenform explain --html`: the grammar, then the states along a text with their masks.
 
     Args:
-        steps: as the command prints them: `after`, `state`, `allowed`, `distance`, `accepting`, `place`.
+        states: of the automaton, along the text.
+        steps: what the command prints of each: `after`, `state`, `allowed`, `distance`, `accepting`, `place`.
     """
-    automaton, shown = grammar.compile(vocabulary), steps[-ROWS:]
+    shown = steps[-ROWS:]
+    masks = [(step["after"], state) for step, state in zip(shown, states[-ROWS:], strict=True)]
     names = ("after", "state", "allowed", "distance", "accepting", "place")
     head = "".join(f"<th>{name}</th>" for name in names)
     body = "".join(
@@ -148,7 +155,7 @@ def explained_html(grammar: Any, vocabulary: Any, steps: Sequence[dict[str, Any]
         f"<h1>The grammar</h1><div>{grammar_html(grammar)}</div>\n"
         f"<h1>The states along the text</h1><table><tr>{head}</tr>{body}</table>\n"
         "<h1>What each state allows</h1>"
-        f"<div>{masks_svg(automaton, [(step['after'], step['state']) for step in shown])}</div></html>\n"
+        f"<div>{masks_svg(automaton, masks)}</div></html>\n"
     )
 
 
@@ -162,7 +169,7 @@ def automaton_svg(automaton: Any, start: Any = None) -> str:
         for row, state in enumerate(members):
             spots[state] = (x, 60 + row * _HIGH + (column % 2) * 14)
         labels = [len(label) for source, label, target in edges if source in members and target != source]
-        x += max([_WIDE, *(44 + 8 * length for length in labels)])
+        x += max([_WIDE, *(60 + 8 * length for length in labels)])
     height = 40 + max(y for _, y in spots.values())
     width = 60 + max(x for x, _ in spots.values()) + (90 if any(t == -1 for _, _, t in edges) else 0)
     parts = [_edge(spots, *edge) for edge in edges]
@@ -201,6 +208,11 @@ def _edge(spots: dict[int, tuple[float, float]], source: int, label: str, target
         middle = (x + to_x) / 2
         path = f"M{x + _RADIUS} {y} C{middle} {y} {middle} {to_y} {to_x - _RADIUS - 2} {to_y}"
         return _arrow(path, middle, (y + to_y) / 2 - 6, text)
+    if to_x == x:  # within a column: an arc at its right
+        side, middle = x + 40, (y + to_y) / 2
+        away = 1 if to_y > y else -1
+        path = f"M{x + 12} {y + 9 * away} Q{side} {middle} {to_x + 12} {to_y - 11 * away}"
+        return _arrow(path, side, middle + 4, text)
     drop = max(y, to_y) + 34
     path = f"M{x} {y + _RADIUS} C{x} {drop} {to_x} {drop} {to_x} {to_y + _RADIUS + 2}"
     return _arrow(path, (x + to_x) / 2, drop - 4, text)
@@ -253,9 +265,10 @@ def masks_svg(automaton: Any, walked: Sequence[tuple[str, Any]]) -> str:
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
+        f'style="max-width:100%;height:auto" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'role="img" aria-label="{escape(label)}">'
         f"<style>text{{font:{_FONT};fill:{_INK};white-space:pre}}</style>"
         '<defs><marker id="tf-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="{_INK}"/></marker></defs>'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
+        f'<rect width="100%" height="100%" rx="6" fill="white"/>{"".join(parts)}</svg>'
     )

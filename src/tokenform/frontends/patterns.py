@@ -22,11 +22,13 @@ def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] 
     r"""The texts that match a pattern.
 
     Classes are those of the dialect: in "python", `\d`, `\w` and `\s` are Unicode's (`\d` takes "٣" too); in
-    "ecma", `\d` is [0-9] and `\w` [A-Za-z0-9_].  Write [0-9] where other digits are not wanted.
+    "ecma", `\d` is `[0-9]` and `\w` `[A-Za-z0-9_]`.  Write `[0-9]` where other digits are not wanted.
 
     Example:
-        >>> tf.generate("The parcel has the number 4821.", regex="[0-9]{4}").text
-        '4821'
+        >>> vocabulary = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256])
+        >>> automaton = tf.regex("[0-9]{4}").compile(vocabulary)
+        >>> automaton.matches(b"4821"), automaton.matches(b"48")
+        (True, False)
 
     Args:
         pattern: text, or a compiled pattern, whose flags count.

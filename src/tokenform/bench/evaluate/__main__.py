@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -129,6 +130,7 @@ def _options(arguments: argparse.Namespace) -> Options:
             "(pip install 'tokenform[data]'), --data FOLDER takes your own",
             arguments,
         )
+        options = replace(options, data=GENERATED)  # so that the report says it
     return options
 
 

@@ -22,9 +22,9 @@ from tokenform.bench.tables import markdown_table, number
 
 _FAILURES = 12
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color:
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color:
 #222; } table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 thead th { border-bottom: 2px solid #888; } h2 { margin-top: 2.5rem; } svg { max-width: 100%; height: auto; }
 .note { color: #555; } details { margin: .5rem 0; } code { background: #f3f3f3; padding: 0 .25rem; }
@@ -249,10 +249,11 @@ def to_html(figures: Figures) -> str:
     """The report as one HTML page."""
     title = _title(figures)
     facts = "".join(f"<li>{html.escape(n)}: <code>{html.escape(v)}</code></li>" for n, v in _facts(figures))
-    body = [f"<h1>{title}</h1><ul>{facts}</ul>{svg.legend(figures.engines)}"]
+    body = [f"<h1>{title}</h1><ul>{facts}</ul>"]
     for section in sections(figures):
         body.append(f"<h2>{html.escape(section.title)}</h2><p class='note'>{html.escape(section.note)}</p>")
-        body += [*section.plots, _table(section.header, section.rows)]
+        key = svg.legend(figures.engines) if section.plots else ""
+        body += [key, *section.plots, _table(section.header, section.rows)]
     body.append(_failures(figures))
     when = time.strftime("%Y-%m-%d %H:%M")
     head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"

@@ -112,7 +112,7 @@ def distribution(title: str, unit: str, series: Mapping[str, Sequence[float]]) -
     parts.append(
         f'<text x="{left + width / 2}" y="{height + 34}" text-anchor="middle">{html.escape(unit)}</text>'
     )
-    return _svg(left + width + 20, height + 42, title, parts)
+    return _svg(left + width + 40, height + 42, title, parts)
 
 
 def _colour(index: int) -> str:

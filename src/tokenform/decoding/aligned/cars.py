@@ -45,7 +45,7 @@ class CARS(AlignedSampler):
     Source: "Constrained adaptive rejection sampling", 2025.
 
     Example:
-        >>> tf.generate("The order has been paid.", choices=["new", "paid"], sampler=tf.CARS()).text
+        >>> tf.generate("It is paid.", choices=["new", "paid"], seed=0, sampler=tf.CARS()).text
         'paid'
 
     Args:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#1b6ca8", "#c1440e", "#2f7d32", "#7b3fa0", "#8a6d00", "#b3125f", "#00838f", "#555555")
 _MARKERS = "osD^vP*X"
+_PLACES = [(across, up) for up in (5, -11, 17, -23, 29, -35, 41) for across in (8, -8)]
+"""Where a label may stand, in points from its point; the first that is free."""
 
 
 def check_picture(path: str | Path) -> None:
@@ -50,6 +52,7 @@ def plot(found: Fidelity, path: str | Path) -> None:
     noise = [row.noise for row in shown if row.how == "empirical" and row.noise > 0]
     floor = _floor([row.distance for row in shown], noise)
     families: dict[str, list[Row]] = {}
+    labels: dict[tuple[float, float], list[str]] = {}
     for row in shown:
         families.setdefault(row.sampler.split("(")[0].strip(), []).append(row)
     for number, (name, rows) in enumerate(families.items()):
@@ -59,8 +62,8 @@ def plot(found: Fidelity, path: str | Path) -> None:
         axes.plot([row.rows for row in rows], heights, label=name, markersize=7, linewidth=1, **style)
         for row, height in zip(rows, heights, strict=True):
             text = row.sampler if row.distance > floor else f"{row.sampler}: {_small(row)}"
-            place = (7, 5 + 11 * (number % 3)) if height == floor else (7, 5)
-            axes.annotate(text, (row.rows, height), xytext=place, textcoords="offset points", fontsize=8)
+            near = next((p for p in labels if _close(p, (row.rows, height))), (row.rows, height))
+            labels.setdefault(near, []).append(text)
     if noise:
         mean = sum(noise) / len(noise)
         axes.axhline(mean, linestyle="--", color="grey", linewidth=1, label="what so many exact draws show")
@@ -79,7 +82,36 @@ def plot(found: Fidelity, path: str | Path) -> None:
     notes += [f"{name} gave up: {why}" for name, why in found.gave_up.items()]
     if notes:
         figure.supxlabel("\n".join(note[:130] for note in notes), fontsize=8, x=0.01, ha="left")
+    _label(figure, axes, labels)
     figure.savefig(path)
+
+
+def _close(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two points lie upon each other, on logarithmic axes."""
+    return all(abs(math.log(a / b)) < 0.02 for a, b in zip(one, other, strict=True))
+
+
+def _label(figure: Any, axes: Any, labels: dict[tuple[float, float], list[str]]) -> None:
+    """Write the labels beside their points, each where it covers no other one, and within the axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.transforms import Bbox
+
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw_without_rendering()
+    taken = [axes.get_legend().get_window_extent(renderer)]
+    taken += [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in map(axes.transData.transform, labels)]
+    for point, texts in sorted(labels.items()):
+        note = axes.annotate(
+            ", ".join(texts), point, xytext=_PLACES[0], textcoords="offset points", fontsize=8
+        )
+        for across, up in _PLACES:
+            note.set_position((across, up))
+            note.set_horizontalalignment("left" if across > 0 else "right")
+            box = note.get_window_extent(renderer)
+            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                break
+        taken.append(box)
 
 
 def _floor(distances: list[float], noise: list[float]) -> float:

@@ -17,6 +17,12 @@ from tokenform.errors import MissingExtra, OptionError, extras
 
 from .report import Report
 
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; } svg { max-width: 100%; height: auto; }
+th, td { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; }
+""".strip()
 _PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -76,10 +82,16 @@ def _figure(report: Report) -> Any:
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     by_depth, by_source, times = figure.subplots(1, 3)
     depths = sorted(report.depths)
-    by_depth.bar(depths, [report.depths[d][1] / report.depths[d][0] for d in depths], color="#4477aa")
+    shares = [report.depths[d][1] / report.depths[d][0] for d in depths]
+    bars = by_depth.bar(depths, shares, color="#4477aa")
+    if len(depths) <= 12:  # a share of one draft is no rate: say of how many
+        counts = [f"{report.depths[d][1]} of {report.depths[d][0]}" for d in depths]
+        by_depth.bar_label(bars, counts, padding=2, fontsize=7)
     by_depth.set(
-        xlabel="depth in the draft", ylabel="accepted share", ylim=(0, 1), title="Acceptance by depth"
+        xlabel="depth in the draft", ylabel="accepted share", ylim=(0, 1.12), title="Acceptance by depth"
     )
+    by_depth.xaxis.get_major_locator().set_params(integer=True)
+    by_depth.set_yticks([0, 0.25, 0.5, 0.75, 1])
     names = sorted(report.sources, key=lambda s: -report.sources[s][1])
     by_source.barh(names, [report.sources[s][0] for s in names], color="#bbccee", label="drafted")
     by_source.barh(names, [report.sources[s][1] for s in names], color="#4477aa", label="accepted")
@@ -120,7 +132,8 @@ def _page(report: Report) -> str:
         parts.insert(1, f"<p>{html.escape(str(error))}</p>")
     body = "\n".join(parts)
     return (
-        f'<!doctype html>\n<meta charset="utf-8">\n<title>Speculation</title>\n<h1>Speculation</h1>\n{body}\n'
+        f'<!doctype html>\n<meta charset="utf-8">\n<title>Speculation</title>\n<style>{_STYLE}</style>\n'
+        f"<h1>Speculation</h1>\n{body}\n"
     )
 
 

@@ -101,13 +101,14 @@ class JsonCall:
 class Tagged:
     """The arguments as one marked-up element each: `before key middle value after`.
 
-    middle: written before a value that is a string, which is then raw text.
-    json_middle: written before any other value, which is then JSON; None: the same, and the schema decides;
-        {type} in it is the value's type.
-    open_middle: read too, and then the schema decides.
-    markers: texts that no raw value may hold besides the closing one.
-    python_words: True, False and None are read and written besides true, false and null.
-    wrappers: names that models give to one element with all arguments as JSON, which is read.
+    Attributes:
+        middle: written before a value that is a string, which is then raw text.
+        json_middle: written before any other value, which is then JSON; None: the same, and the schema
+            decides; {type} in it is the value's type.
+        open_middle: read too, and then the schema decides.
+        markers: texts that no raw value may hold besides the closing one.
+        python_words: True, False and None are read and written besides true, false and null.
+        wrappers: names that models give to one element with all arguments as JSON, which is read.
     """
 
     before: str
@@ -154,11 +155,13 @@ Part = Union[  # noqa: UP007
 class Wire:
     """One layout of calls.
 
-    call: the parts of one call.  section: what opens and closes the list of calls, if anything does.
-    between: the text between two calls.
-    guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if it
-        reads as one.
-    written: of a layout among `Format.also`: the grammar allows it too.
+    Attributes:
+        call: the parts of one call.
+        section: what opens and closes the list of calls, if anything does.
+        between: the text between two calls.
+        guess: the opener is ordinary text ("{", "["): away from the start, what follows is a call only if
+            it reads as one.
+        written: of a layout among `Format.also`: the grammar allows it too.
     """
 
     call: tuple[Part, ...]
