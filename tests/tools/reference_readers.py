@@ -50,8 +50,7 @@ def _read(name: str, text: str, schemas: Any) -> Calls:
 
 # Formats whose prompts open the reasoning block.
 _OPENED = ("nemotron", "exaone", "step3", "mimo", "seed_oss", "olmo3", "ling", "command_a", "minimax_m3")
-_OPENED += ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41")
-_OPENED += ("hermes", "qwen3_coder", "glm45", "glm47", "granite")
+_OPENED += ("deepseek_v4", "deepseek_v41")
 _THINK = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),

@@ -39,7 +39,7 @@ def parsed(text: str, model: str, tools: list[dict[str, Any]]) -> list[tuple[str
 def check(name: str, model: str, left_out: str, *, typed: bool = False) -> None:
     """typed: compare only where every argument has one type (it reads an untyped value as text)."""
     compared = 0
-    for seed in range(140):
+    for seed in range(80):
         definitions, text, _ = walk(name, seed, "required")
         calls = [(c.name, c.arguments) for c in parse_tool_calls(text, definitions, format=name)]
         arguments = [a for t in definitions for a in t["function"]["parameters"]["properties"].values()]
@@ -52,7 +52,7 @@ def check(name: str, model: str, left_out: str, *, typed: bool = False) -> None:
             continue
         assert parsed(text, model, definitions) == calls, text
         compared += len(calls)
-    assert compared > 20
+    assert compared > 10
 
 
 def test_hermes() -> None:

@@ -31,7 +31,6 @@ FORMAT = Format(
         "</think>",
     ),
     trigger_ends_reasoning=True,
-    prompt_opens=True,
     dropped=("<｜end▁of▁sentence｜>",),
     template=("<｜tool▁sep｜>", "```json"),
 )

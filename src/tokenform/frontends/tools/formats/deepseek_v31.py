@@ -17,7 +17,6 @@ FORMAT = Format(
     ),
     special=V3.special,
     trigger_ends_reasoning=True,
-    prompt_opens=True,
     dropped=V3.dropped,
     template=("<｜tool▁sep｜>",),
     template_without=("```json",),

@@ -19,7 +19,6 @@ FORMAT = Format(
     lead="\n\n",
     special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
-    prompt_opens=True,
     dropped=("<｜end▁of▁sentence｜>",),
     template=("｜DSML｜",),
 )

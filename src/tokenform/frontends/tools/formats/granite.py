@@ -19,7 +19,6 @@ FORMAT = Format(
         Wire(call=_CALL, section=("[", "]"), between=", ", guess=True),
     ),
     special=("<|tool_call|>", "<tool_call>"),
-    prompt_opens=True,
     dropped=("<|end_of_text|>",),
     template=("<|tool_call|>",),
 )

@@ -33,7 +33,6 @@ FORMAT = Format(
         ),
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
-    prompt_opens=True,
     dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function=", "<parameter="),
 )
