@@ -2,7 +2,7 @@
 //!
 //! Reading order, one folder a stage of the pipeline:
 //! [`regex`] patterns to languages over code points; [`lexical`] terms, derivatives and byte states;
-//! [`number`] exact decimals and sets of them; [`schema`] JSON Schema as formulas over values;
+//! [`automaton`] the contract between what follows and the tokens; [`schema`] JSON Schema as formulas over values;
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
 //! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these, `saved` its
@@ -10,6 +10,7 @@
 //! keeps what was compiled.
 //! Nothing here knows Python.
 
+pub mod automaton;
 pub mod cache;
 pub mod cfg;
 pub mod compose;
@@ -21,11 +22,11 @@ pub mod json;
 pub mod lexical;
 pub mod limits;
 pub mod mask;
-pub mod number;
 pub mod process;
 pub mod regex;
 mod saved;
 pub mod schema;
+mod source;
 pub mod vocab;
 pub mod work;
 

@@ -1,11 +1,11 @@
 //! What may come at a position, in words, and the schema that says so.
 
 use super::{JsonMachine, Kind, Node, Place};
+use crate::automaton::Pos;
 use crate::lexical::in_words::{quoted, shortened, SHOWN};
+use crate::lexical::number::set::{Bound, NumSet};
+use crate::lexical::number::Decimal;
 use crate::lexical::{LexId, Lexicon};
-use crate::mask::Pos;
-use crate::number::set::{Bound, NumSet};
-use crate::number::Decimal;
 use crate::schema::object::Obj;
 use crate::schema::value::dedup;
 use crate::schema::{NameId, ObjId, ShapeId, ValId};

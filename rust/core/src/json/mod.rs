@@ -21,17 +21,15 @@ mod simple;
 mod step;
 mod white;
 
-pub(crate) use simple::Simple;
-
 use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::automaton::{CtxId, Pos};
 use crate::error::Result;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
-use crate::mask::{CtxId, Pos};
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
 use crate::{Error, Limits};

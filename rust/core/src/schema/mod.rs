@@ -27,6 +27,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 pub use array::{Arr, ArrId};
 pub use document::{Document, JId, Json};
+pub(crate) use names::Simple;
 pub use object::{Obj, ObjId, Shape, ShapeId};
 pub use options::Options;
 pub use value::{Sub, SubId, ValId, Value};
