@@ -23,7 +23,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The same as a form of the frontends, of which other grammars are made (see [`compose::form`]).
+    /// The same as a form of the frontends, of which other grammars are made (see `compose::form`).
     pub fn to_form(&self) -> Value {
         match self {
             Source::Schema { text, options } => {

@@ -6,7 +6,7 @@
 //! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
-//! Reading order: this file (positions), [`object`] and [`array`] (frames), [`simple`] (keys that are counted),
+//! Reading order: this file (positions), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
 //! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
 //! out), [`describe`] (words).
 
