@@ -1,6 +1,6 @@
 //! A constraint that is one regular language: a single lexeme, spelled as it is.
 
-use super::structure::{CtxId, Pos, Structure};
+use super::structure::{CtxId, Pos, Seen, Structure};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{shortest_lexeme, Lexicon, Spelling, TermId};
 
@@ -56,7 +56,7 @@ impl Structure for Pattern {
         shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         let mut shown = self.lexicon.in_words(pos.lex);
         if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
             shown.push("the end of the text".into());

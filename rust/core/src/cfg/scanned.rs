@@ -22,6 +22,7 @@ use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
 use super::layout::{Blocks, STEP, WIDEST};
+use crate::automaton::structure::Seen;
 use crate::automaton::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
 use crate::error::{Error, Result};
 use crate::held;
@@ -569,7 +570,7 @@ impl Structure for Scanned {
         Some(self)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         super::describe::describe(self, pos)
     }
 

@@ -12,6 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
+use crate::automaton::structure::Seen;
 use crate::automaton::structure::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::held;
@@ -245,7 +246,7 @@ impl Structure for Segmented {
         Some(out)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
         let threads = self.threads(ctx);
         let terminals = &self.chart.grammar.terminals;

@@ -2,6 +2,7 @@
 
 use super::{BackId, Ctx, Host, Joint, Part, Run, Thread, END};
 use crate::automaton::structure::Piece;
+use crate::automaton::structure::Seen;
 use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::held;
@@ -283,8 +284,8 @@ impl Structure for Joint {
         self.pos_of(next.to_vec())
     }
 
-    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
-        self.in_words(pos, refused)
+    fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
+        self.in_words(pos, seen)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -2,6 +2,7 @@
 
 use super::{JsonMachine, Kind, Node, Place};
 use crate::automaton::structure::step;
+use crate::automaton::structure::Seen;
 use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -311,8 +312,8 @@ impl Structure for JsonMachine {
         self.complete(pos, text, most)
     }
 
-    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
-        self.in_words(pos, refused)
+    fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
+        self.in_words(pos, seen)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -21,7 +21,7 @@ use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
 pub use super::ways::FAR;
-use crate::automaton::structure::Structure;
+use crate::automaton::structure::{Seen, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
@@ -475,7 +475,8 @@ impl TokenAutomaton {
             if read == text.len() && builder.engine.accepting(id)? {
                 return Ok(None);
             }
-            let (expected, pointer) = builder.engine.describe(id, text.get(read).copied());
+            let (expected, pointer) =
+                builder.engine.describe(id, Seen { read: &text[..read], refused: text.get(read).copied() });
             Ok(Some((read, expected, pointer)))
         })
     }
@@ -488,7 +489,7 @@ impl TokenAutomaton {
         }
         self.with(Some(s), |builder| {
             let here = builder.here(s)?;
-            Ok(builder.engine.describe(here.0.id, None))
+            Ok(builder.engine.describe(here.0.id, Seen::default()))
         })
     }
 

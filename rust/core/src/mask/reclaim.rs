@@ -16,7 +16,7 @@ use super::automaton::TokenAutomaton;
 use crate::process::{PerProcess, Process};
 
 /// Bytes of generations that a process keeps unless told otherwise.
-pub const PROCESS_BYTES: usize = 256 << 20;
+pub const PROCESS_BYTES: usize = 160 << 20;
 
 /// Every automaton of the process.
 static AUTOMATA: PerProcess<Mutex<Vec<Weak<TokenAutomaton>>>> = PerProcess::new();

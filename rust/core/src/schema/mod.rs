@@ -78,6 +78,8 @@ pub struct Schema {
     pub(crate) compiled_names: FxHashMap<SubId, ValId>,
     pub(crate) names_only: bool,
     pub(crate) origin: FxHashMap<ValId, JId>,
+    /// Further schemas that come to a formula.
+    pub(crate) more_origins: Vec<(ValId, JId)>,
     pub(crate) parsed: FxHashMap<Box<str>, Lang>,
     pub(crate) patterns: FxHashMap<Box<str>, TermId>,
     pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
@@ -147,6 +149,7 @@ impl Schema {
             compiled_names: FxHashMap::default(),
             names_only: false,
             origin: FxHashMap::default(),
+            more_origins: Vec::new(),
             parsed: FxHashMap::default(),
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
