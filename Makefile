@@ -28,6 +28,8 @@ slow: $(VENV)/.tools
 
 check: $(VENV)/.tools
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
+	cd rust && RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps -p tokenform-core
+	cd rust/core && cargo package -q --no-verify --allow-dirty
 	$(BIN)/ruff format --check src tests benchmarks docs
 	$(BIN)/ruff check src tests benchmarks docs
 	$(BIN)/mypy

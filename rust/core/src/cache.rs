@@ -13,16 +13,17 @@ use std::hash::RandomState;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::grammar::Source;
 use crate::limits::Limits;
 use crate::mask::TokenAutomaton;
-use crate::process::Process;
+use crate::process::{PerProcess, Process};
+use crate::source::Source;
 
 /// Bytes that a process keeps unless told otherwise: some ten thousand schemas.
 pub const BYTES: usize = 16 << 20;
 /// Bytes of an entry, and of an automaton, beside the texts of the source.
 const FIXED: usize = 512;
 
+static CACHE: PerProcess<Cache> = PerProcess::new();
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
 /// By source; the hash has a key of its own, which no caller knows.
@@ -126,13 +127,13 @@ fn drop_later(gone: Vec<(Arc<Source>, Entry)>) {
 /// A source that was read before, and what reading it reported.
 pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
     let both = |source: &Arc<Source>, entry: &Entry| Some((source.clone(), entry.report.clone()));
-    Process::current().cache.look(source, patience, both)
+    CACHE.current().look(source, patience, both)
 }
 
 /// A source was read.
 pub(crate) fn add_report(source: &Arc<Source>, report: &Arc<[String]>) {
     if source.bytes() + FIXED <= limit() {
-        Process::current().cache.change(source, |entry| entry.report = report.clone());
+        CACHE.current().change(source, |entry| entry.report = report.clone());
     }
 }
 
@@ -148,16 +149,16 @@ pub(crate) fn automaton(
     limits: &Limits,
     patience: Patience,
 ) -> Option<Arc<TokenAutomaton>> {
-    Process::current().cache.look(source, patience, |_, entry| find(entry, vocabulary, limits))
+    CACHE.current().look(source, patience, |_, entry| find(entry, vocabulary, limits))
 }
 
 /// Keeps an automaton of a source that was read; the one that stays is returned, where another thread was first.
 pub(crate) fn add_automaton(source: &Arc<Source>, automaton: Arc<TokenAutomaton>) -> Arc<TokenAutomaton> {
-    let process = Process::current();
-    if process.cache.look(source, Patience::Wait, |_, _| Some(())).is_none() {
+    let cache = CACHE.current();
+    if cache.look(source, Patience::Wait, |_, _| Some(())).is_none() {
         return automaton;
     }
-    process.cache.change(source, |entry| {
+    cache.change(source, |entry| {
         find(entry, automaton.vocabulary().key(), automaton.limits()).unwrap_or_else(|| {
             entry.automata.push(automaton.clone());
             automaton
@@ -167,30 +168,30 @@ pub(crate) fn add_automaton(source: &Arc<Source>, automaton: Arc<TokenAutomaton>
 
 /// A vocabulary is gone: its automata are let go.
 pub fn forget(vocabulary: u64) {
-    let process = Process::current();
-    let mut table = process.cache.write();
+    let cache = CACHE.current();
+    let mut table = cache.write();
     let of_it = |a: &mut Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary;
     let gone: Vec<_> = table.values_mut().flat_map(|entry| entry.automata.extract_if(.., of_it)).collect();
     if !gone.is_empty() {
-        process.cache.recount(&table);
+        cache.recount(&table);
         drop(table);
-        process.drop_later(Box::new(gone));
+        Process::current().drop_later(Box::new(gone));
     }
 }
 
 /// Empties the table.
 pub fn clear() {
-    let process = Process::current();
-    let mut table = process.cache.write();
+    let cache = CACHE.current();
+    let mut table = cache.write();
     let gone = table.drain().collect();
-    process.cache.bytes.store(0, Ordering::Relaxed);
+    cache.bytes.store(0, Ordering::Relaxed);
     drop(table);
     drop_later(gone);
 }
 
 /// Bytes that the table holds.
 pub fn held() -> usize {
-    Process::current().cache.bytes.load(Ordering::Relaxed)
+    CACHE.current().bytes.load(Ordering::Relaxed)
 }
 
 /// The bound on [`held`].
@@ -201,9 +202,9 @@ pub fn limit() -> usize {
 /// Sets the bound, at once; 0: nothing is kept.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
-    let process = Process::current();
+    let cache = CACHE.current();
     while held() > bytes {
-        let gone = process.cache.older_half(&mut process.cache.write());
+        let gone = cache.older_half(&mut cache.write());
         drop_later(gone);
     }
 }

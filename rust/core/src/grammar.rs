@@ -14,8 +14,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{json, Map, Value};
-
+use crate::automaton::pattern::Pattern;
 use crate::cache::{self, Patience};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
@@ -27,30 +26,13 @@ use crate::lexical::{Lexicon, TermId};
 use crate::limits::Limits;
 use crate::mask::automaton::engine;
 use crate::mask::core::Engine;
-use crate::mask::pattern::Pattern;
 use crate::mask::TokenAutomaton;
 use crate::regex::{parse, Dialect, RegexErrorKind};
 use crate::schema::options::Options;
 use crate::schema::Schema;
+pub use crate::source::Source;
 use crate::vocab::Vocabulary;
 use crate::work;
-
-/// What a grammar is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The text of a JSON Schema.
-    Schema { text: String, options: Options },
-    /// A regular expression.
-    Regex { pattern: String, dialect: Dialect },
-    /// Just these texts.
-    Choice(Vec<String>),
-    /// A context-free grammar in the neutral form of the frontends, as JSON text.
-    ContextFree(String),
-    /// A grammar in llama.cpp's GBNF, and its start rule.
-    Gbnf(String, String),
-    /// A constraint made of others in the form of the frontends, as JSON text, and its name in messages.
-    Composite(String, String),
-}
 
 /// A structure that was built and not yet used.
 enum Built {
@@ -69,43 +51,6 @@ pub struct Grammar {
 }
 
 impl Source {
-    /// The same as a form of the frontends, of which other grammars are made (see [`compose::form`]).
-    pub fn to_form(&self) -> Value {
-        match self {
-            Source::Schema { text, options } => {
-                let names = options.names().into_iter().map(|(name, value)| (name.to_string(), value.into()));
-                let mut form: Map<String, Value> = names.collect();
-                form.insert("registry".into(), json!(options.registry));
-                json!({"schema": text, "options": form})
-            }
-            Source::Regex { pattern, dialect } => {
-                let dialect = if *dialect == Dialect::Ecma { "ecma" } else { "python" };
-                json!({"language": {"regex": pattern, "dialect": dialect}})
-            }
-            Source::Choice(words) => json!({"language": {"words": words}}),
-            Source::ContextFree(text) => {
-                let mut structure: Value = serde_json::from_str(text).unwrap_or_default();
-                structure["parts"] = json!({});
-                json!({"grammar": structure})
-            }
-            Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
-            Source::Composite(form, _) => serde_json::from_str(form).unwrap_or_default(),
-        }
-    }
-
-    /// Bytes of its texts.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Source::Schema { text, options } => {
-                let other = options.registry.iter().map(|(uri, text)| uri.len() + text.len());
-                text.len() + other.sum::<usize>()
-            }
-            Source::Regex { pattern: text, .. } | Source::ContextFree(text) => text.len(),
-            Source::Gbnf(text, name) | Source::Composite(text, name) => text.len() + name.len(),
-            Source::Choice(texts) => texts.iter().map(|text| text.len() + 24).sum(),
-        }
-    }
-
     fn build(&self) -> Result<(Built, Vec<String>)> {
         match self {
             Source::Schema { text, options } => {

@@ -1,18 +1,16 @@
 //! What the engine shares within one process, and what becomes of it after `fork`.
 //!
 //! Invariant: a child begins anew: locks that other threads of the parent held when it was forked would stay locked
-//! for ever, so the child never looks at them.  Everything global that is locked belongs here.
+//! for ever, so the child never looks at them.  Whatever is global and locked is a
+//! [`PerProcess`].
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-
-use crate::cache::Cache;
-use crate::mask::store::Store;
-use crate::mask::TokenAutomaton;
 
 /// Places where threads wait for each other; several things may share one.
 const ROOMS: usize = 64;
@@ -30,40 +28,59 @@ pub(crate) fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)
 }
 
+/// A thing of which each process has its own.
+pub(crate) struct PerProcess<T: 'static>(LazyLock<ArcSwap<Owned<T>>>);
+
+/// A process's own, and the epoch that it was made in.
+pub(crate) struct Owned<T>(u32, T);
+
+impl<T> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.1
+    }
+}
+
+impl<T: Default> PerProcess<T> {
+    pub const fn new() -> Self {
+        PerProcess(LazyLock::new(|| ArcSwap::from_pointee(Owned(epoch(), T::default()))))
+    }
+
+    pub fn current(&self) -> Arc<Owned<T>> {
+        let known = self.0.load_full();
+        if known.0 == epoch() {
+            return known;
+        }
+        let fresh = Arc::new(Owned(epoch(), T::default()));
+        // the parent's may be locked by a thread that does not exist here: it is left as it is
+        std::mem::forget(self.0.swap(fresh.clone()));
+        fresh
+    }
+}
+
+/// Threads, and places where they wait for each other.
 pub(crate) struct Process {
-    id: u32,
-    pub automata: Mutex<Vec<Weak<TokenAutomaton>>>,
-    pub store: Store,
-    pub cache: Cache,
     rooms: [Room; ROOMS],
     garbage: Mutex<Option<Sender<Box<dyn Send>>>>,
     pool: OnceLock<Option<rayon_core::ThreadPool>>,
 }
 
-static PROCESS: LazyLock<ArcSwap<Process>> = LazyLock::new(|| ArcSwap::from_pointee(Process::new()));
-
-impl Process {
-    fn new() -> Self {
+impl Default for Process {
+    fn default() -> Self {
         Process {
-            id: epoch(),
-            automata: Mutex::default(),
-            store: Store::default(),
-            cache: Cache::default(),
             rooms: [const { Room { door: Mutex::new(()), bell: Condvar::new() } }; ROOMS],
             garbage: Mutex::default(),
             pool: OnceLock::new(),
         }
     }
+}
 
-    pub fn current() -> Arc<Process> {
-        let known = PROCESS.load_full();
-        if known.id == epoch() {
-            return known;
-        }
-        let fresh = Arc::new(Process::new());
-        // the parent's may be locked by a thread that does not exist here: it is left as it is
-        std::mem::forget(PROCESS.swap(fresh.clone()));
-        fresh
+static PROCESS: PerProcess<Process> = PerProcess::new();
+
+impl Process {
+    pub fn current() -> Arc<Owned<Process>> {
+        PROCESS.current()
     }
 
     /// Where threads wait for the thing at an address.

@@ -15,9 +15,10 @@
 //! ```
 
 use crate::error::{Error, Kind, Result};
-use crate::grammar::{Grammar, Source};
+use crate::grammar::Grammar;
 use crate::regex::Dialect;
 use crate::schema::options::Options;
+use crate::source::Source;
 
 const MARK: &[u8] = b"tokenform grammar\n";
 const VERSION: u32 = 1;

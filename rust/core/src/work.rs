@@ -3,7 +3,7 @@
 //! A call of the engine runs inside [`run`]; whatever may go on for long calls [`spend`], a unit being about the work
 //! of one step of an automaton.  Past the limit the call is unwound from where it stands, so that no loop has to ask
 //! whether it should end, and nothing that was half done is looked at again: who catches a [`Cut`] drops what the
-//! call was building (see [`crate::mask::generation`]).
+//! call was building (see `mask::generation`).
 //! Invariant: outside of [`run`] nothing is limited.
 //! Complexity: a subtraction a call of [`spend`]; the interrupt is asked once a slice.
 //! Source: `Cancelled::throw` of salsa, which rust-analyzer cancels its queries by.

@@ -9,7 +9,7 @@ mod walk;
 use libfuzzer_sys::fuzz_target;
 use tokenform_core::lexical::Lexicon;
 use tokenform_core::limits::Limits;
-use tokenform_core::mask::pattern::Pattern;
+use tokenform_core::automaton::pattern::Pattern;
 use tokenform_core::regex::{parse, Dialect};
 use tokenform_core::work;
 

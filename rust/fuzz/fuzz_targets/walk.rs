@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokenform_core::mask::structure::Structure;
+use tokenform_core::automaton::Structure;
 use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::vocab::{TokenId, Vocabulary};
 use tokenform_core::Result;

@@ -2,9 +2,9 @@
 
 use super::grammar::Grammar;
 use super::scanned::Scanned;
+use crate::automaton::{Pos, Structure};
 use crate::lexical::in_words::{shortened, SHOWN};
 use crate::lexical::{Lexicon, Spelling, TermId, Terms};
-use crate::mask::{Pos, Structure};
 
 /// Kinds of characters that are told beside the name of a terminal.
 const KINDS: usize = 3;

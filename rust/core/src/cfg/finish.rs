@@ -14,9 +14,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::chart::{Chart, Item, SetId};
 use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
+use crate::automaton::structure::{step, CtxId, Piece, Pos, Structure};
+use crate::lexical::shortest_lexeme;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
-use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::{step, CtxId, Piece, Pos, Structure};
 
 /// Items that a search may settle, terminals that a way may have, words that are tried for a terminal.
 const SEARCH: usize = 400_000;

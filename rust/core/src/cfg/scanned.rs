@@ -22,12 +22,13 @@ use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
 use super::layout::{Blocks, STEP, WIDEST};
+use crate::automaton::structure::Seen;
+use crate::automaton::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
 use crate::error::{Error, Result};
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{Alive, CtxId, Piece, Pos, Scanner, Seen, Structure};
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;

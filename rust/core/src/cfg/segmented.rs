@@ -12,11 +12,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
+use crate::automaton::structure::Seen;
+use crate::automaton::structure::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{CtxId, Pos, Seen, Structure};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
@@ -236,7 +237,7 @@ impl Structure for Segmented {
             Some(ctx) => ctx,
             None => {
                 // finish the code point that was begun
-                let (bytes, lex) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, pos.lex, most)?;
+                let (bytes, lex) = crate::lexical::shortest_lexeme(&mut self.lexicon, pos.lex, most)?;
                 out.extend(bytes);
                 self.at_border(Pos { lex, ..pos })?
             }
@@ -291,6 +292,6 @@ impl Segmented {
 
     fn word(&mut self, term: TermId, most: usize) -> Option<Vec<u8>> {
         let lex = self.lexicon.at(Spelling::Raw, term);
-        crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex, most).map(|w| w.0)
+        crate::lexical::shortest_lexeme(&mut self.lexicon, lex, most).map(|w| w.0)
     }
 }

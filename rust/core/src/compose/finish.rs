@@ -4,15 +4,16 @@
 //! Complexity: one plan a host.
 
 use super::{BackId, Host, Joint, Part, Run, Thread, END};
+use crate::automaton::structure::Piece;
+use crate::automaton::structure::Seen;
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::cfg::chart::{Chart, SetId};
 use crate::cfg::finish;
 use crate::cfg::grammar::{Grammar, NEVER};
 use crate::cfg::scanned::Opening;
+use crate::lexical::shortest_lexeme;
+use crate::lexical::LONGEST;
 use crate::lexical::{LexId, Spelling};
-use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::{Piece, LONGEST};
-use crate::mask::Seen;
-use crate::mask::{CtxId, Pos, Structure};
 
 /// Bytes that the special token of a way counts for.
 const TOKEN: usize = 4;

@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::{language, Back, Host, Joint, Part, END};
+use crate::automaton::pattern::Pattern;
+use crate::automaton::structure::Piece;
 use crate::cfg::chart::Chart;
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::scanned::Scanned;
@@ -17,8 +19,6 @@ use crate::error::{Error, Kind, Result};
 use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
-use crate::mask::pattern::Pattern;
-use crate::mask::structure::Piece;
 use crate::schema::{Options, Schema};
 
 /// A constraint that was read.

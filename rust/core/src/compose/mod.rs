@@ -33,12 +33,12 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::automaton::{CtxId, Piece, Pos};
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
-use crate::mask::{CtxId, Piece, Pos};
 use crate::vocab::TokenId;
 
 /// The number of an interned [`Back`].

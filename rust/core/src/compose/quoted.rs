@@ -8,10 +8,11 @@
 //! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.
 
 use super::{BackId, Joint, Part, Run, Thread, END};
+use crate::automaton::structure::Piece;
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
-use crate::mask::structure::{Piece, LONGEST};
-use crate::mask::{CtxId, Pos, Structure};
+use crate::lexical::LONGEST;
 use crate::schema::options::Strings;
 
 /// The mark of a machine's first hole.

@@ -1,10 +1,10 @@
 //! Bytes: how threads go on, and which of them may be read as a position of their part alone.
 
 use super::{BackId, Ctx, Joint, Run, Thread, END};
+use crate::automaton::structure::step;
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
-use crate::mask::structure::step;
-use crate::mask::{CtxId, Pos, Structure};
 
 /// States of a lexeme that are looked at to see how it may end.
 const SEARCH: usize = 1024;

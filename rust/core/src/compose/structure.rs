@@ -1,13 +1,13 @@
 //! The face to the token layer.
 
 use super::{BackId, Ctx, Host, Joint, Part, Run, Thread, END};
+use crate::automaton::structure::Piece;
+use crate::automaton::structure::Seen;
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
-use crate::mask::structure::Piece;
-use crate::mask::Seen;
-use crate::mask::{CtxId, Pos, Structure};
 use crate::vocab::{TokenId, Vocabulary};
 
 impl Joint {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Back, BackId, Host, Joint, Part, Run, Thread, END};
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::cfg::chart::SetId;
 use crate::lexical::{Lexicon, Spelling, TermId};
-use crate::mask::{CtxId, Pos, Structure};
 
 /// Hosts whose parts ended, innermost first: (depth, host, where the host returns).
 type Ended = BTreeMap<(Reverse<u32>, u32, BackId), Vec<(u32, u32)>>;

@@ -2,7 +2,7 @@
 
 use super::object::place_of;
 use super::{Alternative, JsonMachine, Node, Pending, Place, FREE};
-use crate::mask::{CtxId, Pos};
+use crate::automaton::{CtxId, Pos};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ObjId, ValId};
 

@@ -2,11 +2,12 @@
 
 use super::place::{fit, way_to};
 use super::{JsonMachine, Kind, Node, Place};
+use crate::automaton::structure::Seen;
+use crate::automaton::Pos;
 use crate::lexical::in_words::{quoted, shortened, SHOWN};
+use crate::lexical::number::set::{Bound, NumSet};
+use crate::lexical::number::Decimal;
 use crate::lexical::{LexId, Lexicon};
-use crate::mask::{Pos, Seen};
-use crate::number::set::{Bound, NumSet};
-use crate::number::Decimal;
 use crate::schema::object::Obj;
 use crate::schema::value::dedup;
 use crate::schema::{NameId, ObjId, ShapeId, ValId};

@@ -7,10 +7,11 @@
 use rustc_hash::FxHashMap;
 
 use super::{Alternative, JsonMachine, Node, Place, FREE};
+use crate::automaton::structure::step;
+use crate::automaton::{CtxId, Pos, Structure};
+use crate::lexical::shortest_lexeme;
+use crate::lexical::LONGEST;
 use crate::lexical::{Lexicon, Step};
-use crate::mask::pattern::shortest_lexeme;
-use crate::mask::structure::{step, LONGEST};
-use crate::mask::{CtxId, Pos, Structure};
 use crate::schema::live::{Keys, Witness};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ValId};

@@ -8,9 +8,9 @@
 //! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.
 
 use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
+use crate::automaton::{CtxId, Pos};
 use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
-use crate::mask::{CtxId, Pos};
 use crate::schema::document::{JId, Json};
 use crate::schema::used::KeySet;
 use crate::schema::ArrId;
@@ -178,7 +178,7 @@ impl JsonMachine {
         twin
     }
 
-    /// See [`crate::mask::Structure::near`].
+    /// See [`crate::automaton::Structure::near`].
     pub(super) fn near_of(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
         let depth = self.node(ctx).depth;
         // above this depth a level tells what whitespace may follow

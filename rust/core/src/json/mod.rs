@@ -6,7 +6,7 @@
 //! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
-//! Reading order: this file (positions), [`object`] and [`array`] (frames), [`simple`] (keys that are counted),
+//! Reading order: this file (positions), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
 //! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
 //! out), [`describe`] (words).
 
@@ -22,17 +22,15 @@ mod simple;
 mod step;
 mod white;
 
-pub(crate) use simple::Simple;
-
 use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::automaton::{CtxId, Pos};
 use crate::error::Result;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
-use crate::mask::{CtxId, Pos};
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
 use crate::{Error, Limits};

@@ -2,15 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::simple::{Room, Simple};
+use super::simple::Room;
 use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
+use crate::automaton::{CtxId, Pos};
 use crate::lexical::{TermId, Terms};
-use crate::mask::{CtxId, Pos};
 use crate::schema::by_key::Key;
 use crate::schema::live::Keys;
 use crate::schema::object::Obj;
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
+use crate::schema::Simple;
 use crate::schema::{NameId, ObjId, ValId};
 
 /// The conjunctions that formulas multiply out to; `None`: too many.

@@ -4,17 +4,7 @@ use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::used::KeySet;
-use crate::schema::{NameId, ShapeId, SubId};
-
-/// The atoms of such a formula: shapes, required and absent keys, bounds on the count.
-pub(crate) struct Simple {
-    pub shapes: Vec<ShapeId>,
-    /// Sorted.
-    pub required: Vec<NameId>,
-    pub absent: Vec<NameId>,
-    pub least: u32,
-    pub most: u32,
-}
+use crate::schema::{NameId, Simple, SubId};
 
 /// The keys that may still come, for a count that must be reached.
 pub(super) struct Room {

@@ -1,12 +1,12 @@
 //! Bytes: how a context goes on.
 
 use super::{JsonMachine, Kind, Node, Place};
+use crate::automaton::structure::step;
+use crate::automaton::structure::Seen;
+use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{Lexicon, Step};
-use crate::mask::structure::step;
-use crate::mask::Seen;
-use crate::mask::{CtxId, Pos, Structure};
 
 impl JsonMachine {
     /// A value begins with this byte.

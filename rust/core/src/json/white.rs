@@ -8,8 +8,8 @@
 //! mix: an array in one line, the next in ten).
 
 use super::{JsonMachine, Node, Place};
+use crate::automaton::CtxId;
 use crate::lexical::{LexId, Spelling, TermId, Terms};
-use crate::mask::CtxId;
 use crate::schema::options::Whitespace;
 
 /// Whitespace characters in a row that need no reason.

@@ -5,7 +5,8 @@
 //! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `merge` what operands come to
 //! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
 //! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over
-//! bytes, with `escapes` of JSON strings, `rows` of code points, `byteset`.
+//! bytes, with `escapes` of JSON strings, `rows` of code points, `byteset`; `shortest` the least that completes a lexeme;
+//! [`number`] exact decimals, sets of them, and the texts that spell a number of a set.
 
 pub mod base;
 mod branch;
@@ -21,11 +22,14 @@ mod lengths;
 pub mod live;
 pub mod lower;
 mod merge;
+pub mod number;
 mod rows;
+mod shortest;
 pub mod spans;
 pub mod spell;
 pub mod term;
 pub mod words;
 
+pub use shortest::{shortest_lexeme, LONGEST};
 pub use spell::{LexId, Lexicon, Spelling, Step};
 pub use term::{TermId, Terms};

@@ -15,7 +15,7 @@ use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
 use crate::error::Error;
 use crate::held;
-use crate::number::{NumberTerms, SpelledId};
+use crate::lexical::number::{NumberTerms, SpelledId};
 use crate::work;
 
 /// The greatest code point.

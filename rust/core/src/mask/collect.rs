@@ -7,14 +7,13 @@ use super::core::Core;
 use super::exits::{Exit, Exits, Remainders};
 use super::lexmask::LexMask;
 use super::row::Mask;
-use super::store::Key;
-use super::structure::{step, CtxId, Pos, Structure};
+use super::store::{Key, STORE};
 use super::within::{Lengths, Within};
 use super::wordmask::of_words;
+use crate::automaton::structure::{step, CtxId, Pos, Structure};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
-use crate::process::Process;
 use crate::vocab::{NodeId, Trie};
 
 /// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
@@ -40,7 +39,7 @@ impl<S: Structure> Core<S> {
             node: node.0,
             content,
         });
-        let found = key.as_ref().and_then(|k| Process::current().store.get(k));
+        let found = key.as_ref().and_then(|k| STORE.current().get(k));
         let mask = match found {
             Some(mask) => mask,
             None => {
@@ -52,7 +51,7 @@ impl<S: Structure> Core<S> {
                 let mask = Arc::new(self.build_lexmask(node, lex));
                 self.listed += mask.bytes();
                 if let (Some(key), false) = (key, self.structure.lexicon().terms.overflow) {
-                    Process::current().store.put(key, mask.clone());
+                    STORE.current().put(key, mask.clone());
                 }
                 mask
             }

@@ -20,7 +20,7 @@ pub struct Exit {
     pub closed: bool,
     /// Otherwise: the children of `node` that the lexeme can't read, which the structure reads.
     pub beyond: Box<[(u8, NodeId)]>,
-    /// The exit is part of a [`Group`].
+    /// The exit is part of a `Group`.
     pub grouped: bool,
 }
 

@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 
 use super::rest::{Rest, RestId, Rests};
 use super::single::{beaten, build, differ, exits_without, without_exceptions, Single};
-use super::structure::{Alive, CtxId, Scanner};
 use super::within::Within;
+use crate::automaton::structure::{Alive, CtxId, Scanner};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};

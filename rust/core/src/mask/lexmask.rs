@@ -8,12 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
-use super::store::Key;
+use super::store::{Key, STORE};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
 use crate::lexical::base::Base;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
-use crate::process::Process;
 use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The part of a mask that belongs to (node, lexical state).
@@ -91,7 +90,7 @@ impl LexMask {
         if let (Some(content), Some(mask)) = (content, mask) {
             mask.lengths(vocab, &mut lexicon, free);
             let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
-            Process::current().store.put(key, Arc::new(mask));
+            STORE.current().put(key, Arc::new(mask));
         }
     }
 

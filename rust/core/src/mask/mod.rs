@@ -1,6 +1,6 @@
 //! The token layer: whole tokens against an automaton over bytes.
 //!
-//! [`structure`] what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
+//! [`crate::automaton`] is what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
 //! others leave it, [`walk`], [`charwalk`] and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
@@ -22,7 +22,6 @@ pub mod lexemes;
 pub mod lexmask;
 pub mod matcher;
 mod oracle;
-pub mod pattern;
 #[cfg(test)]
 mod races;
 pub mod reclaim;
@@ -31,7 +30,6 @@ pub mod row;
 mod single;
 pub mod state;
 pub mod store;
-pub mod structure;
 mod textwalk;
 mod walk;
 mod ways;
@@ -42,4 +40,3 @@ pub use automaton::TokenAutomaton;
 pub use matcher::Matcher;
 pub use row::Mask;
 pub use state::State;
-pub use structure::{CtxId, Piece, Pos, Seen, Structure};

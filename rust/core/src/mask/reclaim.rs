@@ -10,14 +10,16 @@
 //! that it is one of thousands).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::automaton::TokenAutomaton;
-use crate::process::Process;
+use crate::process::{PerProcess, Process};
 
 /// Bytes of generations that a process keeps unless told otherwise.
 pub const PROCESS_BYTES: usize = 160 << 20;
 
+/// Every automaton of the process.
+static AUTOMATA: PerProcess<Mutex<Vec<Weak<TokenAutomaton>>>> = PerProcess::new();
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static BOUND: AtomicUsize = AtomicUsize::new(PROCESS_BYTES);
 /// Moves on whenever automata are compared by when they were asked.
@@ -56,8 +58,8 @@ pub(super) fn recount(slot: &AtomicUsize, bytes: usize) {
 
 /// From now on the automaton takes part.
 pub(super) fn enroll(automaton: &Arc<TokenAutomaton>) {
-    let process = Process::current();
-    let mut automata = process.automata.lock().unwrap_or_else(PoisonError::into_inner);
+    let automata = AUTOMATA.current();
+    let mut automata = automata.lock().unwrap_or_else(PoisonError::into_inner);
     if automata.len() == automata.capacity() {
         automata.retain(|a| a.strong_count() > 0);
     }
@@ -70,9 +72,9 @@ pub(super) fn keep_within_bound() {
     if held() <= bound {
         return;
     }
-    let process = Process::current();
+    let automata = AUTOMATA.current();
     let mut all: Vec<Arc<TokenAutomaton>> = {
-        let Ok(automata) = process.automata.try_lock() else { return };
+        let Ok(automata) = automata.try_lock() else { return };
         automata.iter().filter_map(Weak::upgrade).filter(|a| a.bytes() > 0).collect()
     };
     CLOCK.fetch_add(1, Ordering::Relaxed);

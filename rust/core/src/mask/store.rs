@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::lexmask::LexMask;
 use crate::lexical::content::Content;
-use crate::process::Process;
+use crate::process::{PerProcess, Process};
 
 /// Bytes that an entry takes beside its mask.
 const ENTRY: usize = 64;
@@ -51,11 +51,12 @@ pub struct Figures {
 /// Bytes of masks that a process keeps unless told otherwise: enough for some ten thousand lexical states.
 pub const BYTES: usize = 32 << 20;
 
+pub(super) static STORE: PerProcess<Store> = PerProcess::new();
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
 /// What the process's table holds and how often it served.
 pub fn figures() -> Figures {
-    Process::current().store.figures()
+    STORE.current().figures()
 }
 
 /// The bytes that the process's table may hold.
@@ -66,7 +67,7 @@ pub fn limit() -> usize {
 /// Sets them, at once.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
-    let store = &Process::current().store;
+    let store = STORE.current();
     while store.bytes.load(Ordering::Relaxed) > bytes {
         store.evict();
     }
@@ -74,7 +75,7 @@ pub fn set_limit(bytes: usize) {
 
 /// Empties the process's table.
 pub fn clear() {
-    let store = &Process::current().store;
+    let store = STORE.current();
     let old = std::mem::take(&mut *store.table.write().unwrap_or_else(PoisonError::into_inner));
     store.bytes.store(0, Ordering::Relaxed);
     drop(old);

@@ -12,9 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::builder::Builder;
 use super::core::{tokens_of, Class, StateId};
 use super::state::State;
-use super::structure::{Piece, LONGEST};
+use crate::automaton::structure::Piece;
 use crate::error::{Error, Kind, Result};
 use crate::held;
+use crate::lexical::LONGEST;
 use crate::vocab::TokenId;
 
 /// Bytes up to which the whole way is cut into the fewest tokens.

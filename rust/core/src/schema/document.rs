@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::parse::Parser;
 use crate::error::{Error, Kind, Result};
-use crate::number::Decimal;
+use crate::lexical::number::Decimal;
 
 /// The number of a JSON node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! JSON Schema as formulas over values.
 //!
 //! Reading order: [`document`] and `parse` the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
-//! [`resolve`] where references lead; [`value`], [`object`], [`array`] the formulas and their algebra; `names` the
+//! [`resolve`] where references lead; [`value`], [`object`], [`mod@array`] the formulas and their algebra; `names` the
 //! keys that a formula names; [`used`] those that an object has used; `decide` branches where those are many;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
@@ -27,6 +27,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 pub use array::{Arr, ArrId};
 pub use document::{Document, JId, Json};
+pub(crate) use names::Simple;
 pub use object::{Obj, ObjId, Shape, ShapeId};
 pub use options::Options;
 pub use value::{Sub, SubId, ValId, Value};

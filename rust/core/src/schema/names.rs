@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::object::Obj;
 use super::value::SubId;
-use super::{NameId, ObjId, Schema};
+use super::{NameId, ObjId, Schema, ShapeId};
 use crate::lexical::TermId;
 
 impl Schema {
@@ -88,18 +88,13 @@ impl Schema {
     }
 
     /// The atoms of a conjunction of shapes, required and absent keys and a count; `None` for others.
-    pub(crate) fn simple_parts(&self, o: ObjId) -> Option<crate::json::Simple> {
+    pub(crate) fn simple_parts(&self, o: ObjId) -> Option<Simple> {
         let parts = match self.object(o) {
             Obj::And(list) => list.to_vec(),
             _ => vec![o],
         };
-        let mut simple = crate::json::Simple {
-            shapes: Vec::new(),
-            required: Vec::new(),
-            absent: Vec::new(),
-            least: 0,
-            most: u32::MAX,
-        };
+        let mut simple =
+            Simple { shapes: Vec::new(), required: Vec::new(), absent: Vec::new(), least: 0, most: u32::MAX };
         for part in parts {
             match self.object(part) {
                 Obj::True => {}
@@ -112,4 +107,14 @@ impl Schema {
         }
         Some(simple)
     }
+}
+
+/// The atoms of such a formula: shapes, required and absent keys, bounds on the count.
+pub(crate) struct Simple {
+    pub shapes: Vec<ShapeId>,
+    /// Sorted.
+    pub required: Vec<NameId>,
+    pub absent: Vec<NameId>,
+    pub least: u32,
+    pub most: u32,
 }

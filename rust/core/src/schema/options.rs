@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
+pub use crate::lexical::number::Numbers;
 
 /// In which order the keys of an object may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,17 +31,6 @@ pub enum Whitespace {
     /// As `json.dumps(indent=2)` writes.
     Indent,
     /// Whatever JSON allows, in bounded runs.
-    Any,
-}
-
-/// How numbers are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Numbers {
-    /// Integers as digits, other numbers in every spelling whose value a double holds, both of bounded length.
-    Natural,
-    /// As `json.dumps` and `JSON.stringify` write them.
-    Canonical,
-    /// Every spelling.
     Any,
 }
 

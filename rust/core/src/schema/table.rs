@@ -11,7 +11,7 @@ use super::document::{JId, Json};
 use super::resolve::Draft;
 use super::Schema;
 use crate::error::{Error, Kind, Result};
-use crate::number::Decimal;
+use crate::lexical::number::Decimal;
 
 /// What stands behind a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

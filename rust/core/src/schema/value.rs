@@ -11,8 +11,8 @@ use super::document::{JId, Json};
 use super::object::ObjId;
 use super::Schema;
 use crate::error::{Error, Kind, Result};
+use crate::lexical::number::set::{NumSet, NumSetId};
 use crate::lexical::{TermId, Terms};
-use crate::number::set::{NumSet, NumSetId};
 
 /// null, true, false as bits.
 pub const NULL: u8 = 1;

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 pub use chars::Chars;
 pub use trie::{NodeId, Trie};
 
-use crate::number::alike::Reach;
+use crate::lexical::number::alike::Reach;
 
 /// The number of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! `items`, `prefixItems`, `additionalItems`, `minItems`, `maxItems`, `uniqueItems`, `contains`.
 
 use super::{Parts, Site};
-use crate::number::Decimal;
+use crate::lexical::number::Decimal;
 use crate::schema::array::{Arr, SeenId};
 use crate::schema::document::{JId, Json};
 use crate::schema::resolve::Draft;

@@ -20,8 +20,8 @@ use super::table::{self, Holds};
 use super::value::{ValId, Value, CONSTS};
 use super::Schema;
 use crate::error::Result;
+use crate::lexical::number::set::NumSet;
 use crate::lexical::TermId;
-use crate::number::set::NumSet;
 
 /// Conjuncts found so far, by type.
 pub(super) struct Parts {

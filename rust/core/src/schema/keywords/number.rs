@@ -1,8 +1,8 @@
 //! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
 
 use super::{Parts, Site};
-use crate::number::set::{Bound, NumSet, Piece};
-use crate::number::Decimal;
+use crate::lexical::number::set::{Bound, NumSet, Piece};
+use crate::lexical::number::Decimal;
 use crate::schema::document::{JId, Json};
 use crate::schema::resolve::Draft;
 use crate::schema::Schema;

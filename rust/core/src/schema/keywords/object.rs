@@ -2,8 +2,8 @@
 
 use super::{Parts, Site};
 use crate::error::Result;
+use crate::lexical::number::Decimal;
 use crate::lexical::{TermId, Terms};
-use crate::number::Decimal;
 use crate::schema::document::{JId, Json};
 use crate::schema::object::{Obj, ObjId};
 use crate::schema::options::Order;

@@ -2,9 +2,9 @@
 
 use super::Parts;
 use crate::error::{Error, Kind, Result};
+use crate::lexical::number::Decimal;
 use crate::lexical::term::INF;
 use crate::lexical::TermId;
-use crate::number::Decimal;
 use crate::regex::{self, Dialect, RegexErrorKind};
 use crate::schema::document::{JId, Json};
 use crate::schema::{Schema, MARK};

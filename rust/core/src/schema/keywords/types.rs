@@ -2,9 +2,9 @@
 
 use super::{Parts, Site};
 use crate::error::Result;
+use crate::lexical::number::set::{NumSet, Piece};
+use crate::lexical::number::Decimal;
 use crate::lexical::Terms;
-use crate::number::set::{NumSet, Piece};
-use crate::number::Decimal;
 use crate::schema::array::ArrId;
 use crate::schema::document::{JId, Json};
 use crate::schema::object::ObjId;

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::Keys;
+use crate::lexical::LONGEST;
 use crate::lexical::{Lexicon, Spelling, TermId, Terms};
-use crate::mask::structure::LONGEST;
 use crate::schema::options::Strings;
 use crate::schema::value::{ValId, FALSE, NULL, TRUE};
 use crate::schema::{ArrId, NameId, ObjId, Schema};
@@ -177,7 +177,7 @@ impl Schema {
         if lex == Lexicon::DEAD {
             return None;
         }
-        let (bytes, _) = crate::mask::pattern::shortest_lexeme(&mut self.lexicon, lex, LONGEST)?;
+        let (bytes, _) = crate::lexical::shortest_lexeme(&mut self.lexicon, lex, LONGEST)?;
         String::from_utf8(bytes).ok()
     }
 }

@@ -1,21 +1,16 @@
-//! A constraint that is one regular language: a single lexeme, spelled as it is.
+//! A short end of a lexeme: the least that completes what was begun.
+//!
+//! Complexity: A*, at most `SEARCH` states.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::structure::{CtxId, Pos, Seen, Structure};
-use crate::lexical::spell::{ByteSet, OutcomeId};
-use crate::lexical::{LexId, Lexicon, Spelling, TermId};
+use super::spell::{LexId, Lexicon, Step};
 
-/// One term over the whole text.
-pub struct Pattern {
-    lexicon: Lexicon,
-    term: TermId,
-    /// What the user wrote, for messages.
-    name: String,
-}
+/// Bytes that a way to an accepted end may have.
+pub const LONGEST: usize = 1 << 20;
 
 /// States that the search for a short completion may visit.
 const SEARCH: usize = 200_000;
@@ -23,63 +18,6 @@ const SEARCH: usize = 200_000;
 /// of a number costs arithmetic on its digits.
 const SEARCH_NUMBERS: usize = 64;
 const SEARCH_DIGITS: usize = 20_000;
-
-impl Pattern {
-    pub fn new(lexicon: Lexicon, term: TermId, name: String) -> Self {
-        Pattern { lexicon, term, name }
-    }
-}
-
-impl Structure for Pattern {
-    fn lexicon(&mut self) -> &mut Lexicon {
-        &mut self.lexicon
-    }
-
-    fn bytes(&mut self) -> usize {
-        self.lexicon.bytes()
-    }
-
-    fn start(&mut self) -> Option<Pos> {
-        let lex = self.lexicon.at(Spelling::Raw, self.term);
-        (lex != Lexicon::DEAD).then_some(Pos { ctx: CtxId(0), lex })
-    }
-
-    fn records(&self, _: CtxId) -> bool {
-        false
-    }
-
-    fn close(&mut self, _: CtxId, _: OutcomeId, _: &[u8]) -> Option<Pos> {
-        None
-    }
-
-    fn leave(&mut self, _: CtxId, _: OutcomeId, _: &[u8], _: u8) -> Option<Pos> {
-        None
-    }
-
-    fn leave_bytes(&mut self, _: CtxId, _: OutcomeId) -> ByteSet {
-        ByteSet::default()
-    }
-
-    fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
-        self.lexicon.outcome(pos.lex) != Lexicon::NONE
-    }
-
-    fn completion(&mut self, pos: Pos, _: &[u8], most: usize) -> Option<Vec<u8>> {
-        shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
-    }
-
-    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
-        let mut shown = self.lexicon.in_words(pos.lex);
-        if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
-            shown.push("the end of the text".into());
-        }
-        (shown, Some(self.name.clone()))
-    }
-
-    fn take_error(&mut self) -> Option<crate::Error> {
-        None
-    }
-}
 
 /// A shortest way (in characters) from a lexical state to one that accepts, and that state: A*, by what a term's
 /// form says to be missing at least; `None` where none of at most `most` characters is found.
@@ -89,7 +27,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
     // finish a code point or an escape that was begun: any byte that goes on will do
     while lexicon.term(at).is_none() {
         let (byte, next) = (0..=255u8).find_map(|b| match lexicon.step(at, b) {
-            crate::lexical::Step::Stay(next) => Some((b, next)),
+            Step::Stay(next) => Some((b, next)),
             _ => None,
         })?;
         prefix.push(byte);
@@ -155,7 +93,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
 /// The state after bytes that stay in the lexeme.
 fn follow(lexicon: &mut Lexicon, from: LexId, bytes: &[u8]) -> Option<LexId> {
     bytes.iter().try_fold(from, |at, &byte| match lexicon.step(at, byte) {
-        crate::lexical::Step::Stay(next) => Some(next),
+        Step::Stay(next) => Some(next),
         _ => None,
     })
 }

@@ -17,9 +17,9 @@ use super::decimal::Decimal;
 use super::possible::possible;
 use super::set::{Bound, NumSet, NumSets, Piece, Spelling};
 use super::window::{digit_window, includes_all};
+use super::Numbers;
 use crate::lexical::delta::{runs_of_points, Run};
 use crate::lexical::term::{Term, TermId, Terms, INF};
-use crate::schema::options::Numbers;
 
 /// Digits of an exponent.
 pub const EXP_DIGITS: u32 = 3;

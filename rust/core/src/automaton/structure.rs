@@ -17,9 +17,6 @@ pub struct Pos {
     pub lex: LexId,
 }
 
-/// Bytes that a way to an accepted end may have.
-pub const LONGEST: usize = 1 << 20;
-
 /// A piece of a way to an accepted end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {

@@ -1,0 +1,24 @@
+//! Numbers: exact decimals, sets of them, and the texts that spell a number of a set.
+
+pub mod alike;
+pub mod decimal;
+mod possible;
+pub mod set;
+mod syntax;
+mod tail;
+pub mod text;
+mod window;
+
+pub use decimal::Decimal;
+pub use text::{NumberTerms, SpelledId};
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// Integers as digits, other numbers in every spelling whose value a double holds, both of bounded length.
+    Natural,
+    /// As `json.dumps` and `JSON.stringify` write them.
+    Canonical,
+    /// Every spelling.
+    Any,
+}

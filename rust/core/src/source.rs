@@ -1,0 +1,62 @@
+//! What a grammar is made of, as plain data.
+
+use serde_json::{json, Map, Value};
+
+use crate::regex::Dialect;
+use crate::schema::options::Options;
+
+/// What a grammar is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The text of a JSON Schema.
+    Schema { text: String, options: Options },
+    /// A regular expression.
+    Regex { pattern: String, dialect: Dialect },
+    /// Just these texts.
+    Choice(Vec<String>),
+    /// A context-free grammar in the neutral form of the frontends, as JSON text.
+    ContextFree(String),
+    /// A grammar in llama.cpp's GBNF, and its start rule.
+    Gbnf(String, String),
+    /// A constraint made of others in the form of the frontends, as JSON text, and its name in messages.
+    Composite(String, String),
+}
+
+impl Source {
+    /// The same as a form of the frontends, of which other grammars are made (see `compose::form`).
+    pub fn to_form(&self) -> Value {
+        match self {
+            Source::Schema { text, options } => {
+                let names = options.names().into_iter().map(|(name, value)| (name.to_string(), value.into()));
+                let mut form: Map<String, Value> = names.collect();
+                form.insert("registry".into(), json!(options.registry));
+                json!({"schema": text, "options": form})
+            }
+            Source::Regex { pattern, dialect } => {
+                let dialect = if *dialect == Dialect::Ecma { "ecma" } else { "python" };
+                json!({"language": {"regex": pattern, "dialect": dialect}})
+            }
+            Source::Choice(words) => json!({"language": {"words": words}}),
+            Source::ContextFree(text) => {
+                let mut structure: Value = serde_json::from_str(text).unwrap_or_default();
+                structure["parts"] = json!({});
+                json!({"grammar": structure})
+            }
+            Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
+            Source::Composite(form, _) => serde_json::from_str(form).unwrap_or_default(),
+        }
+    }
+
+    /// Bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Source::Schema { text, options } => {
+                let other = options.registry.iter().map(|(uri, text)| uri.len() + text.len());
+                text.len() + other.sum::<usize>()
+            }
+            Source::Regex { pattern: text, .. } | Source::ContextFree(text) => text.len(),
+            Source::Gbnf(text, name) | Source::Composite(text, name) => text.len() + name.len(),
+            Source::Choice(texts) => texts.iter().map(|text| text.len() + 24).sum(),
+        }
+    }
+}
