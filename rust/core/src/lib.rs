@@ -13,6 +13,7 @@ pub mod cfg;
 pub mod compose;
 pub mod error;
 pub mod gbnf;
+mod hash;
 pub mod held;
 pub mod json;
 pub mod lexical;

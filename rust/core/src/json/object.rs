@@ -11,6 +11,7 @@ use crate::schema::object::{Key, Obj};
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
 use crate::schema::{NameId, ObjId, ValId};
+use crate::work;
 
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
@@ -287,6 +288,7 @@ impl JsonMachine {
         name: Option<NameId>,
         simple: Option<&(Simple, Option<Room>)>,
     ) -> bool {
+        work::spend(4);
         let Some(from) = self.rank_after(a, name) else { return false };
         if let Some(simple) = simple {
             return self.simple_key(a, simple, key, name, from);

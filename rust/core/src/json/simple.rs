@@ -11,6 +11,9 @@ pub(crate) struct Simple {
     pub shapes: Vec<ShapeId>,
     /// Sorted.
     pub required: Vec<NameId>,
+    /// Ranks of those that the alternative's order names, sorted.
+    pub due: Vec<u32>,
+    /// Sorted.
     pub absent: Vec<NameId>,
     pub least: u32,
     pub most: u32,
@@ -47,7 +50,10 @@ impl JsonMachine {
         used: KeySet,
         plain: bool,
     ) -> Option<(Simple, Option<Room>)> {
-        let simple = self.schema.simple_parts(a.formula)?;
+        let mut simple = self.schema.simple_parts(a.formula)?;
+        let ranks = &self.ranks[a.order as usize];
+        simple.due = simple.required.iter().filter_map(|name| ranks.get(name).copied()).collect();
+        simple.due.sort_unstable();
         // the key that is read counts as one
         if simple.least < 2 {
             return Some((simple, None));
@@ -58,7 +64,8 @@ impl JsonMachine {
         let endless = self.value_is_live(&simple, &Key::Cell(&[]));
         let (mut ranks, mut unranked) = (Vec::new(), 0);
         for &name in names {
-            let open = !self.schema.key_sets.contains(used, name) && !simple.absent.contains(&name);
+            let open =
+                !self.schema.key_sets.contains(used, name) && simple.absent.binary_search(&name).is_err();
             if open && self.value_is_live(&simple, &Key::Name(name)) {
                 match self.ranks[a.order as usize].get(&name) {
                     Some(&rank) => ranks.extend((rank >= a.from).then_some(rank)),
@@ -79,13 +86,17 @@ impl JsonMachine {
         name: Option<NameId>,
         from: u32,
     ) -> bool {
-        if name.is_some_and(|n| simple.absent.contains(&n)) {
+        if name.is_some_and(|n| simple.absent.binary_search(&n).is_ok()) {
             return false;
         }
         let ranks = &self.ranks[a.order as usize];
-        let skips = |n: &NameId| Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from);
-        let own = name.is_some_and(|n| simple.required.binary_search(&n).is_ok()) as usize;
-        if simple.required.iter().any(skips) || simple.required.len() + 1 - own > simple.most as usize {
+        let required = name.filter(|n| simple.required.binary_search(n).is_ok());
+        let own = required.is_some() as usize;
+        // the key itself is no longer due
+        let read = required.and_then(|n| ranks.get(&n)).is_some_and(|&rank| rank < from) as usize;
+        if simple.due.partition_point(|&rank| rank < from) > read
+            || simple.required.len() + 1 - own > simple.most as usize
+        {
             return false;
         }
         let ranked = name.is_none_or(|n| ranks.contains_key(&n));

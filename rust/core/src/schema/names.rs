@@ -96,6 +96,7 @@ impl Schema {
         let mut simple = crate::json::Simple {
             shapes: Vec::new(),
             required: Vec::new(),
+            due: Vec::new(),
             absent: Vec::new(),
             least: 0,
             most: u32::MAX,
@@ -110,6 +111,7 @@ impl Schema {
                 _ => return None,
             }
         }
+        simple.absent.sort_unstable();
         Some(simple)
     }
 }

@@ -165,7 +165,8 @@ impl Schema {
                     _ => 1,
                 };
                 let cost: usize = list.iter().map(cost).sum();
-                crate::work::spend(2 + 2 * cost as u64);
+                let looked = (conj.shapes.len() + conj.violated.len()) / 8;
+                crate::work::spend(2 + (cost * (2 + looked)) as u64);
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
                 }
@@ -295,6 +296,7 @@ impl Schema {
         if chosen.len() > conj.hi as usize {
             return None;
         }
+        crate::work::spend(1 + chosen.len() as u64);
         let Some(&shape) = conj.violated.get(i) else { return self.fill(conj, chosen, keys) };
         for at in 0..chosen.len() {
             let (name, value) = chosen[at];
