@@ -33,10 +33,12 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def measure(name: str, engine: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """One engine on one grammar: the worst verdict, and the least of each time over the repetitions."""
     spoken = dialects(grammars.text(name))
+    row: dict[str, Any] = {"grammar": name, "engine": engine, "verdict": "pass", "detail": ""}
+    if engine != "tokenform" and "ebnf" not in spoken:
+        return row | {"verdict": "none", "detail": "its language has no indented blocks"}
     if engine == "llguidance":
         spoken["lark"] = spoken["llguidance"]
     tasks = [(None, spoken, [(text, True) for text in TEXTS[name]])] * arguments.repeat
-    row: dict[str, Any] = {"grammar": name, "engine": engine, "verdict": "pass", "detail": ""}
     stream = run_tasks(
         tasks,
         grammar_measurer,
@@ -65,13 +67,16 @@ def measure(name: str, engine: str, arguments: argparse.Namespace) -> dict[str, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--engines", default="tokenform,llguidance,xgrammar")
-    parser.add_argument("--grammars", default=",".join(TEXTS))
+    parser.add_argument("--grammars", default="json,sql,c,arithmetic", help=f"of {', '.join(TEXTS)}")
     parser.add_argument("--repeat", type=int, default=1, help="processes for each grammar; the best is kept")
     parser.add_argument("--clock", default="wall", choices=sorted(CLOCKS))
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument("--results", type=Path, help=f"keep the raw results there, e.g. {RESULTS}")
     arguments = parser.parse_args()
     engines = arguments.engines.split(",")
+    unknown = sorted({*arguments.grammars.split(",")} - {*TEXTS})
+    if unknown:
+        parser.error(f"no texts for {', '.join(unknown)}: choose of {', '.join(TEXTS)}")
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     for name in arguments.grammars.split(","):

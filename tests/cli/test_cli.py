@@ -256,3 +256,49 @@ def test_explain_writes_a_page(run, tmp_path):
     assert page.count("<svg") == 2 and page.count("<tr>") == 4
     refused = run("explain", "ab", "--regex", "ab+c", "--html", "nowhere/page.html")
     assert refused.exit_code == 2 and "can't be written" in one_sentence(refused)
+
+
+def test_a_report_that_can_not_be_written_is_told_before_anything_is(run, monkeypatch):
+    import tokenform.integrations.generation as generation
+
+    monkeypatch.setattr(generation, "generate", lambda *_, **__: pytest.fail("it wrote a text first"))
+    for path, said in (("run.xyz", ".html"), ("nowhere/run.json", "no folder 'nowhere'")):
+        refused = run("generate", "x", "-c", "yes", "--report", path)
+        assert refused.exit_code == 2 and said in one_sentence(refused)
+    monkeypatch.setattr("tokenform.decoding.aligned.fidelity.evaluate_fidelity", generation.generate)
+    refused = run("evaluate", "fidelity", "x", "-c", "yes", "--plot", "nowhere/plot.png")
+    assert refused.exit_code == 2 and "no folder 'nowhere'" in one_sentence(refused)
+
+
+def test_an_evaluation_without_data_makes_its_schemas_and_says_so(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOKENFORM_SHARED", str(tmp_path))
+    result = CliRunner().invoke(
+        app, ["evaluate", "masks", "--out", "run", "--limit", "6", "--engines", "tokenform", "--workers", "1"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "the schemas are generated; --data hub downloads" in result.stderr
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "| tokenform | 6 | 100.0 % | 100.0 % |" in report and "| forms | 3 |" in report
+
+
+def test_an_unknown_model_is_refused_without_asking_the_hub_again_and_again(monkeypatch):
+    import huggingface_hub
+    import transformers
+
+    from tokenform.errors import ModelError
+    from tokenform.integrations.models import open_model
+
+    def unreachable(*_, **__):
+        raise OSError("no network")
+
+    asked = []
+
+    def from_pretrained(*_, **options):
+        asked.append(options["local_files_only"])
+        raise OSError("it is not in the cache")
+
+    monkeypatch.setattr(huggingface_hub, "model_info", unreachable)
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", from_pretrained)
+    with pytest.raises(ModelError, match="no-such/model"):
+        open_model("no-such/model")
+    assert asked == [True]

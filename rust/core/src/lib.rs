@@ -5,7 +5,7 @@
 //! [`number`] exact decimals and sets of them; [`schema`] JSON Schema as formulas over values;
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
-//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton.
+//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these.
 //! [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold.
 //! Nothing here knows Python.
 
@@ -13,6 +13,7 @@ pub mod cfg;
 pub mod compose;
 pub mod error;
 pub mod gbnf;
+pub mod grammar;
 mod hash;
 pub mod held;
 pub mod json;
@@ -27,4 +28,8 @@ pub mod vocab;
 pub mod work;
 
 pub use error::{Error, Kind, Result};
+pub use grammar::Grammar;
 pub use limits::Limits;
+pub use mask::{Mask, Matcher, State, TokenAutomaton};
+pub use schema::options::Options;
+pub use vocab::{TokenId, Vocabulary};

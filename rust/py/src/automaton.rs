@@ -21,9 +21,9 @@ use crate::vocabulary::Vocabulary;
 
 #[pyclass(frozen, module = "tokenform._core", weakref)]
 pub struct TokenAutomaton {
-    core: Arc<Core>,
+    pub core: Arc<Core>,
     grammar: Py<Grammar>,
-    vocabulary: Py<Vocabulary>,
+    pub vocabulary: Py<Vocabulary>,
     words: usize,
 }
 
@@ -71,6 +71,23 @@ pub fn words_of<'a>(out: &'a Bound<'_, PyAny>) -> PyResult<Option<(&'a mut [u32]
         return Ok(view(array));
     }
     Ok(None)
+}
+
+/// Tokens of a text, as the vocabulary's own tokenizer writes them where it is known (`Vocabulary.encode`), else the
+/// longest first.
+pub fn spelled(py: Python<'_>, vocab: &Bound<'_, Vocabulary>, text: &str) -> PyResult<Vec<u32>> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let encoded = in_python(py, || match vocab.hasattr("encode")? {
+        true => vocab.call_method1("encode", (PyBytes::new(py, text.as_bytes()),))?.extract(),
+        false => Ok(None),
+    });
+    if let Some(ids) = encoded? {
+        return Ok(ids);
+    }
+    let ids = vocab.get().inner.greedy_tokens(text.as_bytes()).unwrap_or_default();
+    Ok(ids.into_iter().map(|t| t.0).collect())
 }
 
 #[pymethods]
@@ -225,23 +242,8 @@ impl TokenAutomaton {
         let s = &s.get().inner;
         let bytes = unlocked(py, || self.core.forced_bytes(s)).map_err(raise)?;
         // a character that is cut short is not text yet
-        let whole = match std::str::from_utf8(&bytes) {
-            Ok(_) => bytes.len(),
-            Err(e) => e.valid_up_to(),
-        };
-        let vocab = self.vocabulary.bind(py);
-        if whole == 0 {
-            return Ok(Vec::new());
-        }
-        let encoded = in_python(py, || match vocab.hasattr("encode")? {
-            true => vocab.call_method1("encode", (PyBytes::new(py, &bytes[..whole]),))?.extract(),
-            false => Ok(None),
-        });
-        if let Some(ids) = encoded? {
-            return Ok(ids);
-        }
-        let ids = self.core.vocabulary().greedy_tokens(&bytes[..whole]).unwrap_or_default();
-        Ok(ids.into_iter().map(|t| t.0).collect())
+        let whole = std::str::from_utf8(&bytes).map_or_else(|cut| cut.valid_up_to(), str::len);
+        spelled(py, self.vocabulary.bind(py), std::str::from_utf8(&bytes[..whole])?)
     }
 
     /// A number of tokens within which an accepted end can be reached; None when none is known, or when it is

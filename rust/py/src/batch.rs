@@ -1,25 +1,28 @@
 //! One call a step: rows of any automata, filled and advanced together.
 
+use std::sync::Arc;
+
 use numpy::{Element, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tokenform_core::mask::automaton::FAR;
 use tokenform_core::mask::batch::{self, Answer, Row, Step};
-use tokenform_core::mask::State as CoreState;
+use tokenform_core::mask::{State as CoreState, TokenAutomaton};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
 use crate::automaton::words_of;
 use crate::errors::raise;
 use crate::host::unlocked;
+use crate::matcher::Matcher;
 use crate::state::State;
 
-fn wrong(message: String) -> PyErr {
+pub fn wrong(message: String) -> PyErr {
     raise(Error::new(Kind::OptionError, message))
 }
 
 /// Whether errors come back as values.
-fn returned(errors: &str) -> PyResult<bool> {
+pub fn returned(errors: &str) -> PyResult<bool> {
     match errors {
         "raise" => Ok(false),
         "return" => Ok(true),
@@ -29,6 +32,45 @@ fn returned(errors: &str) -> PyResult<bool> {
 
 fn states_of<'py>(states: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, State>>> {
     states.try_iter()?.map(|s| Ok(s?.downcast_into::<State>()?)).collect()
+}
+
+/// Where a text is, and the tokens that it may still have.
+pub struct Place {
+    pub automaton: Arc<TokenAutomaton>,
+    pub state: CoreState,
+    pub budget: Option<u32>,
+}
+
+impl Place {
+    fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(matcher) = value.downcast::<Matcher>() {
+            return Ok(matcher.get().place(value.py()));
+        }
+        let s = value.downcast::<State>()?.get();
+        Ok(Place { automaton: s.automaton.clone(), state: s.inner.clone(), budget: None })
+    }
+
+    pub fn row<'a>(&'a self, out: &'a mut [u32]) -> Row<'a> {
+        let (automaton, state, budget) = (&*self.automaton, &self.state, self.budget);
+        Row { automaton, state, budget, out, answer: Ok(Answer::default()) }
+    }
+}
+
+/// The errors of rows by their number, or the first of them raised.
+pub fn failed_or<'py>(
+    py: Python<'py>,
+    answers: impl Iterator<Item = Result<()>>,
+    return_errors: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let failed = PyDict::new(py);
+    for (at, answer) in answers.enumerate() {
+        match answer {
+            Ok(()) => {}
+            Err(error) if return_errors => failed.set_item(at, raise(error).into_value(py))?,
+            Err(error) => return Err(raise(error)),
+        }
+    }
+    Ok(failed)
 }
 
 /// Writes one value a row into an array of the caller's.
@@ -45,10 +87,10 @@ fn write<T: Element + Copy>(
     Ok(())
 }
 
-/// Masks of states, which may be of different automata over vocabularies of one size: one row each.
+/// Masks of states or matchers, which may be of different automata over vocabularies of one size: one row each.
 ///
 /// out: C-contiguous uint32 or int32 [B, ceil(V/32)], numpy or a CPU tensor. budgets: tokens left in each row, None
-/// for as many as there may be. accepting, finished: bool [B]; distances: int32 [B], tokens to an accepted end, -1
+/// for as many as there may be; a matcher keeps its own within that. accepting, finished: bool [B]; distances: int32 [B], tokens to an accepted end, -1
 /// where none is known; each is written where it is given. A row that fails is all zeros; its error is raised when
 /// the others are done, or returned by the row's number with errors="return".
 #[pyfunction]
@@ -67,11 +109,11 @@ pub fn fill_masks<'py>(
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let return_errors = returned(errors)?;
-    let states = states_of(states)?;
+    let mut states: Vec<Place> = states.try_iter()?.map(|s| Place::of(&s?)).collect::<PyResult<_>>()?;
     let held = if out.hasattr("numpy")? { out.call_method0("numpy")? } else { out.clone() };
     let found = words_of(&held)?;
     let width = found.as_ref().map_or(0, |f| f.1[1]);
-    let fits = |s: &Bound<'_, State>| s.get().automaton.vocabulary().mask_words() == width;
+    let fits = |s: &Place| s.automaton.vocabulary().mask_words() == width;
     let Some((words, _)) = found.filter(|f| f.1[0] >= states.len() && states.iter().all(fits)) else {
         return Err(wrong(format!(
             "out must be a writable, aligned, C-contiguous uint32 or int32 array of {} rows with a bit for each \
@@ -82,16 +124,11 @@ pub fn fill_masks<'py>(
     if budgets.as_ref().is_some_and(|b| b.len() != states.len()) {
         return Err(wrong(format!("budgets must have one entry for each of the {} states", states.len())));
     }
-    let rows = words.chunks_mut(width.max(1)).zip(&states).enumerate();
-    let mut rows: Vec<Row<'_>> = rows
-        .map(|(at, (out, s))| Row {
-            automaton: &s.get().automaton,
-            state: &s.get().inner,
-            budget: budgets.as_ref().and_then(|b| b[at]),
-            out,
-            answer: Ok(Answer::default()),
-        })
-        .collect();
+    for (place, given) in states.iter_mut().zip(budgets.into_iter().flatten()) {
+        place.budget = place.budget.into_iter().chain(given).min();
+    }
+    let mut rows: Vec<Row<'_>> =
+        words.chunks_mut(width.max(1)).zip(&states).map(|(out, place)| place.row(out)).collect();
     let measured = distances.is_some();
     unlocked(py, || batch::fill(&mut rows, measured, threads));
     let answers: Vec<Result<Answer>> = rows.into_iter().map(|row| row.answer).collect();
@@ -100,15 +137,7 @@ pub fn fill_masks<'py>(
     write("finished", finished, known().map(|a| a.finished))?;
     let signed = |a: Answer| if a.distance == FAR { -1 } else { a.distance.min(i32::MAX as u32) as i32 };
     write("distances", distances, known().map(signed))?;
-    let failed = PyDict::new(py);
-    for (at, answer) in answers.into_iter().enumerate() {
-        match answer {
-            Ok(_) => {}
-            Err(error) if return_errors => failed.set_item(at, raise(error).into_value(py))?,
-            Err(error) => return Err(raise(error)),
-        }
-    }
-    Ok(failed)
+    failed_or(py, answers.into_iter().map(|answer| answer.map(|_| ())), return_errors)
 }
 
 /// The states after one token in each row. A row that fails raises when the others are done, or its error stands in

@@ -1,22 +1,12 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tokenform_core::cfg::{self, productive, Machine};
-use tokenform_core::compose::form::Composite;
-use tokenform_core::compose::{self, Joint};
-use tokenform_core::json::JsonMachine;
-use tokenform_core::lexical::Lexicon;
-use tokenform_core::mask::automaton::engine;
-use tokenform_core::mask::core::Engine;
-use tokenform_core::mask::pattern::Pattern;
-use tokenform_core::mask::TokenAutomaton as Core;
-use tokenform_core::regex::{parse, Dialect, RegexErrorKind};
+use tokenform_core::cfg::productive;
+use tokenform_core::grammar::Source;
+use tokenform_core::regex::Dialect;
 use tokenform_core::schema::options::{Options, CHOICES};
-use tokenform_core::schema::Schema;
-use tokenform_core::{gbnf, vocab, work, Error, Kind, Limits, Result};
+use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits, Result};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
@@ -24,112 +14,13 @@ use crate::host::unlocked;
 use crate::limits::Limits as PyLimits;
 use crate::vocabulary::Vocabulary;
 
-/// What a grammar was made of, so that it can be built once more for another vocabulary.
-enum Source {
-    Schema {
-        text: String,
-        options: Options,
-        /// The options by name, as they were chosen.
-        chosen: Vec<(String, String)>,
-    },
-    Regex {
-        pattern: String,
-        dialect: Dialect,
-    },
-    Choice(Vec<String>),
-    /// A grammar in the neutral form of the frontends, as JSON text.
-    ContextFree(String),
-    /// A grammar in GBNF and its start rule.
-    Gbnf(String, String),
-    /// A constraint made of others, as JSON text, and its name in messages.
-    Composite(String, String),
-}
-
-/// A structure that was built and not yet used.
-enum Built {
-    Json(Box<JsonMachine>),
-    Pattern(Box<Pattern>),
-    ContextFree(Machine),
-    Joint(Box<Joint>),
-}
-
 #[pyclass(frozen, module = "tokenform._core")]
 pub struct Grammar {
-    source: Arc<Source>,
-    ready: Mutex<Option<Built>>,
-    report: Vec<String>,
+    core: Core,
 }
 
-impl Source {
-    fn build(&self) -> Result<(Built, Vec<String>)> {
-        match self {
-            Source::Schema { text, options, .. } => {
-                let machine = JsonMachine::new(Schema::new(text, options.clone())?)?;
-                let report = machine.schema.report.clone();
-                Ok((Built::Json(Box::new(machine)), report))
-            }
-            Source::Regex { pattern, dialect } => {
-                let lang = parse(pattern, *dialect).map_err(|e| {
-                    let kind = match e.kind {
-                        RegexErrorKind::Invalid => Kind::InvalidRegex,
-                        RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
-                        RegexErrorKind::Limit => Kind::LimitExceeded,
-                    };
-                    Error::new(kind, format!("the pattern {pattern:?} {}", e.message)).column(e.column)
-                })?;
-                let mut lexicon = Lexicon::default();
-                let term = lexicon.terms.lower(&lang);
-                Self::pattern(lexicon, term, format!("the pattern {pattern:?}"))
-            }
-            Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine_of_text(text)?), Vec::new())),
-            Source::Gbnf(text, start) => {
-                Ok((Built::ContextFree(cfg::machine(gbnf::read(text, start)?)?), Vec::new()))
-            }
-            Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
-                Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
-                Composite::Joint(joint) => {
-                    let report = joint.report().to_vec();
-                    (Built::Joint(joint), report)
-                }
-            }),
-            Source::Choice(words) => {
-                let mut lexicon = Lexicon::default();
-                let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
-                Self::pattern(lexicon, term, "the choices".into())
-            }
-        }
-    }
-
-    fn pattern(
-        mut lexicon: Lexicon,
-        term: tokenform_core::lexical::TermId,
-        name: String,
-    ) -> Result<(Built, Vec<String>)> {
-        let live = lexicon.terms.live(term);
-        if let Some(limit) = lexicon.terms.limit_error() {
-            return Err(Error { message: format!("{name}: {}", limit.message), ..limit });
-        }
-        if !live {
-            return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
-        }
-        Ok((Built::Pattern(Box::new(Pattern::new(lexicon, term, name))), Vec::new()))
-    }
-
-    fn grammar(self, py: Python<'_>) -> PyResult<Grammar> {
-        let built = unlocked(py, || work::run(Limits::default().work, || self.build()));
-        let (built, report) = built.map_err(Error::from).and_then(|built| built).map_err(raise)?;
-        Ok(Grammar { source: Arc::new(self), ready: Mutex::new(Some(built)), report })
-    }
-}
-
-fn engine_of(built: Built, vocab: &Arc<vocab::Vocabulary>, limits: &Limits) -> Box<dyn Engine> {
-    match built {
-        Built::Json(machine) => engine(*machine, vocab, limits),
-        Built::Pattern(pattern) => engine(*pattern, vocab, limits),
-        Built::Joint(joint) => engine(*joint, vocab, limits),
-        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
-        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
-    }
+fn grammar(py: Python<'_>, source: Source) -> PyResult<Grammar> {
+    Ok(Grammar { core: unlocked(py, || Core::new(source)).map_err(raise)? })
 }
 
 #[pymethods]
@@ -143,27 +34,20 @@ impl Grammar {
         limits: Option<&Bound<'_, PyLimits>>,
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
-        let inner = vocab.get().inner.clone();
-        let this = slf.get();
-        let first = this.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (source, own) = (this.source.clone(), inner.clone());
-        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
-        let core = unlocked(py, || {
-            let first = first.map(|built| engine_of(built, &inner, &limits));
-            Core::new(first, recipe, inner, limits)
-        });
+        let (inner, this) = (vocab.get().inner.clone(), slf.get());
+        let core = unlocked(py, || this.core.compile(inner, limits));
         Ok(TokenAutomaton::new(core.map_err(raise)?, slf.clone().unbind(), vocab.clone().unbind()))
     }
 
     /// By its source: made again, from plain data, wherever it is unpickled.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        Ok((py.import("tokenform._core")?.getattr("grammar_again")?, self.source.parts()))
+        Ok((py.import("tokenform._core")?.getattr("grammar_again")?, parts(self.core.source())))
     }
 
     /// What was ignored, loosened or not proven.
     #[getter]
     fn report(&self) -> Vec<String> {
-        self.report.clone()
+        self.core.report().to_vec()
     }
 }
 
@@ -187,42 +71,40 @@ pub fn json_schema(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
     // what is no text is no known value either
-    let chosen =
+    let chosen: Vec<_> =
         options.into_iter().flatten().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    schema_source(text, registry, chosen).map_err(raise)?.grammar(py)
+    grammar(py, schema_source(text, registry, &chosen).map_err(raise)?)
 }
 
 fn schema_source(
     text: String,
     registry: Vec<(String, String)>,
-    chosen: Vec<(String, String)>,
+    chosen: &[(String, String)],
 ) -> Result<Source> {
     let mut options = Options { registry, ..Options::default() };
-    for (name, value) in &chosen {
-        options.set(name, value)?;
-    }
-    Ok(Source::Schema { text, options, chosen })
+    chosen.iter().try_for_each(|(name, value)| options.set(name, value))?;
+    Ok(Source::Schema { text, options })
 }
 
 /// A source as plain data: its kind, texts, and pairs of texts.
 type Parts = (&'static str, Vec<String>, Vec<(String, String)>, Vec<(String, String)>);
 
-impl Source {
-    fn parts(&self) -> Parts {
-        let plain = |kind, texts: &[&String]| (kind, texts.iter().map(|t| t.to_string()).collect());
-        let (kind, texts) = match self {
-            Source::Schema { text, options, chosen } => {
-                return ("schema", vec![text.clone()], chosen.clone(), options.registry.clone())
-            }
-            Source::Regex { pattern, dialect: Dialect::Ecma } => plain("ecma", &[pattern]),
-            Source::Regex { pattern, .. } => plain("python", &[pattern]),
-            Source::Choice(words) => ("choice", words.clone()),
-            Source::ContextFree(text) => plain("context_free", &[text]),
-            Source::Gbnf(text, start) => plain("gbnf", &[text, start]),
-            Source::Composite(text, name) => plain("composite", &[text, name]),
-        };
-        (kind, texts, Vec::new(), Vec::new())
-    }
+fn parts(source: &Source) -> Parts {
+    let plain = |kind, texts: &[&String]| (kind, texts.iter().map(|t| t.to_string()).collect());
+    let (kind, texts) = match source {
+        Source::Schema { text, options } => {
+            let owned = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
+            let chosen = options.names().into_iter().map(owned).collect();
+            return ("schema", vec![text.clone()], chosen, options.registry.clone());
+        }
+        Source::Regex { pattern, dialect: Dialect::Ecma } => plain("ecma", &[pattern]),
+        Source::Regex { pattern, .. } => plain("python", &[pattern]),
+        Source::Choice(words) => ("choice", words.clone()),
+        Source::ContextFree(text) => plain("context_free", &[text]),
+        Source::Gbnf(text, start) => plain("gbnf", &[text, start]),
+        Source::Composite(text, name) => plain("composite", &[text, name]),
+    };
+    (kind, texts, Vec::new(), Vec::new())
 }
 
 /// The grammar of a source as plain data, for `pickle`.
@@ -235,12 +117,12 @@ pub fn grammar_again(
     registry: Vec<(String, String)>,
 ) -> PyResult<Grammar> {
     if kind == "choice" {
-        return Source::Choice(texts).grammar(py);
+        return grammar(py, Source::Choice(texts));
     }
     let second = if texts.len() == 2 { texts.pop() } else { None }.unwrap_or_default();
     let first = texts.pop().unwrap_or_default();
     let source = match kind {
-        "schema" => schema_source(first, registry, chosen).map_err(raise)?,
+        "schema" => schema_source(first, registry, &chosen).map_err(raise)?,
         "ecma" => Source::Regex { pattern: first, dialect: Dialect::Ecma },
         "python" => Source::Regex { pattern: first, dialect: Dialect::Python },
         "context_free" => Source::ContextFree(first),
@@ -251,7 +133,7 @@ pub fn grammar_again(
             return Err(raise(Error::new(Kind::InvalidGrammar, message)));
         }
     };
-    source.grammar(py)
+    grammar(py, source)
 }
 
 /// The options of JSON by name, each with the names of its values, the default first.
@@ -266,31 +148,31 @@ pub fn json_options() -> Vec<(&'static str, Vec<&'static str>)> {
 #[pyo3(signature = (pattern, *, dialect = "python"))]
 pub fn regex(py: Python<'_>, pattern: String, dialect: &str) -> PyResult<Grammar> {
     let dialect = option("dialect", dialect, &[("python", Dialect::Python), ("ecma", Dialect::Ecma)])?;
-    Source::Regex { pattern, dialect }.grammar(py)
+    grammar(py, Source::Regex { pattern, dialect })
 }
 
 /// A constraint that admits just these texts.
 #[pyfunction]
 pub fn choice(py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
-    Source::Choice(texts).grammar(py)
+    grammar(py, Source::Choice(texts))
 }
 
 /// A constraint from a context-free grammar: the neutral form of the frontends, as JSON text.
 #[pyfunction]
 pub fn context_free(py: Python<'_>, structure: String) -> PyResult<Grammar> {
-    Source::ContextFree(structure).grammar(py)
+    grammar(py, Source::ContextFree(structure))
 }
 
 /// A constraint made of others: a form of the frontends, as JSON text; `name` is what messages call it.
 #[pyfunction]
 pub fn composite(py: Python<'_>, form: String, name: String) -> PyResult<Grammar> {
-    Source::Composite(form, name).grammar(py)
+    grammar(py, Source::Composite(form, name))
 }
 
 /// A constraint from a grammar in llama.cpp's GBNF.
 #[pyfunction]
 pub fn gbnf_grammar(py: Python<'_>, text: String, start: String) -> PyResult<Grammar> {
-    Source::Gbnf(text, start).grammar(py)
+    grammar(py, Source::Gbnf(text, start))
 }
 
 /// The neutral form of a grammar in GBNF, as JSON text.

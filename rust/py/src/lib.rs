@@ -6,6 +6,7 @@ mod errors;
 mod grammar;
 mod host;
 mod limits;
+mod matcher;
 mod state;
 mod vocabulary;
 
@@ -23,6 +24,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
     m.add_class::<state::State>()?;
+    m.add_class::<matcher::Matcher>()?;
     m.add_class::<limits::Limits>()?;
     m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
     m.add_function(wrap_pyfunction!(limits::limits_again, m)?)?;
@@ -40,6 +42,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(automaton::store_figures, m)?)?;
     m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
     m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
+    m.add_function(wrap_pyfunction!(matcher::accept_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::grammar_again, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;

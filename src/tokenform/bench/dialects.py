@@ -26,8 +26,13 @@ _EXCLUDED = re.compile(r"^(\w+): /\(\?!\((?:\?:)(.*)\)\\b\)(.*)/(i?)$", re.MULTI
 
 
 def dialects(text: str) -> dict[str, str]:
-    """The grammar as `lark` (as it is), `llguidance` and `ebnf`."""
+    """The grammar as `lark` (as it is), `llguidance` and `ebnf`.
+
+    A grammar of indented text has the first alone: the other languages can't say where a block ends.
+    """
     structure = read_lark(text, start=read_options(text)["start"])
+    if structure["indenter"] is not None:
+        return {"lark": text}
     return {"lark": text, "llguidance": _llguidance(text), "ebnf": _ebnf(structure)}
 
 

@@ -1,4 +1,4 @@
-"""Texts of four languages, for the comparison of engines on context-free grammars.
+"""Texts of five languages, for the comparison of engines on context-free grammars.
 
 Purpose: what a model writes: records in JSON, queries, functions in C, formulas.
 Invariant: every text is one of its grammar in `grammars/`.
@@ -70,10 +70,25 @@ _ARITHMETIC = [
     "0.5 * m * v ^ 2 + m * 9.81 * h - 3 * (k + 12)",
 ]
 
+_PYTHON = [
+    'def gcd(a: int, b: int) -> int:\n    """Greatest common divisor."""\n    while b:\n'
+    "        a, b = b, a % b\n    return a\n",
+    "@dataclass(frozen=True)\nclass Point:\n    x: float = 0.0\n    y: float = 0.0\n\n"
+    "    def norm(self) -> float:\n        return (self.x ** 2 + self.y ** 2) ** 0.5\n",
+    "with open(path, encoding='utf-8') as lines:\n    for number, line in enumerate(lines, 1):\n"
+    "        if not line.strip() or line.startswith('#'):\n            continue\n"
+    "        name, _, value = line.partition('=')\n        settings[name.strip()] = value.strip()\n"
+    "        print(number, settings)\n",
+    "try:\n    rows = [fetch(key, timeout=2.5) for key in sorted(keys) if key not in seen]\n"
+    "except (KeyError, TimeoutError) as error:\n    raise RuntimeError('no rows') from error\n"
+    "else:\n    total = sum(row['price'] * row['count'] for row in rows)\n",
+]
+
 TEXTS: dict[str, list[str]] = {
     "json": [json.dumps(_RECORD), json.dumps(_ORDER, indent=2, ensure_ascii=False)],
     "sql": _SQL,
     "c": _C,
     "arithmetic": _ARITHMETIC,
+    "python": _PYTHON,
 }
 """Valid texts by the name of their grammar."""

@@ -1,19 +1,30 @@
-"""The engine as Python sees it: a vocabulary, a grammar, the automaton of both, its states and its limits."""
+"""The engine as Python sees it: vocabulary, grammar, the automaton of both, its states, matchers, limits."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tokenform._core import Limits, State, TokenAutomaton, advance, fill_masks, set_limits
+from tokenform._core import (
+    Limits,
+    Matcher,
+    State,
+    TokenAutomaton,
+    accept_tokens,
+    advance,
+    fill_masks,
+    set_limits,
+)
 from tokenform.engine.vocabulary import Vocabulary
 from tokenform.frontends.grammar import Grammar
 
 __all__ = [
     "Grammar",
     "Limits",
+    "Matcher",
     "State",
     "TokenAutomaton",
     "Vocabulary",
+    "accept_tokens",
     "advance",
     "fill_masks",
     "set_limits",

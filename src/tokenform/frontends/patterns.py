@@ -19,7 +19,14 @@ _FLAGS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBO
 
 
 def regex(pattern: str | re.Pattern[str], *, dialect: Literal["python", "ecma"] = "python") -> Grammar:
-    """The texts that match a pattern.
+    r"""The texts that match a pattern.
+
+    Classes are those of the dialect: in "python", `\d`, `\w` and `\s` are Unicode's (`\d` takes "٣" too); in
+    "ecma", `\d` is [0-9] and `\w` [A-Za-z0-9_].  Write [0-9] where other digits are not wanted.
+
+    Example:
+        >>> tf.generate("The parcel has the number 4821.", regex="[0-9]{4}").text
+        '4821'
 
     Args:
         pattern: text, or a compiled pattern, whose flags count.

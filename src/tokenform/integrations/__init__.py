@@ -1,8 +1,5 @@
-"""Other libraries: models and tokenizers of transformers, and the one-call face on top of them."""
+"""Other libraries: models and tokenizers of transformers, the one-call face on top of them, and the engines
+that serve models.
 
-from __future__ import annotations
-
-from tokenform.errors import extras
-
-with extras():
-    import tokenform.decoding  # noqa: F401  (what is here runs models: without torch this says what to install)
+A module here is one host; it needs that host alone.  What runs models needs torch, and says so.
+"""

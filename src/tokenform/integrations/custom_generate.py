@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-
-from tokenform.decoding.draws import Transform
-from tokenform.decoding.generator import Generator, configured_sampler, read_vocabulary
 from tokenform.engine import Vocabulary
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, extras
+
+with extras():
+    import torch
+
+    from tokenform.decoding.draws import Transform
+    from tokenform.decoding.generator import Generator, configured_sampler, read_vocabulary
 
 _OWN = {"TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"}
 _STOPS = {"MaxLengthCriteria", "EosTokenCriteria"}

@@ -14,14 +14,16 @@ from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
 
-from tokenform.decoding import generator
-from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Prompt, pair
-from tokenform.decoding.results import Result, T
-from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, extras
 from tokenform.frontends import one_constraint
-from tokenform.integrations.models import open_model
+
+with extras():
+    from tokenform.decoding import generator
+    from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Prompt, pair
+    from tokenform.decoding.results import Result, T
+    from tokenform.decoding.samplers.local import Local
+    from tokenform.decoding.speculative.targets import Mixture, Penalties
+    from tokenform.integrations.models import open_model
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code")
 

@@ -15,9 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tokenform.decoding.prompts import PromptFormat
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import Condition, Grammar
+
+with extras():
+    from tokenform.decoding.prompts import PromptFormat
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,13 @@ def _pretrained(
     source = str(path) if path.exists() else name
     try:
         split = json.loads(device_map) if device_map and device_map.startswith("{") else device_map
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+        kept: dict[str, Any] = {
+            "trust_remote_code": trust_remote_code,
+            "local_files_only": not path.exists() and not _answers(name),
+        }
+        tokenizer = AutoTokenizer.from_pretrained(source, **kept)
         model: Any = AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype or "auto", device_map=split, trust_remote_code=trust_remote_code
+            source, dtype=dtype or "auto", device_map=split, **kept
         )
     except Exception as error:  # a missing or broken file raises whatever its reader raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -123,3 +129,18 @@ def _pretrained(
         return OpenModel(model.eval(), tokenizer)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return OpenModel(model.eval().to(where), tokenizer)
+
+
+def _answers(name: str) -> bool:
+    """Whether the hub can be reached. Without this question transformers asks for each file six times, with
+    pauses: 80 seconds until an unknown name is refused, or a model in the cache opened."""
+    from huggingface_hub import model_info
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        model_info(name, timeout=10)
+    except (HfHubHTTPError, HFValidationError):
+        return True  # an answer, if a refusal: it comes again, in full, when the model is opened
+    except Exception:  # no network, a name that can't be resolved, offline mode: each version has its own
+        return False
+    return True

@@ -20,17 +20,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from tokenform.decoding.generator import read_vocabulary
-from tokenform.decoding.row import check_room
 from tokenform.engine import State, TokenAutomaton, Vocabulary
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
-from tokenform.masking import CAPACITY, MaskTable, Wanted
 
 with extras():
+    import torch
     from transformers import LogitsProcessor
+
+    from tokenform.decoding.generator import read_vocabulary
+    from tokenform.decoding.row import check_room
+    from tokenform.masking import CAPACITY, MaskTable, Wanted
 
 
 class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]

@@ -297,23 +297,25 @@ impl TokenAutomaton {
 
     /// The state after a token.
     pub fn advance(&self, s: &State, token: TokenId) -> Result<State> {
-        self.check_state(s)?;
-        if let Some(to) = s.known_edge(token) {
-            return Ok(to);
-        }
-        if token.0 as usize >= self.vocab.size() || self.is_finished(s) {
-            return Err(self.rejection(s, token));
-        }
-        if self.vocab.is_eos(token) && self.accepting(s)? {
-            return Ok(self.finished.clone());
-        }
-        match self.with(|builder| builder.step(s, token))? {
-            Some(to) => Ok(to),
-            None => Err(self.rejection(s, token)),
-        }
+        self.follow(s, token)?.ok_or_else(|| self.rejection(s, token))
     }
 
-    fn rejection(&self, s: &State, token: TokenId) -> Error {
+    /// The state after a token; `None`: it is not allowed.
+    pub fn follow(&self, s: &State, token: TokenId) -> Result<Option<State>> {
+        self.check_state(s)?;
+        if let Some(to) = s.known_edge(token) {
+            return Ok(Some(to));
+        }
+        if token.0 as usize >= self.vocab.size() || self.is_finished(s) {
+            return Ok(None);
+        }
+        if self.vocab.is_eos(token) && self.accepting(s)? {
+            return Ok(Some(self.finished.clone()));
+        }
+        self.with(|builder| builder.step(s, token))
+    }
+
+    pub(super) fn rejection(&self, s: &State, token: TokenId) -> Error {
         if self.is_finished(s) {
             return Error::new(Kind::TokenRejected, "the text has ended: no token may follow");
         }

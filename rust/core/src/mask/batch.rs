@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 impl Row<'_> {
-    fn fill(&mut self, distances: bool) {
+    pub(super) fn fill(&mut self, distances: bool) {
         self.answer = self.ask(distances);
         if self.answer.is_err() {
             self.out.fill(0);
@@ -80,7 +80,7 @@ pub fn advance(steps: &mut [Step<'_>], threads: usize) {
 }
 
 /// Does something with each of some things, on so many threads, this one among them.
-fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
+pub fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
     if threads < 2 || things.len() < 2 {
         return things.iter_mut().for_each(work);
     }

@@ -96,15 +96,7 @@ impl Mask {
         }
         let mut row = vec![0u32; words];
         self.write(&mut row);
-        let mut out = Vec::new();
-        for (w, &word) in row.iter().enumerate() {
-            let mut bits = word;
-            while bits != 0 {
-                out.push((w as u32) << 5 | bits.trailing_zeros());
-                bits &= bits - 1;
-            }
-        }
-        out
+        ids_of(&row)
     }
 
     /// Bytes that the mask takes by itself.
@@ -114,4 +106,17 @@ impl Mask {
             Mask::Sparse(ids) | Mask::Based(_, ids) => ids.len() * 4,
         }
     }
+}
+
+/// The ids whose bits are set, ascending.
+pub fn ids_of(row: &[u32]) -> Vec<u32> {
+    let mut out = Vec::new();
+    for (w, &word) in row.iter().enumerate() {
+        let mut bits = word;
+        while bits != 0 {
+            out.push((w as u32) << 5 | bits.trailing_zeros());
+            bits &= bits - 1;
+        }
+    }
+    out
 }

@@ -53,7 +53,7 @@ pub enum Strings {
     Canonical,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub order: Order,
     pub whitespace: Whitespace,
@@ -127,6 +127,20 @@ impl Options {
         Ok(())
     }
 
+    /// The names and values that [`Options::set`] needs to make these of the defaults; registry and texts apart.
+    pub fn names(&self) -> Vec<(&'static str, &'static str)> {
+        let flags: (&str, &[&str]) = ("strict", &["false", "true"]);
+        let same = |name, value| {
+            let mut other = self.clone();
+            other.set(name, value).is_ok() && other == *self
+        };
+        let chosen = |(name, values): &(&'static str, &'static [&'static str])| {
+            let value = *values.iter().find(|value| same(name, value))?;
+            (value != values[0]).then_some((*name, value))
+        };
+        CHOICES.iter().chain([&flags]).filter_map(chosen).collect()
+    }
+
     /// The options of a form: names and values, `registry` as pairs, `without` as a list; what is missing has its
     /// default.
     pub fn read(form: &Value) -> Result<Self> {
@@ -171,7 +185,11 @@ mod tests {
         let mut first = Options::default();
         for (name, values) in CHOICES {
             for value in values {
-                Options::default().set(name, value).unwrap();
+                let mut options = Options::default();
+                options.set(name, value).unwrap();
+                let mut again = Options::default();
+                options.names().into_iter().for_each(|(name, value)| again.set(name, value).unwrap());
+                assert_eq!(options, again);
             }
             first.set(name, values[0]).unwrap();
             assert!(Options::default().set(name, "nonsense").is_err());

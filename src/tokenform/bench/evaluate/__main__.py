@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tokenform.bench.engines import missing
 from tokenform.bench.evaluate.job import Limits, judge, run
-from tokenform.bench.evaluate.plan import Options
+from tokenform.bench.evaluate.plan import GENERATED, Options, source
 from tokenform.bench.evaluate.report import write_report
 from tokenform.bench.evaluate.store import Store
 from tokenform.bench.maskcheck import OPTIONS
@@ -51,11 +52,14 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--out", type=Path, default=OUT, help="folder of the run: its database and its report"
         )
-        sub.add_argument("--engines", type=_names, default=",".join(engines), help="comma-separated")
+        sub.add_argument(
+            "--engines", type=_names, help=f"comma-separated; default: of {','.join(engines)} those installed"
+        )
         sub.add_argument(
             "--data",
-            help="folder of schemas, .jsonl(.xz) file in MaskBench's format, or hub[:NAME] for a data set of "
-            "the hub (default epfl-dlab/JSONSchemaBench) or a local folder that datasets reads",
+            help="folder of schemas, .jsonl(.xz) file in MaskBench's format, hub[:NAME] for a data set of "
+            "the hub (epfl-dlab/JSONSchemaBench without a name) or a local folder that datasets reads, or "
+            "generated; default: $TOKENFORM_SHARED's MaskBench file, or else generated",
         )
         sub.add_argument("--split", default=default.split, help="of the hub's data set")
         sub.add_argument("--limit", type=_limit, default=default.limit, help='schemas ("all": all of them)')
@@ -109,7 +113,28 @@ def _limit(text: str) -> int | None:
 def _options(arguments: argparse.Namespace) -> Options:
     known = set(Options.__dataclass_fields__)
     values: dict[str, Any] = {name: value for name, value in vars(arguments).items() if name in known}
-    return Options(**values)
+    if arguments.engines is None:
+        usual = MASK_ENGINES if arguments.job == "masks" else Options.engines
+        absent = missing(usual)
+        values["engines"] = tuple(name for name in usual if name not in absent)
+        if absent:
+            _note(
+                f"{', '.join(absent)}: not installed, left out; to compare, pip install 'tokenform[peers]'",
+                arguments,
+            )
+    options = Options(**values)
+    if source(options) == GENERATED and arguments.data is None:
+        _note(
+            "no benchmark's data is here: the schemas are generated; --data hub downloads JSONSchemaBench "
+            "(pip install 'tokenform[data]'), --data FOLDER takes your own",
+            arguments,
+        )
+    return options
+
+
+def _note(text: str, arguments: argparse.Namespace) -> None:
+    if not arguments.quiet:
+        print(f"tokenform: note: {text}", file=sys.stderr)
 
 
 def main(argv: list[str] | None = None) -> int:

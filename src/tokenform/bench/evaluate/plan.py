@@ -22,12 +22,14 @@ from tokenform.bench.data import (
     shared_folder,
 )
 from tokenform.bench.engines import ENGINES, missing
+from tokenform.bench.evaluate.generated import generated_cases
 from tokenform.bench.evaluate.store import Store, StoredCase, Unit
 from tokenform.bench.evaluate.tasks import FAMILIES, make_tasks, read_tasks
 from tokenform.bench.keywords import KEYWORDS
 from tokenform.errors import DataError, OptionError, extras
 
 HUB = "epfl-dlab/JSONSchemaBench"
+GENERATED = "generated"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Options:
         job: "jsonschemabench" (a model writes) or "masks" (no model).
         data: a folder of schemas or MaskBench-format cases, a `.jsonl(.xz)` file, "hub" for the benchmark's
             data set, "hub:NAME" for another one of the same form (a name on the hub, or a local folder that
-            `datasets` reads), or None for the shared MaskBench file.
+            `datasets` reads), "generated", or None for the shared MaskBench file, and where that is not
+            there, generated schemas.
         split: of the hub's data set.
         limit: schemas for coverage, chosen by `seed` (None: all; 0: none).
         tasks: families of quality tasks, or task files.
@@ -106,15 +109,21 @@ def cases_of(options: Options) -> Iterator[StoredCase]:
 
 def schemas_of(options: Options) -> Iterator[Case]:
     """The benchmark's schemas: the hub's data set, or local files."""
-    kind, _, name = (options.data or "").partition(":")
+    kind, _, name = source(options).partition(":")
     if kind == "hub":
         return hub_schemas(options.split, name or HUB)
-    if options.data is None and shared_folder() is None:
-        raise DataError(
-            "no data is given: pass --data (a folder of schemas, a .jsonl file, or hub), or set "
-            f"TOKENFORM_SHARED to the folder that holds data/{MASKBENCH_FILE}"
-        )
+    if kind == GENERATED:
+        return generated_cases(options.limit, options.seed)
     return read_maskbench(options.data)
+
+
+def source(options: Options) -> str:
+    """Where the schemas come from: what `data` says, the shared file, or `generated`."""
+    if options.data is not None:
+        return options.data
+    folder = shared_folder()
+    shared = None if folder is None else folder / "data" / MASKBENCH_FILE
+    return GENERATED if shared is None or not shared.is_file() else str(shared)
 
 
 def hub_schemas(split: str, name: str = HUB) -> Iterator[Case]:

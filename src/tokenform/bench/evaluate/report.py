@@ -179,6 +179,12 @@ def _efficiency(figures: Figures) -> Section:
         "Over the schemas that every engine could run, so that all are timed on the same. "
         "Mask: computing it and advancing; token: model and mask together."
     )
+    if figures.options.get("job") != "masks":
+        note += (
+            " A mask takes longer here than in a benchmark without a model, for every engine: a forward pass "
+            "between two masks empties the processor's caches (benchmarks/between_passes.py times the same "
+            "masks both ways), and most masks are a schema's first."
+        )
     return Section("Efficiency", note, header, rows, plots if rows else ())
 
 

@@ -18,13 +18,14 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.descent import Walk, descend
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.streams import fresh_seed
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import OptionError, SamplingError
@@ -33,7 +34,15 @@ TOLD = 32  # walks after which learning is reported
 
 
 class ASAp(AlignedSampler):
-    """See the module's header.
+    """Draws that come closer to the model's distribution with each one, and a proof of how close they are.
+
+    The first draw is local masking; what was visited corrects the next.  The total variation is bounded by
+    `result.estimates.distance`.  Source: Park et al., "Grammar-aligned decoding", NeurIPS 2024.
+
+    Example:
+        >>> sampler = tf.ASAp(until=0.05)
+        >>> len(tf.generate("Is it paid?", choices=["yes", "no"], n=20, sampler=sampler))
+        20
 
     Args:
         until: learn, before the first draw is handed out, until the certificate's distance is at most this.
@@ -46,6 +55,8 @@ class ASAp(AlignedSampler):
             call; 0 is the algorithm of the paper.
         lookahead: walks whose model calls are batched; never changes a draw.
         max_attempts: dead ends in a row before SamplingError.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     takes_potential = False
@@ -62,9 +73,9 @@ class ASAp(AlignedSampler):
         explore: int = 1,
         lookahead: int = 8,
         max_attempts: int = 1000,
-        **common: object,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)  # type: ignore[arg-type]
+        super().__init__(**common)
         if self.power < 1:
             raise OptionError(
                 f"power is {self.power}; ASAp needs at least 1, else steps have more mass than 1 (use SMC)"

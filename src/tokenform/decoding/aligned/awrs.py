@@ -9,18 +9,30 @@ Law of an unweighted draw: that of local masking.  The weights carry the correct
 
 from __future__ import annotations
 
+from typing_extensions import Unpack
+
 from tokenform.decoding.aligned.rejection_step import Estimator
+from tokenform.decoding.aligned.sampler import Common
 from tokenform.decoding.aligned.smc import SMC
 
 
 class AWRS(SMC):
-    """See the module's header.
+    """Adaptive weighted rejection: draws without masks, by testing a few tokens a step, with a weight.
+
+    For constraints whose check is dear (`tf.predicate`).  Means weighted by exp(`log_weight`) are those of
+    the model's distribution.  Source: Lipkin et al. 2025.
+
+    Example:
+        >>> len(tf.generate("A word.", regex="[a-z]{2}", max_tokens=4, sampler=tf.AWRS()).text)
+        2
 
     Args:
         estimator: "auto", "two_loops", "recursive" or "geometric" (see `rejection_step`).
         accepts: m of the geometric estimator.
         always_reject: test tokens one by one even where the constraint has exact masks.
         until_error, max_runs, max_attempts: as for SMC.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     def __init__(
@@ -29,7 +41,7 @@ class AWRS(SMC):
         *,
         accepts: int = 2,
         always_reject: bool = False,
-        **common: object,
+        **common: Unpack[Common],
     ) -> None:
         weights = "rejection" if always_reject else "auto"
-        super().__init__(1, threshold=0.0, weights=weights, estimator=estimator, accepts=accepts, **common)  # type: ignore[arg-type]
+        super().__init__(1, threshold=0.0, weights=weights, estimator=estimator, accepts=accepts, **common)

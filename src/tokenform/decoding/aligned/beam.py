@@ -28,11 +28,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.phrases import Phrases, Progress
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
 from tokenform.decoding.aligned.results import Sample
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.errors import OptionError, SamplingError
 
 EXPANSIONS = 1_000_000  # prefixes after which an unbounded best-first search is given up
@@ -54,13 +55,21 @@ class Hypothesis(NamedTuple):
 
 
 class Beam(AlignedSampler):
-    """See the module's header.
+    """Beam search: the likeliest texts under the constraint, no draws.
+
+    `n` texts, best first.  With `best_first=True` and `width=None` they are the likeliest of all, provably.
+
+    Example:
+        >>> tf.generate("The order has been paid.", choices=["new", "paid"], sampler=tf.Beam(4)).text
+        'paid'
 
     Args:
         width: beams; None (best-first only) for an exact search.
         best_first, groups, diversity, patience, length_penalty, include: as above.
         max_width: a search that ends with too few texts (phrases or predicates that no longer fit) is
             repeated with twice the width, up to this one.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     takes_potential = False
@@ -77,9 +86,9 @@ class Beam(AlignedSampler):
         length_penalty: float = 0.0,
         include: tuple[str, ...] | list[str] = (),
         max_width: int = 1024,
-        **common: object,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)  # type: ignore[arg-type]
+        super().__init__(**common)
         if width is None and not best_first:
             raise OptionError("width=None needs best_first=True; give a width")
         if width is not None and (width < 1 or groups < 1 or width % groups):

@@ -11,23 +11,34 @@ Rejected: scoring all n²/2 spans; greedy extension from the best start, which m
 
 from __future__ import annotations
 
+from typing_extensions import Unpack
+
 from tokenform.decoding.aligned.beam import Beam
 from tokenform.decoding.aligned.results import Draw
+from tokenform.decoding.aligned.sampler import Common
 
 
 class BestSpan(Beam):
-    """See the module's header; works with any constraint, substrings being the usual one.
+    """The likeliest of all accepted texts, exactly: for questions whose answer is a span of a source.
+
+    Works with any constraint; the usual one is `tf.substring(source)`.
 
     Args:
         source: the text that spans are looked up in by `locate`; None if positions are not wanted.
         length_penalty: as for Beam; needs `max_tokens`.
         empty: whether the empty span, which every `tf.substring` accepts, is an answer.
+        **common: the options that all samplers take; see `AlignedSampler`.
     """
 
     def __init__(
-        self, source: str | None = None, *, length_penalty: float = 0.0, empty: bool = False, **common: object
+        self,
+        source: str | None = None,
+        *,
+        length_penalty: float = 0.0,
+        empty: bool = False,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(None, best_first=True, length_penalty=length_penalty, **common)  # type: ignore[arg-type]
+        super().__init__(None, best_first=True, length_penalty=length_penalty, **common)
         self.source, self.empty = source, empty
 
     def locate(self, draw: Draw) -> list[tuple[int, int]]:

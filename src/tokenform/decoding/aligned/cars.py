@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.descent import descend
 from tokenform.decoding.aligned.explore import EVERY, explore
@@ -28,7 +29,7 @@ from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.streams import Purpose, fresh_seed, stream
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import OptionError, SamplingError
@@ -37,7 +38,15 @@ LEARNING = ("masks", "rejected", "first", "none")
 
 
 class CARS(AlignedSampler):
-    """See the module's header.
+    """Draws exactly from the model's distribution under the constraint: rejection that learns.
+
+    A draw that runs into a forbidden token is thrown away, and no later one goes there again.  Quick where
+    the model often satisfies the constraint by itself.
+    Source: "Constrained adaptive rejection sampling", 2025.
+
+    Example:
+        >>> tf.generate("The order has been paid.", choices=["new", "paid"], sampler=tf.CARS()).text
+        'paid'
 
     Args:
         learn: "masks", "rejected", "first" or "none".
@@ -47,6 +56,8 @@ class CARS(AlignedSampler):
             call.
         lookahead: walks whose model calls are batched; never changes a draw.
         max_attempts: walks for one draw before SamplingError.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     def __init__(
@@ -58,9 +69,9 @@ class CARS(AlignedSampler):
         explore: int = 1,
         lookahead: int = 8,
         max_attempts: int = 100_000,
-        **common: object,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)  # type: ignore[arg-type]
+        super().__init__(**common)
         if learn not in LEARNING:
             raise OptionError(f"learn is {learn!r}; it must be one of {', '.join(LEARNING)}")
         if self.power < 1:

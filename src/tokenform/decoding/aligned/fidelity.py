@@ -46,6 +46,16 @@ MOST_FORWARDS = 20_000  # forward passes of one sampler
 TOLD = 500  # forward passes after which a sampler is reported again
 ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of other shapes
 
+LEGEND = """\
+distance   total variation to the target, 0 to 1; how it is known: exact; empirical (noise: what as many exact
+           draws would show); certificate (a proven upper bound); none (more texts than can be enumerated)
+log Z, ±   log-probability of the constraint under the model, and its standard error; off: standard errors
+           from the exact value, or from what the other samplers say together
+ESS        how many equally weighted draws the weighted ones are worth; logprob: mean of a draw
+forwards   forward passes of the model a draw; rows: distributions asked of it a draw; evals/step: checks of
+           the constraint a token"""
+"""What the columns of the table mean."""
+
 
 @dataclass(frozen=True)
 class Row:

@@ -11,13 +11,29 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokenform.errors import extras
+from tokenform.errors import OptionError, extras
 
 if TYPE_CHECKING:
     from tokenform.decoding.aligned.fidelity import Fidelity, Row
 
 _COLOURS = ("#1b6ca8", "#c1440e", "#2f7d32", "#7b3fa0", "#8a6d00", "#b3125f", "#00838f", "#555555")
 _MARKERS = "osD^vP*X"
+
+
+def check_picture(path: str | Path) -> None:
+    """Says before the draws what `plot` would say after them.
+
+    Raises:
+        OptionError: the ending is no picture's, or there is no such folder.
+        MissingExtra: matplotlib is not installed.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise OptionError(f"{path.name!r} is no picture; choose .png, .svg or .pdf.")
+    if not path.parent.is_dir():
+        raise OptionError(f"{str(path)!r} can't be written: there is no folder {str(path.parent)!r}.")
+    with extras():
+        import matplotlib.figure  # noqa: F401
 
 
 def plot(found: Fidelity, path: str | Path) -> None:

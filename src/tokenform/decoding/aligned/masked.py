@@ -139,7 +139,19 @@ def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int, s
 
 
 class Masked(AlignedSampler):
-    """Local masking with importance weights: see the module's header."""
+    """Local masking, token by token, with an importance weight for each draw.
+
+    As fast as `Local`, and means weighted by exp(`log_weight`) are those of the model's distribution under
+    the constraint.  Temperature and truncation act before the mask.
+
+    Example:
+        >>> tf.generate("It is paid.", choices=["paid", "new"], seed=0, sampler=tf.Masked()).text
+        'paid'
+
+    Args:
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
+    """
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws by local masking; log_weight is log Π Z_u (times Φ)."""

@@ -28,12 +28,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.masked import Path, first_paths, masked_paths
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float
 from tokenform.decoding.aligned.results import LogZ, Sample
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pick, stream
 from tokenform.errors import OptionError
 
@@ -43,18 +44,27 @@ FLOOR = 0.01  # ε of the priority cut, nats: every position keeps a chance
 
 
 class MCMC(AlignedSampler):
-    """See the module's header.
+    """Markov chain Monte Carlo: a valid text that is rewritten step by step.
+
+    Each step proposes another end of the text and takes it or leaves it, so that after many steps the draw
+    is one of the model's distribution under the constraint.  Source: arXiv 2506.05754.
+
+    Example:
+        >>> tf.generate("It is paid.", choices=["paid", "new"], seed=0, sampler=tf.MCMC(10)).text
+        'paid'
 
     Args:
         steps: k, moves proposed before a draw is taken.
         cut: "restart", "uniform" or "priority".
         tries: texts that a step writes side by side; None is 4 for restarts.  Other cuts have one.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     def __init__(
-        self, steps: int = 10, *, cut: str = "restart", tries: int | None = None, **common: object
+        self, steps: int = 10, *, cut: str = "restart", tries: int | None = None, **common: Unpack[Common]
     ) -> None:
-        super().__init__(**common)  # type: ignore[arg-type]
+        super().__init__(**common)
         if steps < 0:
             raise OptionError(f"steps is {steps}; it must be at least 0")
         if cut not in CUTS:

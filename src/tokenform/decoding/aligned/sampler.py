@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.canonical import Canonical, Encode
@@ -21,11 +21,25 @@ from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.errors import OptionError
 
 
-class AlignedSampler(ABC):
-    """Base of ASAp, CARS, AWRS, SMC, MCMC, Beam and BestSpan.
+class Common(TypedDict, total=False):
+    """The options that every aligned sampler takes, by keyword; see `AlignedSampler`."""
 
-    Args (of every sampler, by keyword):
-        temperature, top_k, top_p, min_p: applied to the model's law before the constraint.
+    temperature: float
+    top_k: int | None
+    top_p: float
+    min_p: float
+    power: float
+    potential: Potential | None
+    batch_size: int | None
+    fast_forward: bool
+    canonical: bool
+
+
+class AlignedSampler(ABC):
+    """Base of Masked, ASAp, CARS, AWRS, SMC, MCMC, Beam and BestSpan: the options that all of them take.
+
+    Args:
+        temperature, top_k, top_p, min_p: applied to the model's distribution before the constraint.
         power: α of the target P(x)^α.
         potential: a soft factor Φ of the target.
         batch_size: most prefixes in one forward pass; None for no bound.

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.proposals import Address, MaskWeights, Move, Proposal, RejectionWeights
@@ -30,7 +31,7 @@ from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.resampling import METHODS, Method, resample
 from tokenform.decoding.aligned.results import LogZ, Sample, effective_size, normalised
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pick, stream
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.errors import OptionError, SamplingError
@@ -95,7 +96,14 @@ class Population:
 
 
 class SMC(AlignedSampler):
-    """See the module's header.
+    """Sequential Monte Carlo: several sequences (particles) at once, weighted and resampled as they grow.
+
+    For constraints that the model rarely meets by itself, and for soft scores (`potential=`).  One draw is
+    picked from N particles; its bias falls as 1/N.  Source: Lew et al. 2023, Loula et al. 2025.
+
+    Example:
+        >>> tf.generate("It is paid.", choices=["paid", "new"], seed=0, sampler=tf.SMC(16)).text
+        'paid'
 
     Args:
         particles: N.
@@ -110,6 +118,8 @@ class SMC(AlignedSampler):
             is not used).
         until_error: go on with further runs until the error of log Z is at most this, or `max_runs` are done.
         max_attempts: runs tried for one draw before SamplingError.
+        **common: the options that all samplers take (temperature, top_k, top_p, min_p, power, potential,
+            batch_size, fast_forward, canonical); see `AlignedSampler`.
     """
 
     def __init__(
@@ -125,9 +135,9 @@ class SMC(AlignedSampler):
         until_error: float | None = None,
         max_runs: int = 10_000,
         max_attempts: int = 100,
-        **common: object,
+        **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)  # type: ignore[arg-type]
+        super().__init__(**common)
         if particles < 1:
             raise OptionError(f"particles is {particles}; it must be at least 1")
         if threshold is not None and not 0 <= threshold <= 1:

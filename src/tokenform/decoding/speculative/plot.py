@@ -20,6 +20,23 @@ from .report import Report
 _PICTURES = (".png", ".svg", ".pdf")
 
 
+def check_report(path: str | Path) -> None:
+    """Says before a run what `write_report` would say after it.
+
+    Raises:
+        OptionError: another ending, or a folder that does not exist.
+        MissingExtra: a picture is asked for and matplotlib is not installed.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".json", ".html", *_PICTURES):
+        raise OptionError(f"{path.name!r} has no known ending; choose .json, .html, .png, .svg or .pdf.")
+    if not path.parent.is_dir():
+        raise OptionError(f"{str(path)!r} can't be written: there is no folder {str(path.parent)!r}.")
+    if path.suffix.lower() in _PICTURES:
+        with extras():
+            import matplotlib.figure  # noqa: F401
+
+
 def write_report(report: Report, path: str | Path) -> None:
     """Writes `.json`, `.html`, `.png`, `.svg` or `.pdf`.
 
@@ -27,6 +44,7 @@ def write_report(report: Report, path: str | Path) -> None:
         OptionError: another ending, or a folder that does not exist.
         MissingExtra: a picture is asked for and matplotlib is not installed.
     """
+    check_report(path)
     path = Path(path)
     ending = path.suffix.lower()
     try:
@@ -34,10 +52,8 @@ def write_report(report: Report, path: str | Path) -> None:
             path.write_text(json.dumps(report.as_dict(), indent=1), "utf-8")
         elif ending == ".html":
             path.write_text(_page(report), "utf-8")
-        elif ending in _PICTURES:
-            plot(report, path)
         else:
-            raise OptionError(f"{path.name!r} has no known ending; choose .json, .html, .png, .svg or .pdf.")
+            plot(report, path)
     except OSError as error:
         raise OptionError(f"{str(path)!r} can't be written: {error.strerror or error}.") from None
 

@@ -1,0 +1,182 @@
+//! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
+//!
+//! Invariant: a grammar never changes; two automata of it accept the same texts. It is its source, which is built once
+//! to check it and once more for each further vocabulary or generation.
+//!
+//! ```
+//! use tokenform_core::Grammar;
+//!
+//! let grammar = Grammar::json_schema(r#"{"type": "integer"}"#, Default::default())?;
+//! assert!(grammar.report().is_empty());
+//! assert!(Grammar::regex("a(").is_err());
+//! # Ok::<(), tokenform_core::Error>(())
+//! ```
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cfg::{self, Machine};
+use crate::compose::form::Composite;
+use crate::compose::{self, Joint};
+use crate::error::{Error, Kind, Result};
+use crate::gbnf;
+use crate::json::JsonMachine;
+use crate::lexical::{Lexicon, TermId};
+use crate::limits::Limits;
+use crate::mask::automaton::engine;
+use crate::mask::core::Engine;
+use crate::mask::pattern::Pattern;
+use crate::mask::TokenAutomaton;
+use crate::regex::{parse, Dialect, RegexErrorKind};
+use crate::schema::options::Options;
+use crate::schema::Schema;
+use crate::vocab::Vocabulary;
+use crate::work;
+
+/// What a grammar is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// The text of a JSON Schema.
+    Schema { text: String, options: Options },
+    /// A regular expression.
+    Regex { pattern: String, dialect: Dialect },
+    /// Just these texts.
+    Choice(Vec<String>),
+    /// A context-free grammar in the neutral form of the frontends, as JSON text.
+    ContextFree(String),
+    /// A grammar in llama.cpp's GBNF, and its start rule.
+    Gbnf(String, String),
+    /// A constraint made of others in the form of the frontends, as JSON text, and its name in messages.
+    Composite(String, String),
+}
+
+/// A structure that was built and not yet used.
+enum Built {
+    Json(Box<JsonMachine>),
+    Pattern(Box<Pattern>),
+    ContextFree(Machine),
+    Joint(Box<Joint>),
+}
+
+/// A constraint on texts, before any vocabulary is known.
+pub struct Grammar {
+    source: Arc<Source>,
+    /// What checking it has built, for the first automaton.
+    ready: Mutex<Option<Built>>,
+    report: Vec<String>,
+}
+
+impl Source {
+    fn build(&self) -> Result<(Built, Vec<String>)> {
+        match self {
+            Source::Schema { text, options } => {
+                let machine = JsonMachine::new(Schema::new(text, options.clone())?)?;
+                let report = machine.schema.report.clone();
+                Ok((Built::Json(Box::new(machine)), report))
+            }
+            Source::Regex { pattern, dialect } => {
+                let lang = parse(pattern, *dialect).map_err(|e| {
+                    let kind = match e.kind {
+                        RegexErrorKind::Invalid => Kind::InvalidRegex,
+                        RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
+                        RegexErrorKind::Limit => Kind::LimitExceeded,
+                    };
+                    Error::new(kind, format!("the pattern {pattern:?} {}", e.message)).column(e.column)
+                })?;
+                let mut lexicon = Lexicon::default();
+                let term = lexicon.terms.lower(&lang);
+                built_pattern(lexicon, term, format!("the pattern {pattern:?}"))
+            }
+            Source::ContextFree(text) => Ok((Built::ContextFree(cfg::machine_of_text(text)?), Vec::new())),
+            Source::Gbnf(text, start) => {
+                Ok((Built::ContextFree(cfg::machine(gbnf::read(text, start)?)?), Vec::new()))
+            }
+            Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
+                Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
+                Composite::Joint(joint) => {
+                    let report = joint.report().to_vec();
+                    (Built::Joint(joint), report)
+                }
+            }),
+            Source::Choice(words) => {
+                let mut lexicon = Lexicon::default();
+                let term = lexicon.terms.words(words.iter().map(|w| w.as_str().into()).collect());
+                built_pattern(lexicon, term, "the choices".into())
+            }
+        }
+    }
+}
+
+fn built_pattern(mut lexicon: Lexicon, term: TermId, name: String) -> Result<(Built, Vec<String>)> {
+    let live = lexicon.terms.live(term);
+    if let Some(limit) = lexicon.terms.limit_error() {
+        return Err(Error { message: format!("{name}: {}", limit.message), ..limit });
+    }
+    if !live {
+        return Err(Error::new(Kind::UnsatisfiableGrammar, format!("{name} matches no text at all")));
+    }
+    Ok((Built::Pattern(Box::new(Pattern::new(lexicon, term, name))), Vec::new()))
+}
+
+fn engine_of(built: Built, vocab: &Arc<Vocabulary>, limits: &Limits) -> Box<dyn Engine> {
+    match built {
+        Built::Json(machine) => engine(*machine, vocab, limits),
+        Built::Pattern(pattern) => engine(*pattern, vocab, limits),
+        Built::Joint(joint) => engine(*joint, vocab, limits),
+        Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
+        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
+    }
+}
+
+impl Grammar {
+    /// The grammar of a source.
+    ///
+    /// # Errors
+    /// The kinds that begin with `Invalid`, `Unsupported` and `Unsatisfiable`, with the place in the source;
+    /// [`Kind::LimitExceeded`]: reading it needs more work than [`Limits::default`] allows.
+    pub fn new(source: Source) -> Result<Self> {
+        let built = work::run(Limits::default().work, || source.build());
+        let (built, report) = built.map_err(Error::from).and_then(|built| built)?;
+        Ok(Grammar { source: Arc::new(source), ready: Mutex::new(Some(built)), report })
+    }
+
+    /// The JSON documents that a schema, given as text, accepts.
+    pub fn json_schema(text: &str, options: Options) -> Result<Self> {
+        Self::new(Source::Schema { text: text.into(), options })
+    }
+
+    /// The texts that a regular expression matches from end to end, in Python's dialect.
+    pub fn regex(pattern: &str) -> Result<Self> {
+        Self::new(Source::Regex { pattern: pattern.into(), dialect: Dialect::Python })
+    }
+
+    /// Just these texts.
+    pub fn choice<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Result<Self> {
+        Self::new(Source::Choice(texts.into_iter().map(Into::into).collect()))
+    }
+
+    /// The texts of a grammar in llama.cpp's GBNF, from its rule `start` ("root").
+    pub fn gbnf(text: &str, start: &str) -> Result<Self> {
+        Self::new(Source::Gbnf(text.into(), start.into()))
+    }
+
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// What was ignored, loosened or not proven; empty: the grammar is exact.
+    pub fn report(&self) -> &[String] {
+        &self.report
+    }
+
+    /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
+    ///
+    /// # Errors
+    /// [`Kind::VocabularyError`]: its tokens spell no text of the grammar.
+    pub fn compile(&self, vocab: Arc<Vocabulary>, limits: Limits) -> Result<Arc<TokenAutomaton>> {
+        let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = first.map(|built| engine_of(built, &vocab, &limits));
+        let (source, own) = (self.source.clone(), vocab.clone());
+        let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
+        TokenAutomaton::new(first, recipe, vocab, limits)
+    }
+}

@@ -1,0 +1,107 @@
+"""`tokenform explain`: the states along a text, and the sizes of their masks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tokenform.cli.constraints import byte_vocabulary, constraint, write_file
+from tokenform.cli.options import (
+    ChoicesOption,
+    GrammarOption,
+    JsonOption,
+    NumbersOption,
+    OrderOption,
+    RegexOption,
+    SchemaOption,
+    StrictOption,
+    StringsOption,
+    WhitespaceOption,
+)
+from tokenform.cli.reporting import reported
+from tokenform.engine import Grammar, Vocabulary
+
+
+def explain(
+    text: Annotated[str, typer.Argument(help="A text, or its beginning, to walk along.")] = "",
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Tokens of this model; default: bytes.")
+    ] = None,
+    order: OrderOption = "declared",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
+    strict: StrictOption = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with drawings of the automaton and its masks to this file."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the grammar, the states along a text, and the size of each state's mask."""
+    with reported():
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
+        vocabulary, tokens = tokens_of(text, model)
+        steps = list(walked(grammar, vocabulary, tokens))
+        if html is not None:
+            from tokenform.engine.drawing import explained_html
+
+            write_file(html, explained_html(grammar, vocabulary, steps))
+    stopped = len(steps) <= len(tokens)
+    if as_json:
+        typer.echo(
+            json.dumps({"grammar": grammar.source, "report": grammar.report, "steps": steps}, default=str)
+        )
+    else:
+        typer.echo(f"grammar   {grammar.source}")
+        for line in grammar.report or ["exact: nothing ignored, nothing loosened"]:
+            typer.echo(f"report    {line}")
+        typer.echo(f"{'after':<24} {'state':>6} {'mask':>7} {'to end':>6}  end?  in")
+        for step in steps:
+            end = "yes" if step["accepting"] else "no"
+            shown = "?" if step["distance"] is None else step["distance"]
+            columns = f"{step['after']!r:<24} {step['state']!s:>6} {step['allowed']:>7} {shown:>6}"
+            typer.echo(f"{columns}  {end:<4}  {step['place']}")
+    if stopped:
+        refused = vocabulary.tokens[tokens[len(steps) - 1]]
+        typer.echo(f"refused: {refused.decode('utf-8', 'replace')!r} can't follow", err=True)
+        raise typer.Exit(1)
+
+
+def tokens_of(text: str, model: str | None) -> tuple[Vocabulary, list[int]]:
+    """A vocabulary and the text in its tokens: those of a model, or bytes."""
+    if model is None:
+        return byte_vocabulary(), list(text.encode())
+    from tokenform.engine import tokenizers
+    from tokenform.integrations.generation import Generator
+
+    writer = Generator(None if model == "builtin" else model)
+    return writer.vocabulary, tokenizers.encode(writer.tokenizer, text, specials=False)
+
+
+def walked(grammar: Grammar, vocabulary: Vocabulary, tokens: list[int]) -> Iterator[dict[str, Any]]:
+    """The states along the tokens, as far as they are allowed."""
+    automaton = grammar.compile(vocabulary)
+    state, after = automaton.start, b""
+    for token in [*tokens, None]:
+        yield {
+            "after": after.decode("utf-8", "replace"),
+            "state": state,
+            "allowed": len(automaton.allowed_tokens(state)),
+            "accepting": automaton.is_accepting(state),
+            "distance": automaton.distance(state),
+            "forced": automaton.forced_bytes(state).decode("utf-8", "replace"),
+            "place": automaton.describe(state),
+        }
+        if token is None or not automaton.allows(state, token):
+            return
+        state, after = automaton.advance(state, token), vocabulary.tokens[token]

@@ -1,0 +1,91 @@
+"""`tokenform generate`: a model writes what a constraint accepts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tokenform.cli.constraints import constraint
+from tokenform.cli.options import (
+    ChoicesOption,
+    GrammarOption,
+    JsonOption,
+    ModelOption,
+    NumbersOption,
+    OrderOption,
+    RegexOption,
+    SchemaOption,
+    StrictOption,
+    StringsOption,
+    WhitespaceOption,
+)
+from tokenform.cli.reporting import reported, tell
+
+
+def generate(
+    prompt: Annotated[
+        str | None, typer.Argument(help="The prompt; standard input where it is left out.")
+    ] = None,
+    schema: SchemaOption = None,
+    pattern: RegexOption = None,
+    choices: ChoicesOption = None,
+    grammar_file: GrammarOption = None,
+    model: ModelOption = None,
+    n: Annotated[int, typer.Option("-n", help="How many texts.")] = 1,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    top_p: Annotated[float, typer.Option()] = 1.0,
+    seed: Annotated[int | None, typer.Option()] = None,
+    max_tokens: Annotated[int, typer.Option(help="Most tokens of a text; texts are never cut.")] = 512,
+    order: OrderOption = "declared",
+    whitespace: WhitespaceOption = "natural",
+    numbers: NumbersOption = "natural",
+    strings: StringsOption = "any",
+    strict: StrictOption = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write text that a schema, type, pattern or list of choices accepts."""
+    with reported():
+        spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
+        grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)
+        tell(grammar)
+        from tokenform.decoding.speculative.plot import check_report, write_report
+        from tokenform.decoding.speculative.report import Report
+        from tokenform.integrations.generation import generate as write
+
+        if report is not None:
+            check_report(report)
+
+        options: dict[str, Any] = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "max_tokens": max_tokens,
+        }
+        text = prompt if prompt is not None else sys.stdin.read()
+        results = write([text], grammar=grammar, model=model, n=n, **options)[0]
+        written = results if n > 1 else [results]
+        for result in written:
+            typer.echo(json.dumps(described(result), ensure_ascii=False) if as_json else result.text)
+        if report is not None:
+            total = Report()
+            for result in written:
+                total.add(result.report or Report(forwards=result.stats.forwards, tokens=result.stats.tokens))
+            write_report(total, report)
+
+
+def described(result: Any) -> dict[str, Any]:
+    """A result as JSON."""
+    return {
+        "text": result.text,
+        "tokens": result.tokens,
+        "logprob": result.logprob,
+        "stats": vars(result.stats),
+    }

@@ -1,0 +1,195 @@
+"""What servers are asked for: a kind of constraint and its text, as requests spell them.
+
+Purpose: the one place where a request's "json", "regex", "choice", "grammar" or "structural_tag" becomes an
+automaton; engines differ in their classes, not in these.
+Invariant: a text that was asked for before is not compiled again; whatever is wrong with it is a
+`TokenformError`, never another exception.  Any thread may ask.
+Memory: the last `KEPT` constraints and `ENDINGS` sets of end-of-text ids, each of which has a vocabulary.
+Rejected: one vocabulary for all ids that end texts (an id of one request's `stop_token_ids` may be an
+ordinary token for the next).
+
+    asked = Asked(tokenizer, size=model_config.vocab_size)
+    automaton = asked.automaton("json", '{"type": "integer"}')
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
+from tokenform.errors import BudgetTooSmall, InvalidGrammar, OptionError, TokenformError
+from tokenform.frontends import choice, json_schema, regex
+from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends.lark import lark
+
+KEPT = 512
+ENDINGS = 16
+_Made = TypeVar("_Made")
+
+
+class Asked:
+    """The automata of one model's requests.
+
+    Args:
+        tokenizer: the model's tokenizer, in any form that `Vocabulary.from_tokenizer` reads.
+        size: width of the model's logits; further ids are padding.
+        eos: the ids that end texts where a request does not say; None: the tokenizer's.
+    Raises:
+        VocabularyError: the tokenizer can't be read.
+    """
+
+    def __init__(self, tokenizer: Any, *, size: int, eos: Iterable[int] | None = None) -> None:
+        self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size, eos=eos)
+        self._grammars = _Kept(KEPT)
+        self._vocabularies = _Kept(ENDINGS)
+
+    def automaton(
+        self, kind: str, text: str, *, stop_token_ids: Iterable[int] | None = None, **options: Any
+    ) -> TokenAutomaton:
+        """The automaton of a constraint.
+
+        Args:
+            kind: "json", "json_object", "regex", "choice", "grammar" or "structural_tag".
+            text: the constraint as the request's text; of a choice the JSON list.
+            stop_token_ids: every id that may end this text; None or none: the model's own.
+            options: those of `json_schema`, for "json" and "json_object".
+        Raises:
+            TokenformError: what is wrong with it, and where.
+        """
+        key = kind, text, *sorted(options.items())
+        grammar = self._grammars.get(key, lambda: read(kind, text, **options))
+        return grammar.compile(self.ending(stop_token_ids))
+
+    def ending(self, stop_token_ids: Iterable[int] | None) -> Vocabulary:
+        """The vocabulary whose texts end with these ids; those beyond its size are left out."""
+        size = self.vocabulary.size
+        ends = tuple(sorted({int(one) for one in stop_token_ids or () if 0 <= one < size}))
+        if not ends or ends == tuple(sorted(self.vocabulary.eos)):
+            return self.vocabulary
+        return self._vocabularies.get(ends, lambda: self._ended(ends))
+
+    def _ended(self, ends: tuple[int, ...]) -> Vocabulary:
+        own = self.vocabulary
+        special = {*own.special, *own.eos, *ends}  # an id that ends other texts is no text here either
+        return Vocabulary(own.tokens, list(ends), sorted(special))
+
+
+def read(kind: str, text: str, **options: Any) -> Grammar:
+    """The grammar that a request's constraint stands for; raises `TokenformError`."""
+    if kind not in _READERS:
+        kinds = ", ".join(map(repr, _READERS))
+        raise OptionError(f"there is no constraint of kind {kind!r}; choose one of {kinds}.")
+    return _READERS[kind](text, **options)
+
+
+def is_gbnf(text: str) -> bool:
+    """Whether a grammar is in GBNF and not in Lark's language: rules are written with `::=`.
+
+    Comments (`#`, `//`) and quoted texts don't count.
+    """
+    return any("::=" in _without_quoted(line) for line in text.splitlines())
+
+
+def _without_quoted(line: str) -> str:
+    """The line up to its comment, without what stands in quotes."""
+    kept, quote, place = [], "", 0
+    while place < len(line):
+        sign = line[place]
+        if quote:
+            if sign == "\\":
+                place += 1
+            elif sign == quote:
+                quote = ""
+        elif sign in "\"'":
+            quote = sign
+        elif sign == "#" or line.startswith("//", place):
+            break
+        else:
+            kept.append(sign)
+        place += 1
+    return "".join(kept)
+
+
+def _grammar(text: str) -> Grammar:
+    if not text.strip():
+        message = "the grammar is empty; write rules, in GBNF (`root ::= ...`) or in Lark's language."
+        raise InvalidGrammar(message, line=1, column=1)
+    return gbnf(text) if is_gbnf(text) else lark(text)
+
+
+def _choice(text: str) -> Grammar:
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"a choice is a JSON list of strings: {error}.") from None
+    if not isinstance(listed, list):
+        raise OptionError(f"a choice is a JSON list of strings, not {type(listed).__name__}.")
+    return choice(listed)
+
+
+_READERS: dict[str, Callable[..., Grammar]] = {
+    "json": lambda text, **options: json_schema(text, **options),
+    "json_object": lambda _, **options: json_schema('{"type": "object"}', **options),
+    "regex": lambda text, **_: regex(text),
+    "choice": lambda text, **_: _choice(text),
+    "grammar": lambda text, **_: _grammar(text),
+}
+
+
+def told(error: TokenformError) -> str:
+    """The error as one text for a client: what is wrong, and where."""
+    place = []
+    if error.pointer is not None and f"{error.pointer!r}" not in str(error):
+        place.append(f"at {error.pointer!r} of the schema")
+    if error.line is not None and f"line {error.line}" not in str(error):
+        place.append(f"line {error.line}, column {error.column}")
+    kind = type(error).__name__
+    return f"{kind}: {error}" + (f" ({', '.join(place)})" if place else "")
+
+
+def room(automaton: TokenAutomaton, max_tokens: int) -> int:
+    """Tokens that a text may have where `max_tokens` counts its end-of-text token too: one less, unless
+    only all of them are enough.
+
+    Raises:
+        BudgetTooSmall: no complete text is so short.
+    """
+    for budget in (max_tokens - 1, max_tokens):
+        if budget >= 0 and _fits(automaton, budget):
+            return budget
+    shortest = automaton.distance(automaton.start)
+    known = "" if shortest is None else f": the shortest that is known has {shortest} tokens"
+    raise BudgetTooSmall(f"no complete text fits into max_tokens={max_tokens}{known}; raise max_tokens.")
+
+
+def _fits(automaton: TokenAutomaton, budget: int) -> bool:
+    shortest = automaton.distance(automaton.start, budget)
+    if shortest is not None and shortest <= budget:
+        return True
+    return bool(automaton.mask_within(automaton.start, budget).any())
+
+
+class _Kept:
+    """The last values that were made, by key; two threads that miss at once make it twice."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                found: _Made = self._values[key]
+                return found
+        made = make()  # not under the lock: it may take long, or raise
+        with self._lock:
+            made = self._values.setdefault(key, made)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return made

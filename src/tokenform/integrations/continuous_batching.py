@@ -1,0 +1,159 @@
+"""Constraints in transformers' continuous batching, a grammar for each request.
+
+Purpose: `Batching` stands before a `ContinuousBatchingManager`: its `add_request` takes `grammar=` too.
+Invariant: the mask comes before temperature, top-k and top-p, so that these choose among allowed tokens; a
+text is complete within its request's `max_new_tokens`; a grammar that is wrong raises where the request is
+added, and touches no other.
+Complexity: a step sends one row number a request; masks stay in a table on the model's device.
+Rejected: batches that are prepared before the last token is known (`use_async_batching`), and captured graphs
+(`use_cuda_graph`: the table grows): both are refused.
+Source: transformers 5.23, generation/continuous_batching/cb_logits_processors.py.
+
+    config = ContinuousBatchingConfig(use_async_batching=False, use_cuda_graph=False)
+    manager = model.init_continuous_batching(continuous_batching_config=config)
+    batching = Batching(manager, tokenizer)
+    manager.start()
+    name = batching.add_request(ids, max_new_tokens=80, grammar=tf.json_schema(schema))
+    print(tokenizer.decode(manager.get_result(name).generated_tokens))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tokenform.engine import Matcher, TokenAutomaton, Vocabulary
+from tokenform.errors import OptionError, TokenformError, extras
+from tokenform.frontends import to_grammar
+from tokenform.integrations.asked import room
+
+with extras():
+    import torch
+    from transformers.generation.continuous_batching.cb_logits_processors import (
+        ContinuousBatchingLogitsProcessor,
+    )
+
+    from tokenform.decoding.generator import read_vocabulary
+    from tokenform.masking import MaskTable, Wanted
+
+
+class Constraint:
+    """One request's automaton, and its text as far as it was seen, by the request's name."""
+
+    def __init__(self, automaton: TokenAutomaton, max_tokens: int | None) -> None:
+        self.automaton = automaton
+        self.max_tokens = max_tokens
+        self._matchers: dict[str, tuple[int, Matcher]] = {}
+
+    def __deepcopy__(self, memo: Any) -> Constraint:
+        return self  # requests are copied with what they carry; texts are told apart by their names
+
+    def wanted(self, name: str, tokens: list[int], only_end: np.ndarray) -> Wanted:
+        """The mask after the tokens."""
+        seen, matcher = self._matchers.get(name, (0, None))
+        if matcher is None or seen > len(tokens):
+            seen, matcher = 0, Matcher(self.automaton, max_tokens=self.max_tokens)
+        try:
+            matcher.accept_tokens(tokens[seen:])
+        except TokenformError:
+            return only_end
+        self._matchers[name] = len(tokens), matcher
+        if matcher.is_terminated():
+            return only_end
+        budget = matcher.budget
+        if budget is None:
+            return self.automaton, matcher.state
+        return self.automaton, matcher.state, budget
+
+
+class GrammarProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
+    """Masks the scores of each request by its constraint; others pass.
+
+    Args:
+        vocabulary: as wide as the model's logits.
+        device: where they are.
+        capacity: rows of the table of masks, more than requests in a batch.
+    """
+
+    supported_kwargs: dict[str, type] = {"constraint": Constraint}  # noqa: RUF012  (the base class has it so)
+    ignored_kwargs: tuple[str, ...] = ()
+
+    def __init__(self, vocabulary: Vocabulary, device: Any, *, capacity: int = 4096) -> None:
+        self.vocabulary = vocabulary
+        self._table = MaskTable(vocabulary.size, device, capacity=capacity)
+        self._only_end = np.zeros((vocabulary.size + 31) // 32, dtype=np.uint32)
+        for token in vocabulary.eos:
+            self._only_end[token // 32] |= np.uint32(1 << token % 32)
+
+    def fill_defaults(self, int32_tensor: torch.Tensor) -> None:
+        """No mask."""
+        int32_tensor.fill_(-1)
+
+    def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
+        """The row of each request's mask, int32 [requests]."""
+        return self._table.rows([self._wanted(request.state) for request in requests_with_new_token])
+
+    def _wanted(self, state: Any) -> Wanted:
+        constraint = state.logit_processor_kwargs.get("constraint")
+        if constraint is None:
+            return None
+        # a request that lost its place in the cache has its first tokens among the initial ones
+        before = state.initial_tokens[state._true_initial_tokens :] if state._true_initial_tokens else []
+        wanted: Wanted = constraint.wanted(
+            state.request_id, [*before, *state.generated_tokens], self._only_end
+        )
+        return wanted
+
+    def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
+        """Scores [N, V] with -inf where a request's constraint forbids."""
+        return self._table.apply(scores, tensor_arg[: len(scores)], out=torch.empty_like(scores))
+
+
+class Batching:
+    """A manager whose requests may have grammars; before it is started.
+
+    Args:
+        manager: what `model.init_continuous_batching` gave.
+        tokenizer: the model's, or a `Vocabulary` as wide as its logits.
+    Raises:
+        OptionError: the manager has started, or prepares batches ahead.
+        VocabularyError: the tokenizer can't be read.
+    """
+
+    def __init__(self, manager: Any, tokenizer: Any) -> None:
+        config = manager.continuous_batching_config
+        if manager.batch_processor is not None:
+            raise OptionError("the manager has started; make Batching before manager.start().")
+        if config.use_async_batching or any(config.cuda_graph_booleans):
+            raise OptionError(
+                "masks need the token before: pass ContinuousBatchingConfig(use_async_batching=False, "
+                "use_cuda_graph=False)."
+            )
+        model = manager.model
+        self.manager = manager
+        self.vocabulary = (
+            tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
+        )
+        listed = manager.logit_processor
+        listed.logits_processor.insert(0, GrammarProcessor(self.vocabulary, model.device))
+        listed.tensors_required += 1
+        listed.do_processing = True
+        listed.supported_keys["constraint"] = Constraint
+
+    def add_request(
+        self, input_ids: list[int], *, grammar: Any = None, max_new_tokens: int | None = None, **options: Any
+    ) -> str | None:
+        """As the manager's, with `grammar`: a grammar, schema or type.
+
+        Raises:
+            BudgetTooSmall: no complete text, with its end-of-text token, has so few tokens.
+            TokenformError: the grammar is wrong.
+        """
+        most = self.manager.generation_config.max_new_tokens if max_new_tokens is None else max_new_tokens
+        if grammar is not None:
+            automaton = to_grammar(grammar).compile(self.vocabulary)
+            budget = None if most is None else room(automaton, most)
+            options["constraint"] = Constraint(automaton, budget)
+        name: str | None = self.manager.add_request(list(input_ids), max_new_tokens=most, **options)
+        return name

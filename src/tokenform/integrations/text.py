@@ -1,0 +1,113 @@
+"""One request's text in a serving engine: a matcher that never raises into the engine's loop.
+
+Purpose: what the grammar objects of vLLM and SGLang have in common.
+Invariant: what fails (a limit, a fault of the engine) leaves this text's rows open and refuses its next
+tokens, so that the host ends that request alone.  A text that has ended takes what comes without looking.
+Threads: one at a time, as hosts use it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tokenform.engine import Matcher, TokenAutomaton
+from tokenform.errors import BudgetTooSmall, TokenformError, TokenRejected
+from tokenform.integrations.asked import room
+
+logger = logging.getLogger("tokenform")
+
+OPEN = -1
+"""A word of a row of int32 that allows every token."""
+
+
+class Text:
+    """One text.
+
+    Args:
+        automaton: its constraint.
+        left: says, when the text begins, how many tokens it may have with its end-of-text token; None: there
+            is no bound.  It is asked once, at the first use, as a thought may have used some before.
+    """
+
+    def __init__(self, automaton: TokenAutomaton, left: Callable[[], int] | None = None) -> None:
+        self._automaton = automaton
+        self._left = left
+        self._matcher: Matcher | None = None
+        self._failed = False
+
+    @property
+    def matcher(self) -> Matcher:
+        """What may follow."""
+        if self._matcher is None:
+            self._matcher = Matcher(self._automaton, max_tokens=self._budget())
+        return self._matcher
+
+    def _budget(self) -> int | None:
+        if self._left is None:
+            return None
+        try:
+            return room(self._automaton, self._left())
+        except BudgetTooSmall as error:
+            # the thought before it took what there was: the host will cut this text, and say so
+            logger.warning("a text will be cut: %s", error)
+            return None
+
+    def accept(self, tokens: Sequence[int]) -> bool:
+        """Whether these were the next tokens; those after the end-of-text token don't matter."""
+        if self._failed:
+            return False
+        try:
+            return self._accepted(tokens)
+        except TokenformError as error:
+            self._fail(error)
+            return False
+
+    def _accepted(self, tokens: Sequence[int]) -> bool:
+        matcher = self.matcher
+        try:
+            if not matcher.is_terminated():
+                matcher.accept_tokens(tokens)
+            return True
+        except TokenRejected as error:
+            matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
+            if not matcher.is_terminated():
+                logger.error("a text can't go on: %s", error)
+            return matcher.is_terminated()
+
+    def valid(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens may follow, one after the other."""
+        try:
+            return 0 if self._failed else self.matcher.validate_tokens(tokens)
+        except TokenformError as error:
+            self._fail(error)
+            return 0
+
+    def fill(self, words: Any, row: int) -> None:
+        """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
+        if not self._failed:
+            try:
+                self.matcher.fill_mask(words, row)
+                return
+            except TokenformError as error:
+                self._fail(error)
+        words[row] = OPEN
+
+    def rollback(self, count: int) -> None:
+        """Takes the last tokens back."""
+        self.matcher.rollback(count)
+
+    def ended(self) -> bool:
+        """Whether the end-of-text token was taken."""
+        return self._matcher is not None and self._matcher.is_terminated()
+
+    def reset(self) -> None:
+        """Goes back to before the first token."""
+        self._failed = False
+        if self._matcher is not None:
+            self._matcher.reset()
+
+    def _fail(self, error: TokenformError) -> None:
+        self._failed = True
+        logger.error("a text can't go on: %s: %s", type(error).__name__, error)

@@ -1,0 +1,139 @@
+"""vLLM's two interfaces over this engine: a backend for each engine, a grammar for each request.
+
+Purpose: `Backend` compiles what requests ask for; `Grammar` follows one request's text.
+Invariant: nothing raises into the scheduler's loop (`text.py`): what fails there ends one request.
+Threads: grammars compile in vLLM's pool and are filled from several threads, each by one at a time.
+Complexity: a row of a state that was met is a copy; see `docs/masks.md`.
+Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from tokenform.engine import TokenAutomaton
+from tokenform.integrations.asked import Asked
+from tokenform.integrations.text import OPEN, Text
+
+
+class Grammar(StructuredOutputGrammar):  # type: ignore[misc]
+    """One request's text: vLLM's names for what `Text` does.
+
+    Args:
+        text: the text.
+        backend: whose rows are filled.
+    """
+
+    def __init__(self, text: Text, backend: Backend) -> None:
+        self._text = text
+        self._backend = backend
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Whether the tokens are the text's next; those after its end don't matter."""
+        return self._text.accept(tokens)
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """The tokens up to the first that is not allowed; the text stays where it is."""
+        return tokens[: self._text.valid(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        """Takes the last tokens back."""
+        self._text.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        """Writes the row of the tokens that may follow: int32 [rows, ceil(V / 32)] on the CPU."""
+        self._text.fill(self._backend.words(bitmask), batch_index)
+
+    def is_terminated(self) -> bool:
+        """Whether the text has taken its end-of-text token."""
+        return self._text.ended()
+
+    def reset(self) -> None:
+        """Goes back to before the first token."""
+        self._text.reset()
+
+
+class Backend(StructuredOutputBackend):  # type: ignore[misc]
+    """One engine's constraints.
+
+    Args:
+        vllm_config: the engine's; its flags for documents are read.
+        tokenizer: the model's.
+        vocab_size: width of the logits, padding included.
+    """
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
+        super().__init__(vllm_config, tokenizer, vocab_size)
+        self.asked = Asked(self.tokenizer, size=self.vocab_size)
+        self.options = json_options(self.vllm_config.structured_outputs_config)
+        self._filled: tuple[torch.Tensor, Any] | None = None
+
+    def compile_grammar(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: set[int] | None = None,
+    ) -> Grammar:
+        """The grammar of a request of no bounded length; see `grammar_within`."""
+        return Grammar(Text(self._automaton(request_type, grammar_spec, stop_token_ids)), self)
+
+    def grammar_within(
+        self,
+        request_type: StructuredOutputOptions,
+        grammar_spec: str,
+        stop_token_ids: set[int] | None,
+        left: Callable[[], int],
+        **options: Any,
+    ) -> Grammar:
+        """The same for a text that ends within the tokens that are left when it begins."""
+        automaton = self._automaton(request_type, grammar_spec, stop_token_ids, **options)
+        return Grammar(Text(automaton, left), self)
+
+    def _automaton(
+        self, kind: StructuredOutputOptions, text: str, stops: set[int] | None, **options: Any
+    ) -> TokenAutomaton:
+        chosen = {**self.options, **options} if kind.name in ("JSON", "JSON_OBJECT") else {}
+        return self.asked.automaton(kind.name.lower(), text, stop_token_ids=stops, **chosen)
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """Rows of open masks: int32 [max_num_seqs, ceil(V / 32)], pinned where there is a GPU."""
+        bitmask = torch.full(
+            (max_num_seqs, (self.vocab_size + 31) // 32),
+            OPEN,
+            dtype=torch.int32,
+            pin_memory=torch.cuda.is_available(),
+        )
+        self._filled = (bitmask, bitmask.numpy())
+        return bitmask
+
+    def words(self, bitmask: torch.Tensor) -> Any:
+        """The tensor as an array; that of the tensor that is filled at each step is kept."""
+        filled = self._filled
+        if filled is not None and filled[0] is bitmask:
+            return filled[1]
+        return bitmask.numpy()
+
+    def destroy(self) -> None:
+        """Lets go of what was compiled."""
+        del self.asked
+        self._filled = None
+
+
+def json_options(config: Any) -> dict[str, Any]:
+    """The options of `json_schema` that vLLM's flags stand for: those of an engine's
+    `structured_outputs_config`, or of a request's `structured_outputs`.
+    """
+    chosen: dict[str, Any] = {}
+    if getattr(config, "disable_any_whitespace", False):
+        chosen["whitespace"] = "compact"
+    if getattr(config, "disable_additional_properties", False):
+        chosen["additional"] = "forbid"
+    return chosen

@@ -1,0 +1,289 @@
+"""A matcher is its automaton's states in a row: whatever it took back, it never took."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenform as tf
+from tokenform.errors import BudgetTooSmall, InvalidState, LimitExceeded, OptionError, TokenRejected
+
+WORDS = [b"true", b'": ', b'", "', b"name", b'{"', b'"}', b"[[", b"]]", b", ", b"12", b"0.5"]
+TOKENS = [bytes([b]) for b in range(256)] + WORDS + [b"</s>", b"<end>"]
+EOS = len(TOKENS) - 2
+VOCABULARY = tf.Vocabulary(TOKENS, eos=[EOS, EOS + 1], special=[EOS, EOS + 1])
+WIDTH = -(-len(TOKENS) // 32)
+AUTOMATA = [
+    grammar.compile(VOCABULARY)
+    for grammar in (
+        tf.json_schema({"type": "object", "additionalProperties": {"type": "integer"}}),
+        tf.json_schema({"type": "array", "items": {"type": "string", "maxLength": 9}, "uniqueItems": True}),
+        tf.regex(r"([a-z]{2,9}( |-))*[0-9]{1,40}"),
+        tf.gbnf('root ::= t ("+" t)*\nt ::= [0-9]+ | "(" root ")"'),
+    )
+]
+
+
+def mask_of(matcher: tf.Matcher) -> list[int]:
+    out = np.full((3, WIDTH), 5, np.uint32)
+    matcher.fill_mask(out, 1)
+    assert (out[[0, 2]] == 5).all()
+    bits = np.unpackbits(out[1].view(np.uint8), bitorder="little")[: len(TOKENS)]
+    ids: list[int] = np.flatnonzero(bits).tolist()
+    assert ids == matcher.allowed_tokens().tolist()
+    return ids
+
+
+class Model:
+    """What a matcher should be: the tokens, and the automaton asked from its start for each of them."""
+
+    def __init__(self, automaton: tf.TokenAutomaton, most: int | None) -> None:
+        self.automaton, self.most, self.tokens = automaton, most, list[int]()
+
+    def states(self) -> list[tf.State]:
+        states = [self.automaton.start]
+        for token in self.tokens:
+            states.append(self.automaton.advance(states[-1], token))
+        return states
+
+    def agrees(self, matcher: tf.Matcher) -> None:
+        state = self.states()[-1]
+        assert matcher.tokens == self.tokens and matcher.state == state
+        assert matcher.is_accepting() == self.automaton.is_accepting(state)
+        assert matcher.is_terminated() == self.automaton.is_finished(state)
+        if self.most is None:
+            want = self.automaton.mask(state)
+        else:
+            assert matcher.budget == max(self.most - len(self.tokens), 0)
+            want = self.automaton.mask_within(state, matcher.budget)
+        out = np.zeros((1, WIDTH), np.uint32)
+        matcher.fill_mask(out)
+        assert np.array_equal(out[0], want)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(range(len(AUTOMATA))), st.sampled_from([None, 7, 40]), st.randoms(), st.data())
+def test_a_matcher_is_the_states_of_its_tokens(which: int, most: int | None, rng: Any, data: Any) -> None:
+    matcher, model = tf.Matcher(AUTOMATA[which], max_tokens=most), Model(AUTOMATA[which], most)
+    others: list[tuple[tf.Matcher, Model]] = []
+    for action in data.draw(st.lists(st.sampled_from("aaaaarvfxk"), max_size=25)):
+        allowed = mask_of(matcher)
+        if action == "a" and allowed:
+            token = rng.choice(allowed)
+            matcher.accept_tokens([token])
+            model.tokens.append(token)
+        elif action == "r":
+            count = rng.randint(0, len(model.tokens))
+            matcher.rollback(count)
+            model.tokens = model.tokens[: len(model.tokens) - count]
+        elif action == "v":
+            draft = [rng.randrange(len(TOKENS)) for _ in range(2)]
+            assert matcher.validate_tokens(draft[:1]) == (draft[0] in allowed)
+        elif action == "x":
+            refused = [*set(range(len(TOKENS))) - set(allowed), len(TOKENS), 2**40, -1]
+            begin = [rng.choice(allowed)] if allowed and rng.random() < 0.5 else []
+            state = AUTOMATA[which].advance(matcher.state, begin[0]) if begin else None
+            if state is not None:
+                refused = [
+                    t for t in refused if not AUTOMATA[which].allows(state, max(t, 0) % 2**32) or t < 0
+                ]
+            with pytest.raises(TokenRejected):
+                matcher.accept_tokens([*begin, rng.choice(refused)])
+        elif action == "f":
+            twin = Model(model.automaton, most)
+            twin.tokens = list(model.tokens)
+            others.append((matcher.fork() if rng.random() < 0.5 else copy.deepcopy(matcher), twin))
+        elif action == "k":
+            matcher.reset()
+            model.tokens = []
+        model.agrees(matcher)
+    for other, twin in others:
+        twin.agrees(other)
+
+
+@pytest.mark.parametrize("which", range(len(AUTOMATA)))
+@pytest.mark.parametrize("most", [5, 12, 30])
+def test_texts_end_within_max_tokens_whatever_is_drawn(which: int, most: int) -> None:
+    rng = random.Random(most)
+    for _ in range(15):
+        matcher = tf.Matcher(AUTOMATA[which], max_tokens=most)
+        while not matcher.is_terminated():
+            allowed = mask_of(matcher)
+            # never ends before it must
+            going = [token for token in allowed if token not in matcher.stop_token_ids]
+            matcher.accept_tokens([rng.choice(going or allowed)])
+        text = b"".join(TOKENS[token] for token in matcher.tokens[:-1])
+        assert len(matcher.tokens) - 1 <= most and AUTOMATA[which].matches(text)
+
+
+def test_a_budget_that_no_text_keeps_is_refused() -> None:
+    automaton = tf.regex("[a-z]{20}").compile(VOCABULARY)
+    with pytest.raises(BudgetTooSmall, match="max_tokens=4"):
+        tf.Matcher(automaton, max_tokens=4)
+    tight = tf.Matcher(tf.regex("a{3}b*").compile(VOCABULARY), max_tokens=3)
+    tight.accept_tokens(list(b"aaa"))
+    assert tight.allowed_tokens().tolist() == tight.stop_token_ids == [EOS, EOS + 1]
+    assert tight.validate_tokens([ord("b")]) == 0 and tight.validate_tokens([EOS]) == 1
+    with pytest.raises(TokenRejected, match="max_tokens=3"):
+        tight.accept_tokens([ord("b")])
+
+
+def draft_tree(rng: random.Random, matcher: tf.Matcher, size: int) -> tuple[list[int], list[int]]:
+    tokens: list[int] = []
+    parents: list[int] = []
+    for place in range(size):
+        parents.append(rng.randrange(-1, place))
+        walk = [place]
+        while parents[walk[-1]] != -1:
+            walk.append(parents[walk[-1]])
+        fork = matcher.fork()
+        path = [tokens[at] for at in reversed(walk[1:])]
+        allowed = []
+        if fork.validate_tokens(path) == len(path):
+            fork.accept_tokens(path)
+            allowed = fork.allowed_tokens().tolist()
+        tokens.append(rng.choice(allowed) if allowed and rng.random() < 0.8 else rng.randrange(len(TOKENS)))
+    return tokens, parents
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("which", range(len(AUTOMATA)))
+@pytest.mark.parametrize("most", [None, 20])
+def test_rows_of_a_draft_are_those_of_its_paths(which: int, most: int | None, threads: int) -> None:
+    rng = random.Random(which)
+    for size in (0, 1, 5, 17):
+        matcher = tf.Matcher(AUTOMATA[which], max_tokens=most)
+        tokens, parents = draft_tree(rng, matcher, size)
+        out = np.full((size + 3, WIDTH), 7, np.uint32)
+        may = matcher.fill_draft_masks(tokens, out, 1, parents=parents, threads=threads)
+        assert matcher.tokens == [] and (out[0] == 7).all() and (out[-1] == 7).all()
+        want = np.zeros(WIDTH, np.uint32)[None]
+        matcher.fill_mask(want)
+        assert np.array_equal(out[1], want[0])
+        for place in range(size):
+            path = [tokens[place]]
+            at = parents[place]
+            while at != -1:
+                path.insert(0, tokens[at])
+                at = parents[at]
+            fork = matcher.fork()
+            assert may[place] == (fork.validate_tokens(path) == len(path))
+            if may[place]:
+                fork.accept_tokens(path)
+                fork.fill_mask(want)
+                assert np.array_equal(out[place + 2], want[0])
+            else:
+                assert not out[place + 2].any()
+        chain = matcher.fill_draft_masks(tokens, out, 1)
+        assert chain.sum() == matcher.validate_tokens(tokens)
+
+
+def test_a_draft_that_does_not_fit_is_refused() -> None:
+    matcher, out = tf.Matcher(AUTOMATA[2]), np.zeros((3, WIDTH), np.uint32)
+    for wrong in (
+        lambda: matcher.fill_draft_masks([97, 98], out, 1),
+        lambda: matcher.fill_draft_masks([97, 98], out, parents=[-1]),
+        lambda: matcher.fill_draft_masks([97, 98], out, parents=[-1, 1]),
+        lambda: matcher.fill_draft_masks([97, 98], out, parents=[-1, -2]),
+        lambda: matcher.fill_mask(out, 3),
+        lambda: matcher.fill_mask(out, 2**62),
+        lambda: matcher.fill_mask(out[:, :-1]),
+        lambda: matcher.fill_mask(b"x" * 36),
+        lambda: tf.accept_tokens([matcher], []),
+    ):
+        with pytest.raises(OptionError):
+            wrong()
+    with pytest.raises(InvalidState, match="only 0 were accepted"):
+        matcher.rollback(1)
+
+
+def test_forced_text_and_tokens() -> None:
+    schema = {"properties": {"name": {"const": "é"}}, "required": ["name"]}
+    automaton = tf.json_schema(schema, strings="canonical").compile(VOCABULARY)
+    matcher = tf.Matcher(automaton)
+    matcher.accept_tokens(list(b'{"n'))
+    assert matcher.forced_text().startswith('ame"')
+    tokens = matcher.forced_tokens()
+    assert b"".join(TOKENS[t] for t in tokens) == matcher.forced_text().encode()
+    matcher.accept_tokens(tokens)
+    tight = tf.Matcher(tf.regex("name").compile(VOCABULARY), max_tokens=1)
+    tight_tokens = tight.forced_tokens()
+    assert tight_tokens == [TOKENS.index(b"name")]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_matchers_and_states_in_one_batch(threads: int) -> None:
+    rng = random.Random(3)
+    matchers = [tf.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for most in (None, 25)]
+    out, want = np.zeros((len(matchers), WIDTH), np.uint32), np.zeros((1, WIDTH), np.uint32)
+    finished = np.zeros(len(matchers), bool)
+    for _ in range(40):
+        mixed = [m if rng.random() < 0.7 or m.max_tokens else m.state for m in matchers]
+        assert tf.fill_masks(mixed, out, finished=finished, threads=threads) == {}
+        tokens: list[list[int]] = []
+        for row, matcher in enumerate(matchers):
+            matcher.fill_mask(want)
+            assert np.array_equal(out[row], want[0]) and finished[row] == matcher.is_terminated()
+            allowed = matcher.allowed_tokens().tolist()
+            tokens.append([rng.choice(allowed)] if allowed else [])
+        assert tf.accept_tokens(matchers, tokens, threads=threads) == {}
+    given_too = np.zeros((1, WIDTH), np.uint32)
+    matcher = tf.Matcher(AUTOMATA[0], max_tokens=25)
+    tf.fill_masks([matcher], given_too, budgets=[4])
+    assert np.array_equal(given_too[0], AUTOMATA[0].mask_within(AUTOMATA[0].start, 4))
+    failed = tf.accept_tokens(
+        [tf.Matcher(AUTOMATA[0]), tf.Matcher(AUTOMATA[2])], [[ord("?")], [ord("a")]], errors="return"
+    )
+    assert list(failed) == [0] and isinstance(failed[0], TokenRejected)
+
+
+def test_threads_may_share_a_matcher() -> None:
+    matcher, errors = tf.Matcher(AUTOMATA[2]), list[Exception]()
+
+    def work(seed: int) -> None:
+        out = np.zeros((1, WIDTH), np.uint32)
+        try:
+            for _ in range(200):
+                matcher.accept_tokens(list(b"ab "))
+                matcher.fill_mask(out)
+                matcher.validate_tokens(list(b"abc"))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and bytes(matcher.tokens) == b"ab " * 800
+
+
+def test_a_call_that_is_cut_short_leaves_the_matcher_as_it_was() -> None:
+    long = tf.Vocabulary(
+        [bytes([b]) for b in range(256)] + [b"ac" * 60_000, b"</s>"], eos=[257], special=[257]
+    )
+    schema = {"type": "string", "pattern": "^(?=.*a.{9}b)(?=.*c.{8}d).*$"}
+    matcher = tf.Matcher(tf.json_schema(schema).compile(long, limits=tf.Limits(work=60_000)))
+    matcher.accept_tokens(list(b'"ac'))
+    before = matcher.state
+    with pytest.raises(LimitExceeded):
+        matcher.accept_tokens([ord("a"), 256])
+    with pytest.raises(LimitExceeded):
+        matcher.validate_tokens([ord("a"), 256])
+    assert matcher.tokens == list(b'"ac') and matcher.state == before
+    matcher.accept_tokens([ord("a")])
+    assert matcher.tokens == list(b'"aca')
+
+
+def test_the_example_of_its_docstring_runs() -> None:
+    lines = (tf.Matcher.__doc__ or "").split(">>> ", 1)[1]
+    test = doctest.DocTestParser().get_doctest(">>> " + lines, {}, "Matcher", None, 0)
+    assert len(test.examples) > 8 and doctest.DocTestRunner().run(test).failed == 0

@@ -1,0 +1,263 @@
+"""The plug-in inside vLLM's own `StructuredOutputManager`, with a random model."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import numpy as np
+import pytest
+
+import tokenform as tf
+from tokenform.bench.hosts.vllm_manager import Engine, random_model
+
+SIZE = 2080  # wider than the tokenizer's 2,048
+HARD = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer", "minimum": 10, "maximum": 999, "multipleOf": 7},
+        "tags": {
+            "type": "array",
+            "items": {"enum": ["a", "b", "c"]},
+            "minItems": 2,
+            "uniqueItems": True,
+        },
+        "note": {"type": "string", "maxLength": 200},
+    },
+    "required": ["n", "tags", "note"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def vllm(needs):
+    needs("vllm.v1.structured_output")
+    module = needs("vllm")
+    from tokenform.integrations.vllm.plugin import register
+
+    assert register()
+    return module
+
+
+@pytest.fixture
+def engine(vllm, model_folder):
+    made = []
+
+    def make(folder=model_folder, **options):
+        made.append(Engine(folder, size=SIZE, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def asked(max_tokens: int = 60, **constraint):
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    return SamplingParams(max_tokens=max_tokens, structured_outputs=StructuredOutputsParams(**constraint))
+
+
+GBNF = 'root ::= item ("," item)*\nitem ::= [a-f]+ | "(" root ")"'
+LARK = 'start: pair (";" pair)*\npair: NAME "=" NUMBER\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/'
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_batches_of_all_kinds_are_valid_and_within_max_tokens(engine, drafts):
+    one = engine(drafts=drafts)
+    kinds = {
+        "json": {"json": HARD},
+        "text": {"json": json.dumps(HARD)},
+        "object": {"json_object": True},
+        "regex": {"regex": r"[A-Z]{2}-\d{2,30}"},
+        "choice": {"choice": ["yes", "no", "maybe so"]},
+        "gbnf": {"grammar": GBNF},
+        "lark": {"grammar": LARK},
+    }
+    for budget in (24, 40, 90):
+        for name, constraint in kinds.items():
+            one.add(f"{name}-{budget}", asked(budget, **constraint))
+    one.run(random_model(SIZE, drafts))
+    for name, text in one.texts.items():
+        kind, budget = name.split("-")
+        written = one.written(text)
+        assert text.reason == "stop" and len(text.tokens) <= int(budget), (
+            name,
+            text.reason,
+            text.error,
+            written,
+        )
+        if kind in ("json", "text"):
+            jsonschema.Draft202012Validator(HARD).validate(json.loads(written))
+        elif kind == "object":
+            assert isinstance(json.loads(written), dict)
+        elif kind == "regex":
+            assert re.fullmatch(r"[A-Z]{2}-\d{2,30}", written)
+        elif kind == "choice":
+            assert written in ("yes", "no", "maybe so")
+        else:
+            grammar = tf.gbnf(GBNF) if kind == "gbnf" else tf.lark(LARK)
+            assert grammar.compile(
+                tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256])
+            ).matches(written.encode())
+
+
+def test_a_wide_batch_is_filled_from_several_threads(engine):
+    one = engine(seats=256)
+    for number in range(150):
+        one.add(str(number), asked(30, json={"type": "array", "items": {"type": "integer"}, "maxItems": 3}))
+    one.run(random_model(SIZE, 1))
+    assert all(
+        text.reason == "stop" and isinstance(json.loads(one.written(text)), list)
+        for text in one.texts.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        ({"json": {"type": "object", "properties": {"a": {"type": "strin"}}}}, "/properties/a"),
+        ({"json": '{"type": '}, "InvalidSchema"),
+        ({"json": {"type": "integer", "minimum": 3, "maximum": 2}}, "UnsatisfiableSchema"),
+        ({"regex": "(a"}, "InvalidRegex"),
+        ({"regex": r"(a)\1"}, "UnsupportedRegex"),
+        ({"grammar": 'root ::= "a'}, "line 1"),
+        ({"grammar": "start: missing"}, "missing"),
+        ({"grammar": "  "}, "empty"),
+        ({"choice": []}, "no text"),
+        ({"json": {"type": "string", "minLength": 900}}, "max_tokens"),
+        ({"json": {"type": "string"}, "whitespace_pattern": " *"}, "whitespace_pattern"),
+        ({"json_object": False}, "json_object"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_the_front_end(engine, constraint, message):
+    from vllm.exceptions import VLLMValidationError
+
+    with pytest.raises(VLLMValidationError, match=re.escape(message)):
+        engine().add("x", asked(**constraint))
+
+
+def test_flags_of_the_engine_and_of_a_request(engine):
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    }
+    closed = {"disable_additional_properties": True}
+    one = engine(flags={"disable_any_whitespace": True})
+    for number in range(5):
+        one.add(f"engine {number}", asked(json=schema, **closed))
+    other = engine()
+    for number in range(5):
+        other.add(f"request {number}", asked(json=schema, disable_any_whitespace=True, **closed))
+    for serving in (one, other):
+        serving.run(random_model(SIZE, 2))
+        for text in serving.texts.values():
+            written = serving.written(text)
+            assert not re.search(r"\s", written) and set(json.loads(written)) == {"a", "b"}
+
+
+def test_stop_token_ids_end_texts_and_stand_nowhere_else(engine):
+    one = engine()
+    stop = one.tokenizer.convert_tokens_to_ids("th")
+    params = asked(json={"type": "string", "minLength": 3, "maxLength": 8})
+    params.stop_token_ids = [stop]
+    params._all_stop_token_ids.add(stop)
+    ends = set()
+    for number in range(40):
+        one.add(str(number), params)
+    one.run(random_model(SIZE, 3))
+    for text in one.texts.values():
+        ends.add(text.tokens[-1])
+        assert stop not in text.tokens[:-1] and text.reason == "stop"
+        assert 3 <= len(json.loads(one.tokenizer.decode(text.tokens[:-1]))) <= 8
+    assert ends == {stop, one.tokenizer.eos_token_id}
+
+
+def test_padded_ids_are_never_allowed(engine):
+    one = engine()
+    one.add("x", asked(json={"type": "string"}))
+    one.settle()
+    row = one.manager.grammar_bitmask({"x": one.texts["x"].request}, ["x"], {})
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    assert bits[: len(one.tokenizer)].any() and not bits[len(one.tokenizer) :].any()
+
+
+def test_rows_of_drafts_are_those_of_the_text_after_them(engine):
+    drafted, plain = engine(drafts=3), engine()
+    constraint = {"json": HARD}
+    one, other = drafted.add("x", asked(**constraint)), plain.add("x", asked(**constraint))
+    drafted.settle(), plain.settle()
+    grammar = one.request.structured_output_request.grammar
+    draw = random_model(SIZE, 4)
+    reference = other.request.structured_output_request.grammar
+    tokens, rows = [], []
+    for place in range(4):
+        row = plain.manager.grammar_bitmask({"x": other.request}, ["x"], {}).copy()
+        rows.append(row[0])
+        tokens.append(draw(row[0].view(np.uint32), place))
+        assert reference.accept_tokens("x", tokens[-1:])
+    found = drafted.manager.grammar_bitmask({"x": one.request}, ["x"], {"x": tokens[:3]})
+    assert np.array_equal(found, np.stack(rows))
+    assert grammar.validate_tokens([*tokens[:2], SIZE + 7, 1]) == tokens[:2]
+    assert np.array_equal(drafted.manager.grammar_bitmask({"x": one.request}, ["x"], {})[0], rows[0])
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_the_constraint_begins_after_the_thought_and_ends_in_time(engine, thinking_folder, drafts):
+    one = engine(reasoning="deepseek_r1", folder=thinking_folder, drafts=drafts)
+    think, close = one.tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
+    cut = random_model(2048, 6)
+    for number in range(20):
+        one.add(str(number), asked(60, json=HARD), prompt=[1, think])
+
+    def draw(row, place):
+        if row.view(np.int32).min() == -1 == row.view(np.int32).max():  # nothing is asked of a thought
+            return close if place == 20 else cut(row, place)
+        return cut(row, place)
+
+    one.run(draw)
+    for text in one.texts.values():
+        assert text.reason == "stop" and len(text.tokens) <= 60, text.error
+        document = one.tokenizer.decode(text.tokens[text.tokens.index(close) + 1 : -1])
+        jsonschema.Draft202012Validator(HARD).validate(json.loads(document))
+
+
+def test_a_fault_fails_one_request_alone(engine, monkeypatch):
+    one = engine()
+    good, bad = one.add("good", asked(json=HARD)), one.add("bad", asked(json=HARD))
+    one.settle()
+
+    def fault(*_):
+        raise tf.errors.EngineError("broken")
+
+    matcher = type("Broken", (), {"fill_mask": fault, "is_terminated": lambda self: False})()
+    monkeypatch.setattr(bad.request.structured_output_request.grammar._text, "_matcher", matcher)
+    one.run(random_model(SIZE, 5))
+    assert (good.reason, bad.reason) == ("stop", "error")
+
+
+def test_other_backends_are_left_alone(engine):
+    one = engine(backend="xgrammar")
+    one.add("x", asked(json={"type": "array", "items": {"type": "boolean"}, "maxItems": 2}))
+    one.settle()
+    assert type(one.manager.backend).__name__ == "XgrammarBackend"
+
+
+def test_registering_twice_changes_nothing(vllm):
+    from vllm.sampling_params import SamplingParams
+
+    from tokenform.integrations.vllm.plugin import register
+
+    before = SamplingParams._validate_structured_outputs
+    assert register() and SamplingParams._validate_structured_outputs is before
+
+
+def test_an_unknown_version_is_left_alone(vllm, monkeypatch, caplog):
+    from tokenform.integrations.vllm import plugin
+
+    monkeypatch.setattr(vllm, "__version__", "0.99.1")
+    assert not plugin.register()
+    assert "0.32 and 0.33" in caplog.text and "0.99.1" in caplog.text
