@@ -95,7 +95,7 @@ class Grammar:
 
     @property
     def report(self) -> list[Any]:
-        """What was ignored, loosened or not proven live, one entry each; empty: the grammar is exact."""
+        """What was ignored or loosened, one entry each; empty: the grammar is exact."""
         return list(self.core.report)
 
     @property

@@ -109,7 +109,6 @@ impl JsonMachine {
     fn value_is_live(&mut self, simple: &Simple, key: &Key) -> bool {
         let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
         let sub = self.schema.and_subs(&subs);
-        self.schema.refill();
         self.schema.sub_is_live(sub)
     }
 }

@@ -398,7 +398,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(2 + flat.len() as u64 / 2);
+        work::spend(2 + flat.len() as u64 / 4);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {
@@ -440,7 +440,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(2 + flat.len() as u64 / 2);
+        work::spend(2 + flat.len() as u64 / 4);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

@@ -95,9 +95,6 @@ pub struct Schema {
     pub(crate) witnesses: FxHashMap<ValId, Option<std::sync::Arc<live::Witness>>>,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
-    /// Work left for one question of satisfiability.
-    pub(crate) budget: u32,
-    pub(crate) unproven: u32,
     pub(crate) error: Option<Error>,
     counted: memory::Counted,
 }
@@ -159,8 +156,6 @@ impl Schema {
             rests: FxHashMap::default(),
             lowest: usize::MAX,
             witnesses: FxHashMap::default(),
-            budget: 0,
-            unproven: 0,
             error: None,
             counted: Default::default(),
             guard: Terms::ALL,

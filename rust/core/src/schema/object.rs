@@ -530,10 +530,9 @@ impl Schema {
         if let Some(&known) = self.rests.get(&o) {
             return known;
         }
-        self.refill();
         let answer = self.object_is_live(o, &super::live::Keys::all());
         // a "no" inside another question may rest on what that question assumes
-        if self.budget > 0 && (answer || self.asking.is_empty()) {
+        if self.error.is_none() && (answer || self.asking.is_empty()) {
             self.rests.insert(o, answer);
         }
         answer
@@ -567,13 +566,6 @@ impl Schema {
     /// Whether the object may end here.
     pub(crate) fn may_end_object(&self, o: ObjId) -> bool {
         self.obj_facts(o).ends
-    }
-
-    /// A fresh budget for a question that is asked while a document is read.
-    pub(crate) fn refill(&mut self) {
-        if self.asking.is_empty() {
-            self.budget = 60_000;
-        }
     }
 }
 

@@ -1,8 +1,8 @@
-"""Families of hostile inputs, each at growing sizes: whatever grows faster than its text is found at some size.
+"""Families of hostile schemas at growing sizes: whatever grows faster than its text is found at some size.
 
-Purpose: the named inputs beside this file are what was met once; a family says how such inputs are made, and is
-asked at every size up to one that must be refused.
-Invariant: an input is built from its size alone, in time and text about linear in it.
+Purpose: the named inputs beside this file are what was met once; a family says how such inputs are made, and
+is asked at every size up to one that must be refused.
+Invariant: a schema is built from its size alone, in time and text about linear in it.
 Rejected: random draws alone (the differential judge draws those: they find what is wrong, not what is slow).
 """
 
@@ -14,52 +14,10 @@ from typing import Any
 from tokenform.bench.hostile.formulas import LETTERS, PRIMES, needs, tower
 
 Family = Callable[[int], Any]
-SIZES = (4, 16, 64, 256, 1024, 4096)
 
 
-def _letter(i: int) -> str:
+def letter(i: int) -> str:
     return LETTERS[i % len(LETTERS)]
-
-
-def _bits(n: int) -> list[str]:
-    return [f"(?=.{{{i}}}[ab])" for i in range(n)]
-
-
-def _patterns() -> dict[str, Callable[[int], str]]:
-    return {
-        "stars in stars": lambda n: "(" * n + "a*" + "b)*" * n,
-        "optional letters, then letters": lambda n: f"(a?){{{n}}}a{{{n}}}",
-        "counts in counts": lambda n: f"((a{{1,{n}}}b?){{1,{n}}}c?){{1,{n}}}",
-        "bounded counts after a star": lambda n: f".*a.{{{n}}}b.{{{n}}}c",
-        "the letter n from the end": lambda n: f"(a|b)*a(a|b){{{n}}}",
-        "alternatives with one start": lambda n: "|".join("a" * i + "b" * (n - i) for i in range(min(n, 400))),
-        "alternatives of numbers": lambda n: "(" + "|".join(f"w{i}" for i in range(n)) + ")+",
-        "alternatives of counted words": lambda n: "(" + "|".join(f"(ab{{{i}}}c)" for i in range(n)) + ")*",
-        "lookaheads of letters": lambda n: "".join(f"(?=.*{_letter(i)}{i})" for i in range(n)) + ".*",
-        "negative lookaheads of letters": lambda n: "".join(f"(?!.*{_letter(i)}{i})" for i in range(n)) + ".*",
-        "lookaheads of counts": lambda n: "".join(f"(?=(a{{{i + 2}}})*$)" for i in range(n)) + "a*",
-        "lookbehinds": lambda n: f"(.(?<!a.{{1}}b)){{{n}}}",
-        "lookbehinds in a loop": lambda n: "(" + "".join(f"(?<!{_letter(i)}{i})." for i in range(n)) + ")*",
-        "word boundaries": lambda n: r"(\b\w+\b\W*)" + f"{{{n}}}",
-        "anchors in the middle": lambda n: "(a$|^b|c)" * n,
-        "classes": lambda n: "[" + "".join(f"\\u{0x4E00 + 2 * i:04x}" for i in range(n)) + "]*",
-        "unicode classes": lambda n: "(" + r"[\w\s][^\W\d]\S" * n + ")*",
-        "unicode classes counted": lambda n: rf"(\w{{1,{n}}}\s{{0,{n}}}\d?){{1,{n}}}",
-        "case folded words": lambda n: "(?i)" + "".join(_letter(i) for i in range(n)) + "ſßK",
-        "groups": lambda n: "(?:" * n + "a" + ")?" * n,
-        "groups side by side": lambda n: "(a|b?)" * n,
-        "literals": lambda n: "abc" * n * 10,
-        "dots and letters": lambda n: "".join(f".*{_letter(i)}" for i in range(n)),
-        "dots and letters, lazy, optional": lambda n: "".join(f"(.*?{_letter(i)})?" for i in range(n)),
-        "sets with gaps": lambda n: "".join(f"[^{_letter(i)}]*{_letter(i)}?" for i in range(n)),
-        "huge bound": lambda n: f"(ab){{{n},{n * n * n}}}c*",
-        "huge bound of huge bounds": lambda n: f"(((a|bc){{0,{n}}}d){{{n},{n * n}}}e?){{2,{n * n * n}}}",
-        "equal halves by lookahead": lambda n: f"(?=a{{{n}}}b)(?=a{{{n - 1}}}[ab])a*b+",
-        "empty alternatives": lambda n: "(" + "|" * n + "a)*",
-        "numbers": lambda n: rf"^-?\d{{1,{n}}}(\.\d{{1,{n}}})?([eE][+-]?\d{{1,{n}}})?$",
-        "every position apart": lambda n: "".join(_bits(n)) + f"[a-z]{{{n}}}",
-        "an email at scale": lambda n: rf"^([a-z0-9]+[._-]?){{1,{n}}}@([a-z0-9-]{{1,63}}\.){{1,{n}}}[a-z]{{2,{n}}}$",
-    }
 
 
 def _logic() -> dict[str, Family]:
@@ -68,10 +26,14 @@ def _logic() -> dict[str, Family]:
 
     return {
         "$ref chain": lambda n: tower(n, lambda i, low: low, {"type": "integer"}),
-        "$ref chain of properties": lambda n: tower(n, lambda i, low: {"properties": {"a": low}}, {"type": "integer"}),
+        "$ref chain of properties": lambda n: tower(
+            n, lambda i, low: {"properties": {"a": low}}, {"type": "integer"}
+        ),
         "$ref circle": lambda n: {
             "$ref": "#/$defs/d0",
-            "$defs": {f"d{i}": {"properties": {f"k{i}": {"$ref": f"#/$defs/d{(i * 7 + 1) % n}"}}} for i in range(n)},
+            "$defs": {
+                f"d{i}": {"properties": {f"k{i}": {"$ref": f"#/$defs/d{(i * 7 + 1) % n}"}}} for i in range(n)
+            },
         },
         "$ref circle, all required": lambda n: {
             "$ref": "#/$defs/d0",
@@ -79,12 +41,21 @@ def _logic() -> dict[str, Family]:
                 f"d{i}": {
                     "type": "object",
                     "required": ["a"],
-                    "properties": {"a": {"anyOf": [{"$ref": f"#/$defs/d{(i * 7 + 1) % n}"}, {"$ref": f"#/$defs/d{(i + 1) % n}"}]}},
+                    "properties": {
+                        "a": {
+                            "anyOf": [
+                                {"$ref": f"#/$defs/d{(i * 7 + 1) % n}"},
+                                {"$ref": f"#/$defs/d{(i + 1) % n}"},
+                            ]
+                        }
+                    },
                 }
                 for i in range(n)
             },
         },
-        "allOf tower": lambda n: tower(n, lambda i, low: {"allOf": [low, low, {"maxLength": i}]}, {"type": "string"}),
+        "allOf tower": lambda n: tower(
+            n, lambda i, low: {"allOf": [low, low, {"maxLength": i}]}, {"type": "string"}
+        ),
         "anyOf tower": lambda n: tower(n, level, {"type": "integer"}),
         "oneOf tower of bounds": lambda n: tower(
             n, lambda i, low: {"oneOf": [low, {"minimum": i, "maximum": 2 * i}]}, {"type": "integer"}
@@ -92,13 +63,19 @@ def _logic() -> dict[str, Family]:
         "oneOf tower of items": lambda n: tower(
             n, lambda i, low: {"oneOf": [{"items": low}, {"minItems": i % 7}]}, {"type": "array"}
         ),
-        "not tower": lambda n: tower(n, lambda i, low: {"not": {"properties": {"a": low}}}, {"type": "integer"}),
+        "not tower": lambda n: tower(
+            n, lambda i, low: {"not": {"properties": {"a": low}}}, {"type": "integer"}
+        ),
         "not of allOf tower": lambda n: tower(
             n, lambda i, low: {"not": {"allOf": [low, {"required": [f"k{i}"]}]}}, {"type": "object"}
         ),
         "if tower": lambda n: tower(
             n,
-            lambda i, low: {"if": {"required": [f"k{i % 5}"]}, "then": low, "else": {"properties": {"a": low}}},
+            lambda i, low: {
+                "if": {"required": [f"k{i % 5}"]},
+                "then": low,
+                "else": {"properties": {"a": low}},
+            },
             {"type": "object"},
         ),
         "oneOf of objects": lambda n: {
@@ -110,34 +87,76 @@ def _logic() -> dict[str, Family]:
                 for i in range(n)
             ]
         },
-        "oneOf of patterns": lambda n: {"type": "string", "oneOf": [{"pattern": f"{_letter(i)}{i}"} for i in range(n)]},
-        "oneOf of bounds": lambda n: {"oneOf": [{"type": "number", "minimum": i, "maximum": i + 3} for i in range(n)]},
-        "oneOf of multiples": lambda n: {"type": "integer", "oneOf": [{"multipleOf": i + 2} for i in range(n)]},
-        "anyOf of multiples": lambda n: {"type": "number", "anyOf": [{"multipleOf": (i + 2) / 100} for i in range(n)]},
-        "allOf of multiples": lambda n: {"type": "integer", "allOf": [{"multipleOf": i + 2} for i in range(n)]},
-        "allOf of not multiples": lambda n: {"type": "number", "allOf": [{"not": {"multipleOf": i + 2}} for i in range(n)]},
-        "allOf of primes in words": lambda n: {"allOf": [{"type": "string", "pattern": f"^(a{{{p}}})*$"} for p in PRIMES[:n]]},
-        "allOf of counts in words": lambda n: {
-            "allOf": [{"type": "string", "pattern": f"^(.*{_letter(i)}){{{i % 9}}}"} for i in range(n)]
+        "oneOf of patterns": lambda n: {
+            "type": "string",
+            "oneOf": [{"pattern": f"{letter(i)}{i}"} for i in range(n)],
         },
-        "allOf of patterns": lambda n: {"allOf": [{"type": "string", "pattern": f"{_letter(i)}.*{i}"} for i in range(n)]},
+        "oneOf of bounds": lambda n: {
+            "oneOf": [{"type": "number", "minimum": i, "maximum": i + 3} for i in range(n)]
+        },
+        "oneOf of multiples": lambda n: {
+            "type": "integer",
+            "oneOf": [{"multipleOf": i + 2} for i in range(n)],
+        },
+        "anyOf of multiples": lambda n: {
+            "type": "number",
+            "anyOf": [{"multipleOf": (i + 2) / 100} for i in range(n)],
+        },
+        "allOf of multiples": lambda n: {
+            "type": "integer",
+            "allOf": [{"multipleOf": i + 2} for i in range(n)],
+        },
+        "allOf of not multiples": lambda n: {
+            "type": "number",
+            "allOf": [{"not": {"multipleOf": i + 2}} for i in range(n)],
+        },
+        "allOf of primes in words": lambda n: {
+            "allOf": [{"type": "string", "pattern": f"^(a{{{p}}})*$"} for p in PRIMES[:n]]
+        },
+        "allOf of counts in words": lambda n: {
+            "allOf": [{"type": "string", "pattern": f"^(.*{letter(i)}){{{i % 9}}}"} for i in range(n)]
+        },
+        "allOf of patterns": lambda n: {
+            "allOf": [{"type": "string", "pattern": f"{letter(i)}.*{i}"} for i in range(n)]
+        },
         "allOf of anyOf of keys": lambda n: {
-            "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}, {"maxProperties": i}]} for i in range(n)]
+            "allOf": [
+                {"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}, {"maxProperties": i}]}
+                for i in range(n)
+            ]
         },
         "allOf of anyOf of values": lambda n: {
-            "allOf": [{"anyOf": [{"properties": {"a": {"minimum": i}}}, {"properties": {"b": {"maximum": -i}}}]} for i in range(n)]
+            "allOf": [
+                {"anyOf": [{"properties": {"a": {"minimum": i}}}, {"properties": {"b": {"maximum": -i}}}]}
+                for i in range(n)
+            ]
         },
         "allOf of oneOf of types": lambda n: {
-            "allOf": [{"oneOf": [{"properties": {f"k{i}": {"type": "string"}}}, {"required": [f"k{i + 1}"]}]} for i in range(n)]
+            "allOf": [
+                {"oneOf": [{"properties": {f"k{i}": {"type": "string"}}}, {"required": [f"k{i + 1}"]}]}
+                for i in range(n)
+            ]
         },
-        "allOf of not of required": lambda n: {"type": "object", "allOf": [{"not": needs(f"k{i}", f"k{i + 1}")} for i in range(n)]},
+        "allOf of not of required": lambda n: {
+            "type": "object",
+            "allOf": [{"not": needs(f"k{i}", f"k{i + 1}")} for i in range(n)],
+        },
         "anyOf of formats and patterns": lambda n: {
             "type": "string",
-            "anyOf": [{"format": f, "pattern": f"^.{{0,{i}}}"} for i in range(n // 6 + 1) for f in ("email", "uri", "date", "uuid", "ipv6", "hostname")],
+            "anyOf": [
+                {"format": f, "pattern": f"^.{{0,{i}}}"}
+                for i in range(n // 6 + 1)
+                for f in ("email", "uri", "date", "uuid", "ipv6", "hostname")
+            ],
         },
         "not of anyOf of formats": lambda n: {
             "type": "string",
-            "not": {"anyOf": [{"format": f} for f in ("email", "uri", "idn-email", "uuid", "ipv6", "hostname", "iri")[:n]]},
+            "not": {
+                "anyOf": [
+                    {"format": f}
+                    for f in ("email", "uri", "idn-email", "uuid", "ipv6", "hostname", "iri")[:n]
+                ]
+            },
             "minLength": n,
         },
     }
@@ -151,64 +170,119 @@ def _objects() -> dict[str, Family]:
         "required keys": lambda n: needs(*(f"k{i}" for i in range(n))),
         "required keys with values": lambda n: {
             **needs(*(f"k{i}" for i in range(n))),
-            "properties": {f"k{i}": {"type": "array", "minItems": 2, "items": {"type": "integer"}} for i in range(n)},
+            "properties": {
+                f"k{i}": {"type": "array", "minItems": 2, "items": {"type": "integer"}} for i in range(n)
+            },
         },
-        "properties": lambda n: {"type": "object", "properties": properties(n), "additionalProperties": False},
+        "properties": lambda n: {
+            "type": "object",
+            "properties": properties(n),
+            "additionalProperties": False,
+        },
         "minProperties of properties": lambda n: {
-            "type": "object", "properties": properties(n), "additionalProperties": False, "minProperties": n - 1,
+            "type": "object",
+            "properties": properties(n),
+            "additionalProperties": False,
+            "minProperties": n - 1,
         },
         "minProperties of patterns": lambda n: {
-            "type": "object", "patternProperties": {f"^{_letter(i)}[0-9]?$": {} for i in range(n)},
-            "additionalProperties": False, "minProperties": n,
+            "type": "object",
+            "patternProperties": {f"^{letter(i)}[0-9]?$": {} for i in range(n)},
+            "additionalProperties": False,
+            "minProperties": n,
         },
         "patternProperties that overlap": lambda n: {
-            "type": "object", "patternProperties": {f".*{_letter(i)}.*{i}": {"minimum": i} for i in range(n)}, "minProperties": 2,
+            "type": "object",
+            "patternProperties": {f".*{letter(i)}.*{i}": {"minimum": i} for i in range(n)},
+            "minProperties": 2,
         },
         "patternProperties of prefixes": lambda n: {
-            "type": "object", "patternProperties": {"^" + "a" * i: {"maximum": 1000 - i} for i in range(n)}, "minProperties": 1,
+            "type": "object",
+            "patternProperties": {"^" + "a" * i: {"maximum": 1000 - i} for i in range(n)},
+            "minProperties": 1,
         },
         "patternProperties of counts": lambda n: {
-            "type": "object", "patternProperties": {f"^(a{{{p}}})*$": {"multipleOf": p} for p in PRIMES[:n]}, "minProperties": 2,
+            "type": "object",
+            "patternProperties": {f"^(a{{{p}}})*$": {"multipleOf": p} for p in PRIMES[:n]},
+            "minProperties": 2,
         },
         "patternProperties required": lambda n: {
-            "type": "object", "required": [f"a{i}b" for i in range(n)],
+            "type": "object",
+            "required": [f"a{i}b" for i in range(n)],
             "patternProperties": {f"a.*{i}": {"type": "string", "minLength": i} for i in range(n)},
         },
-        "propertyNames counted": lambda n: {"propertyNames": {"maxLength": 2, "pattern": "^[ab]*$"}, "minProperties": n},
+        "propertyNames counted": lambda n: {
+            "propertyNames": {"maxLength": 2, "pattern": "^[ab]*$"},
+            "minProperties": n,
+        },
         "dependentSchemas chain": lambda n: {
-            "type": "object", "dependentSchemas": {f"k{i}": needs(f"k{i + 1}") for i in range(n)}, "minProperties": 1,
+            "type": "object",
+            "dependentSchemas": {f"k{i}": needs(f"k{i + 1}") for i in range(n)},
+            "minProperties": 1,
         },
         "dependentSchemas that differ": lambda n: {
             "type": "object",
-            "dependentSchemas": {f"k{i}": {"properties": {f"k{(i * 5 + 1) % n}": {"minimum": i}}} for i in range(n)},
+            "dependentSchemas": {
+                f"k{i}": {"properties": {f"k{(i * 5 + 1) % n}": {"minimum": i}}} for i in range(n)
+            },
         },
         "dependentSchemas of not": lambda n: {
-            "type": "object", "dependentSchemas": {f"k{i}": {"not": {"required": [f"k{(i * 5 + 2) % n}"]}} for i in range(n)}, "minProperties": n // 2,
+            "type": "object",
+            "dependentSchemas": {f"k{i}": {"not": {"required": [f"k{(i * 5 + 2) % n}"]}} for i in range(n)},
+            "minProperties": n // 2,
         },
         "dependentRequired, all by all": lambda n: {
-            "type": "object", "dependentRequired": {f"k{i}": [f"k{j}" for j in range(min(n, 100))] for i in range(min(n, 400))}, "minProperties": 1,
+            "type": "object",
+            "dependentRequired": {f"k{i}": [f"k{j}" for j in range(min(n, 100))] for i in range(min(n, 400))},
+            "minProperties": 1,
         },
-        "maxProperties below required": lambda n: {**needs(*(f"k{i}" for i in range(n))), "maxProperties": n + 1, "properties": properties(n)},
+        "maxProperties below required": lambda n: {
+            **needs(*(f"k{i}" for i in range(n))),
+            "maxProperties": n + 1,
+            "properties": properties(n),
+        },
         "unevaluatedProperties over anyOf": lambda n: {
-            "type": "object", "unevaluatedProperties": False, "anyOf": [{"properties": {f"k{i}": {"type": "integer"}}} for i in range(n)],
+            "type": "object",
+            "unevaluatedProperties": False,
+            "anyOf": [{"properties": {f"k{i}": {"type": "integer"}}} for i in range(n)],
         },
         "unevaluatedProperties over if": lambda n: {
-            "type": "object", "unevaluatedProperties": False,
-            "allOf": [{"if": {"required": [f"k{i}"]}, "then": {"properties": {f"k{i}": {}, f"v{i}": {}}}} for i in range(n)],
+            "type": "object",
+            "unevaluatedProperties": False,
+            "allOf": [
+                {"if": {"required": [f"k{i}"]}, "then": {"properties": {f"k{i}": {}, f"v{i}": {}}}}
+                for i in range(n)
+            ],
         },
         "unevaluatedProperties over dependentSchemas": lambda n: {
-            "type": "object", "unevaluatedProperties": {"type": "string"},
-            "dependentSchemas": {f"k{i}": {"properties": {f"k{i}": {}, f"v{i}": {"type": "null"}}} for i in range(n)},
+            "type": "object",
+            "unevaluatedProperties": {"type": "string"},
+            "dependentSchemas": {
+                f"k{i}": {"properties": {f"k{i}": {}, f"v{i}": {"type": "null"}}} for i in range(n)
+            },
         },
         "unevaluatedProperties over oneOf": lambda n: {
-            "type": "object", "unevaluatedProperties": False,
+            "type": "object",
+            "unevaluatedProperties": False,
             "oneOf": [{"properties": {f"k{i}": {}, "kind": {"const": i}}} for i in range(n)],
         },
         "unevaluatedProperties in unevaluatedProperties": lambda n: tower(
-            n, lambda i, low: {"unevaluatedProperties": low, "anyOf": [{"properties": {f"k{i}": low}}, {"required": ["z"]}]}, {"type": "integer"}
+            n,
+            lambda i, low: {
+                "unevaluatedProperties": low,
+                "anyOf": [{"properties": {f"k{i}": low}}, {"required": ["z"]}],
+            },
+            {"type": "integer"},
         ),
         "counted keys, nested": lambda n: tower(
-            n, lambda i, low: {"type": "object", "minProperties": 2, "maxProperties": 3, "additionalProperties": low}, {"type": "integer"}
+            n,
+            lambda i, low: {
+                "type": "object",
+                "minProperties": 2,
+                "maxProperties": 3,
+                "additionalProperties": low,
+            },
+            {"type": "integer"},
         ),
     }
 
@@ -216,73 +290,167 @@ def _objects() -> dict[str, Family]:
 def _arrays() -> dict[str, Family]:
     return {
         "contains": lambda n: {"type": "array", "allOf": [{"contains": {"const": i}} for i in range(n)]},
-        "contains overlapping": lambda n: {"type": "array", "allOf": [{"contains": {"type": "integer", "minimum": i}} for i in range(n)]},
+        "contains overlapping": lambda n: {
+            "type": "array",
+            "allOf": [{"contains": {"type": "integer", "minimum": i}} for i in range(n)],
+        },
         "contains that overlap by pattern": lambda n: {
-            "type": "array", "allOf": [{"contains": {"type": "string", "pattern": f"{_letter(i)}{i}"}} for i in range(n)],
+            "type": "array",
+            "allOf": [{"contains": {"type": "string", "pattern": f"{letter(i)}{i}"}} for i in range(n)],
         },
         "contains counted": lambda n: {
-            "type": "array", "allOf": [{"contains": {"multipleOf": i + 2}, "minContains": i, "maxContains": n} for i in range(n)],
+            "type": "array",
+            "allOf": [
+                {"contains": {"multipleOf": i + 2}, "minContains": i, "maxContains": n} for i in range(n)
+            ],
         },
-        "contains many, of few": lambda n: {"type": "array", "contains": {"enum": [1, 2]}, "minContains": n, "maxItems": n, "uniqueItems": n <= 4},
-        "not contains": lambda n: {"type": "array", "minItems": n, "not": {"contains": {"type": "integer", "maximum": n}}},
-        "contains objects": lambda n: {"type": "array", "allOf": [{"contains": needs(f"k{i}")} for i in range(n)], "maxItems": n // 2 + 1},
-        "uniqueItems of enums": lambda n: {"type": "array", "uniqueItems": True, "minItems": n, "items": {"enum": list(range(n))}},
-        "uniqueItems one short": lambda n: {"type": "array", "uniqueItems": True, "minItems": n + 1, "items": {"enum": list(range(n))}},
+        "contains many, of few": lambda n: {
+            "type": "array",
+            "contains": {"enum": [1, 2]},
+            "minContains": n,
+            "maxItems": n,
+            "uniqueItems": n <= 4,
+        },
+        "not contains": lambda n: {
+            "type": "array",
+            "minItems": n,
+            "not": {"contains": {"type": "integer", "maximum": n}},
+        },
+        "contains objects": lambda n: {
+            "type": "array",
+            "allOf": [{"contains": needs(f"k{i}")} for i in range(n)],
+            "maxItems": n // 2 + 1,
+        },
+        "uniqueItems of enums": lambda n: {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"enum": list(range(n))},
+        },
+        "uniqueItems one short": lambda n: {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n + 1,
+            "items": {"enum": list(range(n))},
+        },
         "uniqueItems of objects": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n,
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
             "items": {**needs("a", "b"), "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}},
         },
         "uniqueItems of small arrays": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n, "items": {"type": "array", "maxItems": 3, "items": {"type": "boolean"}},
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"type": "array", "maxItems": 3, "items": {"type": "boolean"}},
         },
         "uniqueItems of a small range": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n, "items": {"type": "number", "minimum": 0, "maximum": n, "multipleOf": 0.5},
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"type": "number", "minimum": 0, "maximum": n, "multipleOf": 0.5},
         },
         "uniqueItems of short words": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n, "items": {"type": "string", "pattern": "^[ab]{0,6}$"},
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"type": "string", "pattern": "^[ab]{0,6}$"},
         },
         "uniqueItems of small objects": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n,
-            "items": {"type": "object", "additionalProperties": False, "properties": {c: {"type": "boolean"} for c in "abc"}},
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {c: {"type": "boolean"} for c in "abc"},
+            },
         },
         "uniqueItems of prefixes": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n, "prefixItems": [{"enum": list(range(i + 1))} for i in range(n)], "items": False,
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "prefixItems": [{"enum": list(range(i + 1))} for i in range(n)],
+            "items": False,
         },
         "uniqueItems of a permutation": lambda n: {
-            "type": "array", "uniqueItems": True, "minItems": n, "items": False,
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": False,
             "prefixItems": [{"enum": [i, (i + 1) % n, (i * 3) % n]} for i in range(n)],
         },
         "uniqueItems in uniqueItems": lambda n: tower(
-            n, lambda i, low: {"type": "array", "minItems": 2, "maxItems": 3, "uniqueItems": True, "items": low}, {"enum": [0, 1, 2]}
+            n,
+            lambda i, low: {"type": "array", "minItems": 2, "maxItems": 3, "uniqueItems": True, "items": low},
+            {"enum": [0, 1, 2]},
         ),
-        "not uniqueItems": lambda n: {"type": "array", "minItems": n, "not": {"uniqueItems": True}, "items": {"type": "integer", "maximum": n}},
+        "not uniqueItems": lambda n: {
+            "type": "array",
+            "minItems": n,
+            "not": {"uniqueItems": True},
+            "items": {"type": "integer", "maximum": n},
+        },
         "const of an array": lambda n: {"const": [[i, {"a": str(i)}] for i in range(n)]},
-        "not const of an array": lambda n: {"not": {"const": [[i, {"a": str(i)}] for i in range(n)]}, "type": "array"},
+        "not const of an array": lambda n: {
+            "not": {"const": [[i, {"a": str(i)}] for i in range(n)]},
+            "type": "array",
+        },
         "const nested": lambda n: {"enum": [_nest(i) for i in range(min(n, 256))]},
         "enum of objects": lambda n: {"enum": [{f"k{j}": (i >> j) & 1 for j in range(8)} for i in range(n)]},
-        "not enum of objects": lambda n: {"not": {"enum": [{f"k{j}": (i >> j) & 1 for j in range(8)} for i in range(n)]}, "type": "object"},
+        "not enum of objects": lambda n: {
+            "not": {"enum": [{f"k{j}": (i >> j) & 1 for j in range(8)} for i in range(n)]},
+            "type": "object",
+        },
         "enum of words": lambda n: {"enum": [f"word {i}" * (i % 9 + 1) for i in range(n * 4)]},
         "enum of numbers": lambda n: {"enum": [i / 7 for i in range(n)]},
-        "prefixItems": lambda n: {"type": "array", "prefixItems": [{"const": i} for i in range(n)], "minItems": n},
+        "prefixItems": lambda n: {
+            "type": "array",
+            "prefixItems": [{"const": i} for i in range(n)],
+            "minItems": n,
+        },
         "prefixItems in a tower": lambda n: tower(
-            n, lambda i, low: {"type": "array", "prefixItems": [low, low, low], "minItems": 3}, {"type": "integer"}
+            n,
+            lambda i, low: {"type": "array", "prefixItems": [low, low, low], "minItems": 3},
+            {"type": "integer"},
         ),
         "unevaluatedItems over prefixes": lambda n: {
-            "type": "array", "unevaluatedItems": False, "anyOf": [{"prefixItems": [{"minimum": j} for j in range(i)]} for i in range(min(n, 128))],
+            "type": "array",
+            "unevaluatedItems": False,
+            "anyOf": [{"prefixItems": [{"minimum": j} for j in range(i)]} for i in range(min(n, 128))],
         },
         "unevaluatedItems over contains": lambda n: {
-            "type": "array", "unevaluatedItems": False, "allOf": [{"contains": {"multipleOf": i + 2}} for i in range(n)],
+            "type": "array",
+            "unevaluatedItems": False,
+            "allOf": [{"contains": {"multipleOf": i + 2}} for i in range(n)],
         },
         "arrays nested": lambda n: _wrapped(n, lambda low: {"type": "array", "minItems": 1, "items": low}),
         "objects nested": lambda n: _wrapped(n, lambda low: {**needs("a"), "properties": {"a": low}}),
-        "anyOf nested": lambda n: _wrapped(n, lambda low: {"anyOf": [low, {"type": "array", "items": low}]} if n < 20 else {"anyOf": [low]}),
-        "long bounds": lambda n: {"type": "number", "minimum": int("1" * n), "maximum": int("1" * n) + 5, "multipleOf": 0.25},
-        "long decimals": lambda n: f'{{"type":"number","exclusiveMinimum":0.{"0" * n}1,"exclusiveMaximum":0.{"0" * n}2}}',
+        "anyOf nested": lambda n: _wrapped(
+            n, lambda low: {"anyOf": [low, {"type": "array", "items": low}]} if n < 20 else {"anyOf": [low]}
+        ),
+        "long bounds": lambda n: {
+            "type": "number",
+            "minimum": int("1" * n),
+            "maximum": int("1" * n) + 5,
+            "multipleOf": 0.25,
+        },
+        "long decimals": lambda n: (
+            f'{{"type":"number","exclusiveMinimum":0.{"0" * n}1,"exclusiveMaximum":0.{"0" * n}2}}'
+        ),
         "far exponents": lambda n: f'{{"type":"number","minimum":1e{n * n},"maximum":2e{n * n}}}',
         "multiples of long numbers": lambda n: {"type": "integer", "multipleOf": int("37" * n), "minimum": 1},
-        "lengths": lambda n: {"type": "string", "minLength": n * n, "maxLength": n * n + 1, "pattern": "^(ab|c)*$"},
+        "lengths": lambda n: {
+            "type": "string",
+            "minLength": n * n,
+            "maxLength": n * n + 1,
+            "pattern": "^(ab|c)*$",
+        },
         "strings by length and pattern": lambda n: {
-            "type": "string", "allOf": [{"pattern": f"(.*{_letter(i)}){{3}}"} for i in range(min(n, 12))], "maxLength": 3 * min(n, 12),
+            "type": "string",
+            "allOf": [{"pattern": f"(.*{letter(i)}){{3}}"} for i in range(min(n, 12))],
+            "maxLength": 3 * min(n, 12),
         },
     }
 
@@ -301,88 +469,6 @@ def _wrapped(depth: int, wrap: Callable[[Any], Any]) -> Any:
     return schema
 
 
-def _grammars() -> dict[str, tuple[str, Callable[[int], str]]]:
-    def rules(n: int, body: Callable[[int], str], last: str = '"x"') -> str:
-        return "\n".join(f"r{i}: {body(i)}" for i in range(n)) + f"\nr{n}: {last}\n"
-
-    def gbnf(n: int, body: Callable[[int], str]) -> str:
-        return "root ::= r0\n" + "\n".join(f"r{i} ::= {body(i)}" for i in range(n)) + f'\nr{n} ::= "x"\n'
-
-    return {
-        "left recursion": ("lark", lambda n: "start: r0\n" + rules(n, lambda i: f'r{i} "a" | r{i + 1}')),
-        "left recursion through others": ("lark", lambda n: "start: r0\n" + rules(n, lambda i: f'r{(i * 7) % n} "a" | r{i + 1}')),
-        "ambiguity": ("lark", lambda n: "start: r0\n" + rules(n, lambda i: f"r{i + 1} r{i + 1} | r{i + 1} | r{i} r{i}")),
-        "hidden empties": ("lark", lambda n: "start: r0\n" + rules(n, lambda i: f'r{i + 1}? r{i + 1}? "a"? r0?', '"x"?')),
-        "alternatives": ("lark", lambda n: "start: (" + "|".join(f'"w{i}"' for i in range(n)) + ")+\n"),
-        "terminals that overlap": (
-            "lark", lambda n: "start: (" + "|".join(f"T{i}" for i in range(n)) + ")+\n" + "\n".join(f"T{i}: /[a-z]{{1,{i + 1}}}{i}?/" for i in range(n)) + "\n",
-        ),
-        "terminals of terminals": (
-            "lark", lambda n: "start: T0\n" + "\n".join(f"T{i}: T{i + 1} T{i + 1}" for i in range(n)) + f'\nT{n}: "a"\n',
-        ),
-        "rules of options": ("lark", lambda n: "start: r0\n" + rules(n, lambda i: f'[r{i + 1}] ("a"|"b")? [r{i + 1}]')),
-        "brackets": ("lark", lambda n: "start: " + "(" * n + '"a"' + ")?" * n + "\n"),
-        "counted": ("lark", lambda n: f'start: (("a" | b)~1..{n} c?)~1..{n}\nb: "b"\nc: "c"\n'),
-        "ignored": ("lark", lambda n: 'start: ("a" | "b" start "c")~' + f'{n}\n%ignore /[ \\t]+/\n%ignore /#.*/\n'),
-        "every segmentation": ("lark", lambda n: "start: (" + "|".join(f"/a{{1,{i + 1}}}/" for i in range(n)) + ")+\n"),
-        "templates": ("lark", lambda n: "start: " + "t{" * n + '"a"' + "}" * n + '\nt{x}: x | "(" x ")"\n'),
-        "gbnf: repeats": ("gbnf", lambda n: f'root ::= (("a" | "b" "c"?){{1,{n}}} "d"?){{1,{n}}}'),
-        "gbnf: optional rules": ("gbnf", lambda n: gbnf(n, lambda i: f'r{i + 1}? r{i + 1}? [a-z]?')),
-        "gbnf: ambiguity": ("gbnf", lambda n: gbnf(n, lambda i: f"r{i + 1} r{i + 1} | r{i + 1} | r{i} r{i + 1}")),
-        "gbnf: classes": ("gbnf", lambda n: "root ::= (" + " | ".join(f"[^{_letter(i)}]*" for i in range(n)) + ")*"),
-        "gbnf: right recursion": ("gbnf", lambda n: gbnf(n, lambda i: f'"a" r{i} | "a" r{i + 1}')),
-        "gbnf: palindromes": ("gbnf", lambda n: "root ::= " + " | ".join(f'"{_letter(i)}" root "{_letter(i)}"' for i in range(n)) + " | [a-z]?"),
-        "gbnf: alternatives": ("gbnf", lambda n: "root ::= (" + " | ".join(f'"w{i}"' for i in range(n)) + ")*"),
-        "gbnf: a literal": ("gbnf", lambda n: f'root ::= "{"ab" * n * 8}"'),
-    }
-
-
-def _made_of_others() -> dict[str, Family]:
-    import tokenform as tf
-
-    def folded(n: int, step: Callable[[Any, int], Any]) -> Any:
-        grammar = tf.regex("[a-z]+")
-        for i in range(n):
-            grammar = step(grammar, i)
-        return grammar
-
-    def tool(i: int) -> dict[str, Any]:
-        schema = {**needs("a"), "properties": {"a": {"type": "integer"}, f"b{i}": {"type": "string"}}}
-        return {"type": "function", "function": {"name": f"tool_{i}", "parameters": schema}}
-
-    return {
-        "alternatives in alternatives": lambda n: folded(n, lambda g, i: g | tf.regex(f"a{{{i}}}b")),
-        "one after the other": lambda n: folded(n, lambda g, i: g + tf.regex("[a-z]*")),
-        "cut by patterns": lambda n: folded(n, lambda g, i: g & tf.regex(f".*{_letter(i)}.*")),
-        "without words": lambda n: folded(n, lambda g, i: g & ~tf.regex(f".*{_letter(i)}{_letter(i * 3)}.*")),
-        "schemas or schemas": lambda n: folded(n, lambda g, i: g | tf.json_schema({"const": i})),
-        "schemas one after the other": lambda n: folded(n, lambda g, i: g + tf.json_schema({"type": "integer"})),
-        "until words": lambda n: tf.until("|".join(f"{_letter(i)}{i}" for i in range(n))) + tf.regex("x"),
-        "until a long word": lambda n: tf.until("ab" * n + "c"),
-        "substring": lambda n: tf.substring(" ".join(f"w{i}" for i in range(n))),
-        "choices": lambda n: tf.choice([f"{_letter(i)}{i}" * (i % 5 + 1) for i in range(n * 4)]),
-        "tools": lambda n: tf.tools([tool(i) for i in range(n)], format="hermes", tool_choice="required"),
-        "tools, free text first": lambda n: tf.tools([tool(i) for i in range(n)], format="hermes", tool_choice="auto"),
-        "lark with schemas": lambda n: tf.lark(
-            "start: " + " ".join(f"(%json{i})?" if False else f'"{_letter(i)}" [r{i}]' for i in range(n)) + "\n"
-            + "\n".join(f'r{i}: %json {{"type": "array", "items": {{"const": {i}}}}}' for i in range(n)) + "\n"
-        ),
-    }
-
-
-def families() -> dict[str, Callable[[int], Callable[[], Any]]]:
-    """Name -> what gives, for a size, what makes the grammar; it may raise any error of the library."""
-    import tokenform as tf
-
-    out: dict[str, Callable[[int], Callable[[], Any]]] = {}
-    for kind, schemas in (("logic", _logic()), ("objects", _objects()), ("arrays", _arrays())):
-        for name, family in schemas.items():
-            out[f"{kind}: {name}"] = lambda n, family=family: lambda: tf.json_schema(family(n))
-    for name, pattern in _patterns().items():
-        out[f"regex: {name}"] = lambda n, pattern=pattern: lambda: tf.regex(pattern(n))
-        out[f"pattern: {name}"] = lambda n, pattern=pattern: lambda: tf.json_schema({"type": "string", "pattern": pattern(n)})
-    for name, (reader, text) in _grammars().items():
-        out[f"{reader}: {name}"] = lambda n, reader=reader, text=text: lambda: getattr(tf, reader)(text(n))
-    for name, make in _made_of_others().items():
-        out[f"made of others: {name}"] = lambda n, make=make: lambda: make(n)
-    return out
+def grown_schemas() -> dict[str, Family]:
+    """Name -> what gives the schema of a size."""
+    return {**_logic(), **_objects(), **_arrays()}

@@ -101,8 +101,7 @@ impl Schema {
     pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<Witness> {
         let ends = self.may_end_object(o);
         let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
-        if !ends && self.budget == 0 {
-            // cut off: what was found decides nothing
+        if self.error.is_some() {
             return None;
         }
         if let Some((ranks, _)) = keys.order {
@@ -141,7 +140,7 @@ impl Schema {
         mut conj: Conjunction,
         keys: &Keys,
     ) -> Option<Vec<(NameId, SubId)>> {
-        if !self.spend() {
+        if self.late() {
             return Some(Vec::new());
         }
         let mut choices: Vec<Box<[ObjId]>> = Vec::new();
@@ -290,7 +289,7 @@ impl Schema {
         chosen: Vec<(NameId, SubId)>,
         keys: &Keys,
     ) -> Option<Vec<(NameId, SubId)>> {
-        if !self.spend() {
+        if self.late() {
             return Some(chosen);
         }
         if chosen.len() > conj.hi as usize {
@@ -378,7 +377,7 @@ impl Schema {
                 return Some(chosen);
             }
             while chosen.len() < conj.lo as usize {
-                if !self.spend() {
+                if self.late() {
                     return Some(chosen);
                 }
                 let Some(name) = self.fresh(conj, term, &chosen, keys) else { break };
