@@ -3,8 +3,9 @@
     python benchmarks/features.py    # pip install "tokenform[peers]"; --markdown for a table of the docs
 
 For each keyword (`features.jsonl`) a small schema, texts that it accepts, and texts that break this keyword
-alone, as the package `jsonschema` says.  An engine's masks are walked along each text over the 256 bytes and an end, so that no
-tokenisation can be at fault; spaces, order of keys and spelling of numbers are those of `json.dumps`.
+alone, as the package `jsonschema` says.  An engine's masks are walked along each text over the 256 bytes and
+an end, so that no tokenisation can be at fault; spaces, order of keys and spelling of numbers are those of
+`json.dumps`.
 
     enforced     every valid text accepted, every broken one refused
     loosened     a broken text accepted, and nothing said (or a warning)

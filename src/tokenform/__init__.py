@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
+    from tokenform.frontends.structural_tag import structural_tag
     from tokenform.frontends.tools import (
         ToolCallStream,
         ToolFormat,
@@ -81,6 +82,7 @@ _LATER = {
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
+    "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
@@ -145,6 +147,7 @@ __all__ = [
     "save_trie",
     "set_limits",
     "special_token",
+    "structural_tag",
     "substring",
     "targets",
     "tool_formats",

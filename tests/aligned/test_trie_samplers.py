@@ -234,6 +234,52 @@ def test_a_trie_serves_its_own_problem_only(problem, automaton, tmp_path):
         load_trie(tmp_path / "bad.npz", problem)
 
 
+def test_broken_archives_are_refused_with_a_typed_error(problem, tmp_path):
+    trie = ASAp().sample(problem, 20, seed=0).trie
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    save_trie(trie, good)
+    whole, rng = good.read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        broken = bytearray(whole[: rng.integers(len(whole) + 1)] if rng.random() < 0.3 else whole)
+        for place in rng.integers(0, max(len(broken), 1), size=rng.integers(1, 6)):
+            if broken:
+                broken[place] = rng.integers(256)
+        bad.write_bytes(broken)
+        try:
+            again = load_trie(bad, problem)
+        except (DataError, OptionError):
+            continue
+        assert again.certificate() == trie.certificate(), "bytes that nothing depends on"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("parent", lambda a: a + 5),
+        ("parent", lambda a: np.full_like(a, -1)),
+        ("index", lambda a: a + 100),
+        ("length", lambda a: -a),
+        ("length", lambda a: a + 1),
+        ("ids", lambda a: a[:-1]),
+        ("logf", lambda a: a + 3.0),
+        ("logf", lambda a: np.full_like(a, np.nan)),
+        ("theta_place", lambda a: a + 1000),
+        ("theta_value", lambda a: a + 2.0),
+        ("sums", lambda a: a[:, :2]),
+        ("stamp", lambda a: a[:0]),
+        ("parent", lambda a: a[:0]),
+    ],
+)
+def test_a_changed_archive_is_not_believed(problem, tmp_path, name, change):
+    save_trie(ASAp().sample(problem, 20, seed=0).trie, tmp_path / "trie.npz")
+    with np.load(tmp_path / "trie.npz") as file:
+        arrays = {key: file[key] for key in file.files}
+    arrays[name] = change(arrays[name])
+    np.savez(tmp_path / "changed.npz", **arrays)
+    with pytest.raises(DataError):
+        load_trie(tmp_path / "changed.npz", problem)
+
+
 def every_string(length):
     return [format(i, f"0{length}b").encode() for i in range(2**length)]
 

@@ -112,3 +112,27 @@ def test_no_file_is_read_without_import_paths(tmp_path: Path, monkeypatch: pytes
             tf.lark(text)
     assert accepts(tf.lark("%import secret.WORD\nstart: WORD", import_paths=[str(tmp_path)]), "secret")
     assert accepts(tf.lark("%import common.DIGIT\nstart: DIGIT"), "7")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "said"),
+    [
+        ('start: "a"\n%extend foo: "b"\n', 2, 9, "foo"),
+        ('start: "a"\n%override foo: "b"\n', 2, 11, "foo"),
+        ('start: "a"\n%extend A: "b"\n', 2, 9, "A"),
+        ('start: "a"\n%extend start{x}: "b"\n', 2, 9, "start"),
+        ('start: "a"\n%ignore foo\n', 2, 1, "the rule foo"),
+        ('start: "a"\n%ignore " "\n%ignore ("x" | foo)\n', 3, 1, "the rule foo"),
+        ('start: "a"\n%ignore\n', 2, 1, "what %ignore names"),
+        ('start: "a"\n%ignore "x" -> b\n', 2, 13, "->"),
+    ],
+)
+def test_mistakes_in_directives_have_a_place(text: str, line: int, column: int, said: str) -> None:
+    with pytest.raises(errors.InvalidGrammar) as caught:
+        tf.lark(text)
+    assert (caught.value.line, caught.value.column) == (line, column), caught.value
+    assert (
+        said in str(caught.value)
+        and "__IGNORE" not in str(caught.value)
+        and "NonTerminal" not in str(caught.value)
+    )

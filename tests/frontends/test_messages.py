@@ -99,3 +99,50 @@ def test_the_command_names_the_missing_key_and_the_place(tmp_path: Any) -> None:
         assert 'expected "," and the key "city"' in result.stdout and "schema at the root" in result.stdout
     explained = CliRunner().invoke(app, ["explain", "12", "-r", "[0-9]{3}"])
     assert "expects a digit" in explained.stdout and "'0'" not in explained.stdout
+
+
+NUMBERS = tf.json_schema(
+    {
+        "properties": {
+            "age": {"type": "integer", "maximum": 120},
+            "rate": {"type": "number"},
+            "tags": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+            "name": {"type": "string"},
+        },
+        "type": "object",
+        "required": ["age", "name"],
+    },
+    order="any",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "words"),
+    [
+        ('{"age": 121}', "/properties/age", "the digit 0 (of an integer up to 120)"),
+        ('{"age": 1.5}', "/properties/age", "a digit"),
+        ('{"rate": 1.x', "/properties/rate", "a digit"),
+        ('{"rate": 1.5.', "/properties/rate", "a digit|an exponent"),
+        ('{"rate": 1.5}', "", '"," and the key "age" or "name"'),
+        ('{"tags": [1, 1]', "/properties/tags/items", "a digit"),
+        ('{"name": "a\n', "/properties/name", "control characters as escapes only"),
+        (r'{"name": "\x', "/properties/name", "an escape: one of"),
+        (r'{"name": "\u00g', "/properties/name", "a hexadecimal digit"),
+    ],
+)
+def test_what_is_wrong_with_a_number_or_an_escape_is_told_with_its_place(
+    text: str, pointer: str, words: str
+) -> None:
+    verdict = NUMBERS.compile(BYTES).check(text.encode())
+    assert verdict is not None
+    assert verdict[2] == pointer, verdict
+    for word in words.split("|"):
+        assert any(word in said for said in verdict[1]), verdict
+
+
+def test_keys_that_are_not_shown_are_counted() -> None:
+    keys = {f"k{n}": {"type": "integer"} for n in range(12)}
+    grammar = tf.json_schema(
+        {"type": "object", "properties": keys, "additionalProperties": False}, order="any"
+    )
+    assert told(grammar, "{x")[1][-1] == '"}"' and "5 other keys" in told(grammar, "{x")[1]

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import importlib.util
+import ipaddress
 import math
 import random
 import typing
@@ -228,6 +229,7 @@ NUMBERS_AND_TIMES = {
     "above": Annotated[float, pydantic.Field(gt=3, lt=1e3)],
     "positive": pydantic.PositiveFloat,
     "tenths": Annotated[float, pydantic.Field(multiple_of=0.1)],
+    "halves": Annotated[float, pydantic.Field(multiple_of=0.5)],
     "strict": pydantic.StrictInt,
     "integer": int,
     "list": list[decimal.Decimal],
@@ -270,6 +272,51 @@ def drawn(automaton: tf.TokenAutomaton, rng: random.Random) -> str:
         state = automaton.advance(state, token)
         text.append(token)
     return text.decode()
+
+
+@pytest.mark.parametrize(
+    ("unit", "texts"),
+    [(0.01, ["19.99", "123456.78", "3999999.99"]), (0.1, ["0.3", "1000000.1"]), (0.5, ["12345678901.5"])],
+)
+def test_prices_are_multiples_up_to_where_doubles_tell(unit: float, texts: list[str]) -> None:
+    grammar = tf.from_type(Annotated[float, pydantic.Field(multiple_of=unit)])
+    for text in texts:
+        assert grammar.compile(BYTES).matches(text.encode())
+        assert grammar.parse(text) == float(text)
+
+
+NAMES = ["HttpUrl", "PostgresDsn", "RedisDsn", "FileUrl", "IPvAnyAddress", "IPvAnyNetwork", "IPvAnyInterface"]
+NAMES += ["UUID1", "UUID4", "UUID7", "Base64Bytes", "NaiveDatetime", "AwareDatetime"]
+FORMATS = {name: getattr(pydantic, name) for name in NAMES}
+FORMATS |= {"network": ipaddress.IPv4Network, "interface": ipaddress.IPv6Interface, "flags": dict[bool, int]}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_in_a_format_of_pydantic_is_read(name: str) -> None:
+    grammar = tf.from_type(FORMATS[name])
+    automaton, rng = grammar.compile(BYTES), random.Random(name)
+    for _ in range(20):
+        grammar.parse(drawn(automaton, rng))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("HttpUrl", "https://user:pw@www.example-site.com:8080/a/b?c=d#e"),
+        ("HttpUrl", "http://127.0.0.1/"),
+        ("PostgresDsn", "postgresql://me@db.internal:5432/app"),
+        ("FileUrl", "file:///etc/hosts"),
+        ("IPvAnyAddress", "2001:db8::1"),
+        ("IPvAnyInterface", "10.0.0.7/8"),
+        ("UUID4", "3fa85f64-5717-4562-b3fc-2c963f66afa6"),
+        ("Base64Bytes", "aGVsbG8gd29ybGQ="),
+        ("NaiveDatetime", "2024-02-29T12:30:00.5"),
+    ],
+)
+def test_everyday_values_of_the_formats_of_pydantic_are_accepted(name: str, text: str) -> None:
+    grammar = tf.from_type(FORMATS[name])
+    assert grammar.compile(BYTES).matches(f'"{text}"'.encode())
+    grammar.parse(f'"{text}"')
 
 
 def test_whole_numbers_in_other_spellings_are_integers_to_pydantic_too() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tokenform as tf
-from tokenform.decoding.draws import DenseDrawer, LazyDrawer, MaskedSampler
+from tokenform.decoding.draws import DenseDrawer, LazyDrawer, MaskedSampler, winners
 from tokenform.decoding.keyed_random import BLOCK, block_numbers, race_key, stream_seed, token_numbers
 from tokenform.decoding.speculative.node import Node, mask_bits
 from tokenform.errors import SamplingError
@@ -97,6 +97,43 @@ def by_definition(row: np.ndarray, automaton, state, left: int, local: tf.Local,
         return token
     fitting = mask_bits(automaton.mask_within(state, left), SIZE)
     return best(allowed & fitting) if (allowed & fitting).any() else best(truncated(fitting))
+
+
+@pytest.mark.parametrize("local", SAMPLERS, ids=str)
+@pytest.mark.parametrize("mixture", [None, tf.targets.ContextAware(0.5)])
+def test_distributions_of_many_rows_are_those_of_each(local, mixture):
+    """On the device, against the definition of one row: masks, truncation, the budget, rows without any."""
+    random = np.random.default_rng(4)
+    automaton = masks(random)
+    rows = torch.from_numpy(random.normal(size=(8, SIZE + 4)) * 3)
+    rows[6] = float("nan")
+    kinds = [(None, 30), ("many", 30), ("few", 30), ("many", 6), ("few", 6), ("few", 5), ("many", 5)]
+    nodes = []
+    for place in range(8):
+        state, left = kinds[place % 7]
+        row = rows[place].numpy()
+        auto = None if state is None else automaton
+        nodes.append(Node((row, row[::-1].copy()), [1], (), 1, auto, state, left, 0, place))
+    sampler = MaskedSampler(local, SIZE, [0], mixture=mixture)
+    second = [torch.from_numpy(node.logits[1]) for node in nodes]
+    found, there = DenseDrawer(MaskTable(SIZE, "cpu")).laws(sampler, [rows, second], nodes)
+    assert there.tolist() == [place != 6 for place in range(8)]
+    for place, node in enumerate(nodes):
+        if place != 6:
+            assert np.abs(found[place].numpy() - sampler.law(node)).max() < 1e-12
+            assert found[place].sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_first_of_a_race_are_draws_without_replacement():
+    law, count = torch.tensor([0.4, 0.0, 0.3, 0.2, 0.1], dtype=torch.float64), 40_000
+    keys = [race_key(5, number) for number in range(count)]
+    pairs = Counter(map(tuple, winners(law.expand(count, 5).clone(), keys, 2).tolist()))
+    squares = 0.0
+    for i, j in ((i, j) for i in range(5) for j in range(5) if i != j):
+        want = count * float(law[i] * law[j] / (1 - law[i]))
+        assert want or not pairs[i, j]
+        squares += (pairs[i, j] - want) ** 2 / want if want else 0.0
+    assert squares < 31.3  # 11 degrees of freedom: exceeded once in a thousand
 
 
 @pytest.mark.parametrize("local", SAMPLERS, ids=str)

@@ -19,6 +19,8 @@ import torch
 from tests.generation.conftest import small_llama
 
 import tokenform as tf
+from tokenform.decoding.speculative import policies, verifiers
+from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel
 from tokenform.decoding.speculative.matching import Matcher
 
@@ -49,7 +51,7 @@ MOST = 64  # bytes a node
 class Watched(torch.Tensor):
     """A tensor that stands for one on a device, as does everything that is computed from it."""
 
-    log: ClassVar[list[tuple[str, int, int]]] = []  # (how it was read, rows, bytes)
+    reads: ClassVar[list[tuple[str, int, int]]] = []  # (how it was read, rows, bytes)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -59,7 +61,9 @@ class Watched(torch.Tensor):
         )
         interpreter = any("triton" in frame for frame in _callers()) if name in READS or moved else False
         if (name in READS or moved) and isinstance(first, Watched) and not interpreter:
-            cls.log.append((name, first.shape[0] if first.dim() else 1, first.numel() * first.element_size()))
+            cls.reads.append(
+                (name, first.shape[0] if first.dim() else 1, first.numel() * first.element_size())
+            )
         return super().__torch_function__(func, types, args, kwargs or {})
 
 
@@ -71,19 +75,24 @@ def _callers() -> Iterator[str]:
 
 
 @pytest.fixture
-def watched(tokenizer, monkeypatch) -> Iterator[tuple[Any, list[int]]]:
+def watched(tokenizer, monkeypatch) -> tuple[Any, list[int]]:
     """A model whose logits are watched, and the tokens of its passes."""
     net, passes = small_llama(len(tokenizer) + 5), []
+    watch(net, passes)
+    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: Matcher(torch.device("cpu"), None, whole=True))
+    return net, passes
+
+
+def watch(net: Any, passes: list[int]) -> Any:
+    """The model, whose logits are watched from now on; the tokens of each of its passes are told."""
 
     def hook(_: Any, arguments: Any, named: Any, output: Any) -> Any:
         passes.append(named.get("input_ids", next(iter(arguments), torch.empty(0))).numel())
         output.logits = output.logits.as_subclass(Watched)
         return output
 
-    handle = net.register_forward_hook(hook, with_kwargs=True)
-    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: Matcher(torch.device("cpu"), None, whole=True))
-    yield net, passes
-    handle.remove()
+    net.register_forward_hook(hook, with_kwargs=True)
+    return net
 
 
 SAMPLERS = {
@@ -100,15 +109,15 @@ def test_one_transfer_a_step(watched, tokenizer, drafter, sampler, batch):
     net, passes = watched
     writer = tf.Generator(net, tokenizer, drafter=drafter, sampler=SAMPLERS[sampler], batch_size=batch)
     writer.sample("warm", tf.json_schema(SCHEMA), seed=0)  # the first look at a model tries trees on it
-    Watched.log.clear()
+    Watched.reads.clear()
     passes.clear()
     prompts = [f"Ada {'x' * i}" for i in range(batch)]
     results = writer.sample(prompts, tf.json_schema(SCHEMA), seed=1, max_tokens=120)
-    assert passes and [name for name, _, _ in Watched.log] == ["tolist"] * len(passes)
-    assert all(size <= MOST * rows for _, rows, size in Watched.log)
+    assert passes and [name for name, _, _ in Watched.reads] == ["tolist"] * len(passes)
+    assert all(size <= MOST * rows for _, rows, size in Watched.reads)
     steps = max(r[0].stats.forwards for r in results)
     assert len(passes) == steps
-    nodes = sum(rows for _, rows, _ in Watched.log)
+    nodes = sum(rows for _, rows, _ in Watched.reads)
     assert nodes == sum(r[0].stats.forwards + r[0].stats.drafted for r in results)
     assert (drafter is None) == (nodes == sum(r[0].stats.forwards for r in results))
 
@@ -129,11 +138,82 @@ def test_one_transfer_a_step_with_everything_else(watched, tokenizer, kind):
     writer = tf.Generator(net, tokenizer, sampler=tf.Local(0.9, top_p=0.95), **options)
     second = {"companion_prompt": "Grace"} if kind == "mixture" else {}
     writer.sample("warm", tf.json_schema(SCHEMA), seed=0, **second)
-    Watched.log.clear()
+    Watched.reads.clear()
     passes.clear()
     results = writer.sample(["Ada", "Grace"], tf.json_schema(SCHEMA), seed=1, max_tokens=120, **second)
     steps = max(r[0].stats.forwards for r in results)
-    assert [name for name, _, _ in Watched.log] == ["tolist"] * steps
+    assert [name for name, _, _ in Watched.reads] == ["tolist"] * steps
+
+
+SHAPES = {
+    verifiers.TokenRule: 1,
+    verifiers.BlockRule: 1,
+    verifiers.KSeq: 2,
+    verifiers.BestPath: 2,
+    verifiers.Recursive: (2, 1, 1),
+    verifiers.Traversal: (2, 2),
+    verifiers.SampleAndMatch: 2,
+    verifiers.GreedyTree: (2, 1),
+}
+LOOKED_UP = {
+    "forced": lambda second: tf.drafters.Forced(),
+    "names": lambda second: tf.drafters.Names(),
+    "ngram": lambda second: tf.drafters.NGram(),
+    "suffix": lambda second: tf.drafters.Suffix(),
+    "input": lambda second: tf.drafters.Input(),
+    "recycling": lambda second: tf.drafters.Recycling(),
+    "lookahead": lambda second: tf.drafters.Lookahead(),
+    "layers": lambda second: tf.drafters.LayerSkip([0], tokens=2),
+    "model": lambda second: DraftModel(second, tokens=3),
+    "retokenised": lambda second: None,
+    "shared": lambda second: None,
+}
+EVERY = [(name, rule) for name in LOOKED_UP for rule in (verifiers.SampleAndMatch, verifiers.GreedyTree)]
+EVERY += [("drawn", rule) for rule in SHAPES]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the kernel is the same")
+@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize(("drafter", "rule"), EVERY)
+def test_one_transfer_a_pass_with_every_drafter_and_verifier(
+    watched, tokenizer, monkeypatch, drafter, rule, batch
+):
+    """A drafter's own model makes a transfer a pass too: without its draws its next masks are unknown."""
+    net, passes = watched
+    second = watch(small_llama(len(tokenizer) + 5, seed=3), passes)
+    if drafter in ("shared", "retokenised"):
+        tokens = tf.Vocabulary.from_tokenizer(tokenizer, size=len(tokenizer) + 5).tokens
+        other = tf.drafters.VocabularyMap(tokens, tokens[::-1], drafter == "retokenised")
+        source = DraftModel(second, tokens=3, vocabulary=other)
+    elif drafter == "drawn":
+        source = DraftModel(second, tokens=3, shape=SHAPES[rule])
+    else:
+        source = LOOKED_UP[drafter](second)
+    sampler = tf.Local(0.0) if rule is verifiers.GreedyTree else tf.Local(0.9, top_p=0.95)
+    options = {"verifier": rule(), "policy": lambda: policies.Fixed(8), "batch_size": batch}
+    writer = tf.Generator(net, tokenizer, sampler=sampler, drafter=source, **options)
+    writer.sample("warm", tf.json_schema(SCHEMA), seed=0)
+    asked, score = [], Backbone.score
+
+    def counted(self: Backbone, *arguments: Any, **named: Any) -> Any:
+        asked.append(self)
+        return score(self, *arguments, **named)
+
+    monkeypatch.setattr(Backbone, "score", counted)
+    Watched.reads.clear()
+    passes.clear()
+    prompts = [f"Ada {'x' * i}" for i in range(batch)]
+    results = writer.sample(prompts, tf.json_schema(SCHEMA), seed=1, max_tokens=120)
+    assert not [note for r in results for note in r[0].report.notes]
+    assert passes and [name for name, _, _ in Watched.reads] == ["tolist"] * len(asked)
+    assert len(passes) <= len(asked)  # a row that is known already is drawn from without a pass
+    assert all(size <= MOST * rows for _, rows, size in Watched.reads)
+    steps = max(r[0].stats.forwards for r in results)
+    if drafter in ("layers", "model", "drawn", "shared", "retokenised"):
+        assert len(passes) > steps
+        assert sum(r[0].stats.drafted for r in results) > 0
+    else:
+        assert len(passes) == steps
 
 
 @pytest.mark.skipif(INTERPRETED, reason="runs here")

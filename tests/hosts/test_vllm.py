@@ -64,6 +64,79 @@ GBNF = 'root ::= item ("," item)*\nitem ::= [a-f]+ | "(" root ")"'
 LARK = 'start: pair (";" pair)*\npair: NAME "=" NUMBER\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/'
 
 
+CALL = {
+    "type": "structural_tag",
+    "format": {
+        "type": "triggered_tags",
+        "triggers": ["<f="],
+        "at_least_one": True,
+        "stop_after_first": True,
+        "tags": [
+            {
+                "type": "tag",
+                "begin": f"<f={name}>",
+                "content": {
+                    "type": "json_schema",
+                    "json_schema": {"type": "array", "items": {"enum": [1, 2]}},
+                },
+                "end": "</f>",
+            }
+            for name in ("one", "two")
+        ],
+    },
+}
+OLDER = {
+    "structures": [{"begin": "<f>", "schema": {"type": "integer", "multipleOf": 3}, "end": "</f>"}],
+    "triggers": ["<f"],
+}
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
+def test_structural_tags(engine, drafts):
+    one = engine(drafts=drafts)
+    for number in range(6):
+        one.add(f"call {number}", asked(40, structural_tag=json.dumps(CALL)))
+        one.add(f"older {number}", asked(40, structural_tag=json.dumps(OLDER)))
+    one.run(random_model(SIZE, 7))
+    for name, text in one.texts.items():
+        written = one.written(text)
+        assert text.reason == "stop" and len(text.tokens) <= 40, (name, text.error)
+        if name.startswith("call"):
+            found = re.fullmatch(r"<f=(one|two)>(.*)</f>", written, re.DOTALL)
+            assert set(json.loads(found[2])) <= {1, 2}
+        else:
+            assert all(json.loads(inside) % 3 == 0 for inside in re.findall(r"<f>(.*?)</f>", written))
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_the_tags_of_vllms_own_tool_parsers(engine, needs, choice):
+    registry = needs("vllm.tool_parsers.structural_tag_registry")
+    protocol = needs("vllm.entrypoints.openai.chat_completion.protocol")
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 9}, "unit": {"enum": ["c", "f"]}},
+        "required": ["city", "unit"],
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "weather", "parameters": schema, "strict": True}}
+    tools = [protocol.ChatCompletionToolsParam(**tool)]
+    if not isinstance(choice, str):
+        choice = protocol.ChatCompletionNamedToolChoiceParam(**choice)
+    one = engine()
+    for number in range(4):
+        made = registry.get_model_structural_tag("hermes", tools, choice, reasoning=False)
+        one.add(str(number), asked(80, structural_tag=made.model_dump_json()))
+    one.run(random_model(SIZE, 8))
+    for text in one.texts.values():
+        written = one.written(text)
+        assert text.reason == "stop", (text.error, written)
+        calls = re.findall(r"<tool_call>\s*(.*?)\s*</tool_call>", written, re.DOTALL)
+        assert calls
+        for call in map(json.loads, calls):
+            assert call["name"] == "weather"
+            jsonschema.validate(call["arguments"], schema)
+
+
 @pytest.mark.parametrize("drafts", [0, 3])
 def test_batches_of_all_kinds_are_valid_and_within_max_tokens(engine, drafts):
     one = engine(drafts=drafts)
@@ -130,6 +203,7 @@ def test_a_wide_batch_is_filled_from_several_threads(engine):
         ({"json": {"type": "string", "minLength": 900}}, "max_tokens"),
         ({"json": {"type": "string"}, "whitespace_pattern": " *"}, "whitespace_pattern"),
         ({"json_object": False}, "json_object"),
+        ({"structural_tag": json.dumps({"format": {"type": "exclude_token"}})}, "/format"),
     ],
 )
 def test_what_is_wrong_is_refused_in_the_front_end(engine, constraint, message):

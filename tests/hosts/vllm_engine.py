@@ -32,6 +32,7 @@ def main() -> None:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import StructuredOutputsParams
 
     ngram = {"method": "ngram", "num_speculative_tokens": given.drafts, "prompt_lookup_max": 3}
@@ -48,7 +49,7 @@ def main() -> None:
         params = SamplingParams(temperature=0.0, max_tokens=asked["max_tokens"], structured_outputs=outputs)
         try:
             (result,) = llm.generate([asked["prompt"]], params, use_tqdm=False)
-        except ValueError as error:
+        except (ValueError, VLLMValidationError) as error:
             answer = {"error": str(error)}
         else:
             text = result.outputs[0]

@@ -11,9 +11,17 @@ import numpy as np
 import torch
 
 from tokenform.decoding.keyed_random import invert
-from tokenform.decoding.speculative.drafters.matched import softmax
 from tokenform.decoding.speculative.node import Node, mask_bits
-from tokenform.errors import OptionError
+from tokenform.errors import OptionError, SamplingError
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    top = scores.max()
+    if not np.isfinite(top):
+        raise SamplingError("no token is left to draw")
+    law = np.exp(scores - top)
+    return law / law.sum()
+
 
 Scores = Callable[[np.ndarray, Node], np.ndarray]
 

@@ -29,6 +29,7 @@ from tokenform.decoding.speculative.drafters import (
     property_names,
     search_skip_set,
 )
+from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller, Fixed
@@ -116,7 +117,7 @@ def test_suffix_remembers_finished_outputs():
     there = context([1])
     session = drafter.session(there)
     there.tokens += [30, 31, 32, 33]
-    session.observe(there, [30, 31, 32, 33], DraftTree(), [], torch.zeros(1, VOCABULARY))
+    session.observe(there, [30, 31, 32, 33], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
     session.close()
     assert first(drafter, [2, 30, 31]).path(1) == [32, 33]
 
@@ -151,7 +152,7 @@ def test_forced_follows_small_choices_and_learns_longer_tokens():
     session = drafter.session(there)
     session.propose(there, Budget(32))
     session.ends[()] = b"n"
-    session.observe(there, [tokens.index(b"name")], DraftTree(), [], torch.zeros(1, VOCABULARY))
+    session.observe(there, [tokens.index(b"name")], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
     assert drafter.seen[b"n"] == {tokens.index(b"name"): 1}
 
 
@@ -187,7 +188,7 @@ def test_recycling_proposes_the_last_best_successors():
     logits = torch.zeros(1, VOCABULARY)
     logits[0, 7], logits[0, 8] = 3.0, 2.0
     there.tokens.append(9)
-    session.observe(there, [9], DraftTree(), [], logits)
+    session.observe(there, [9], DraftTree(), [], Seen(logits))
     there.tokens.append(5)
     assert session.propose(there, Budget(8)).tokens == [7, 8]
 
@@ -199,7 +200,7 @@ def test_input_follows_the_prompt_over_an_edit():
     assert session.propose(there, Budget(4)).tokens == prompt[:4]
     for token in [10, 11, 12, 50, 14, 15]:
         there.tokens.append(token)
-        session.observe(there, [token], DraftTree(), [], torch.zeros(1, VOCABULARY))
+        session.observe(there, [token], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
     assert session.propose(there, Budget(3)).tokens == [16, 17, 18]
 
 
@@ -276,8 +277,8 @@ def test_vocabularies_are_mapped_by_bytes():
     target, draft = [b"", b"a", b"b", b"ab", b"c"], [b"b", b"ab", b"a", b"bc", b""]
     mapping = VocabularyMap(target, draft)
     assert mapping.to_draft([3, 1, 2]) == [1, 2, 0]
-    row = mapping.to_target(np.arange(5.0), 5)
-    assert row.tolist() == [-np.inf, 2.0, 0.0, 1.0, -np.inf]
+    rows = mapping.to_target(torch.arange(5.0)[None], 5)
+    assert rows[0].tolist() == [-np.inf, 2.0, 0.0, 1.0, -np.inf]
     assert LongestMatch({b: i for i, b in enumerate(target) if b})(b"abca") == [3, 4, 1]
     assert VocabularyMap(target, draft, retokenise=True).to_draft([1, 2, 2]) == [1, 0]
     with pytest.raises(DrafterError, match="common"):

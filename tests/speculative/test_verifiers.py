@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections import defaultdict
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from tokenform.decoding.speculative.drafters.drawing import draw_paths, draw_tree
 from tokenform.decoding.speculative.drafting import alone
+from tokenform.decoding.speculative.node_draws import Sample
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
@@ -88,12 +90,20 @@ class Laws:
         return self.known[key]
 
 
-def at(laws: Laws):
-    """The laws as a drafter that needs no pass gives them."""
+def at(laws: Laws, choice: Enumerated):
+    """Draws of a drafter that needs no pass, by the enumerated choice."""
 
-    def given(tree, nodes):
+    def given(tree, wanted, apart):
         yield from ()
-        return [laws(tree.path(node) if node >= 0 else []) for node in nodes]
+        samples = []
+        for node, count in wanted:
+            law = laws(tree.path(node) if node >= 0 else [])
+            rest, tokens = law.copy(), []
+            for _ in range(min(count, np.count_nonzero(law)) if apart else count):
+                tokens.append(choice.draw(rest))
+                rest[tokens[-1]] *= not apart
+            samples.append(Sample(law, tokens, [float(law[t]) for t in tokens]))
+        return samples
 
     return given
 
@@ -111,8 +121,26 @@ class Nodes:
         return self.choice.draw(self.law(node))
 
 
+def remembered(rule):
+    """The rule, which weighs equal trees once."""
+    known, weigh = {}, getattr(rule, "weigh", None)
+
+    def once(forest, p, q):
+        (tree,) = forest.trees
+        key = (*tree.tokens, *tree.parents, str(tree.paths))
+        if key not in known:
+            known[key] = weigh(forest, p, q)
+        return known[key]
+
+    if weigh is not None:
+        rule.weigh = once
+    return rule
+
+
 def distance(verifier, draft, p: Laws, depth: int) -> tuple[float, float]:
     """(total variation of the first `depth + 1` tokens from the target, mean number of committed tokens)."""
+
+    verifier = remembered(copy.copy(verifier))
 
     def run(choice: Enumerated) -> tuple[int, ...]:
         tree = draft(choice)
@@ -155,7 +183,7 @@ def test_rules_for_drawn_paths_keep_the_law(rule, paths, vocabulary, depth, mask
     rng = np.random.default_rng([paths, vocabulary, depth, masked])
     for sharp in (1.0, 4.0):
         p, q = Laws(rng, vocabulary, masked, sharp), Laws(rng, vocabulary, masked)
-        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_paths(at(q), paths, depth, choice)), p, depth)
+        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_paths(at(q, choice), paths, depth)), p, depth)
         assert tv <= BOUND
 
 
@@ -165,7 +193,7 @@ def test_rules_for_drawn_trees_keep_the_law(rule, widths, masked):
     rng = np.random.default_rng([*widths, masked])
     for vocabulary in (3, 4) if len(widths) == 2 and widths != (3, 2) else (3,):
         p, q = Laws(rng, vocabulary, masked, 3.0), Laws(rng, vocabulary, masked)
-        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_tree(at(q), widths, choice)), p, len(widths))
+        tv, _ = distance(rule(), lambda choice, q=q: alone(draw_tree(at(q, choice), widths)), p, len(widths))
         assert tv <= BOUND
 
 
@@ -208,11 +236,11 @@ def mean_committed(rule, draft, trials: int = 6) -> float:
 
 
 def test_stronger_rules_commit_more():
-    token = mean_committed(TokenRule(), lambda q, c: alone(draw_paths(at(q), 1, 2, c)))
-    block = mean_committed(BlockRule(), lambda q, c: alone(draw_paths(at(q), 1, 2, c)))
-    two = mean_committed(BestPath(), lambda q, c: alone(draw_paths(at(q), 2, 2, c)))
-    recursive = mean_committed(Recursive(), lambda q, c: alone(draw_tree(at(q), (2, 1), c)))
-    traversal = mean_committed(Traversal(), lambda q, c: alone(draw_tree(at(q), (2, 1), c)))
+    token = mean_committed(TokenRule(), lambda q, c: alone(draw_paths(at(q, c), 1, 2)))
+    block = mean_committed(BlockRule(), lambda q, c: alone(draw_paths(at(q, c), 1, 2)))
+    two = mean_committed(BestPath(), lambda q, c: alone(draw_paths(at(q, c), 2, 2)))
+    recursive = mean_committed(Recursive(), lambda q, c: alone(draw_tree(at(q, c), (2, 1))))
+    traversal = mean_committed(Traversal(), lambda q, c: alone(draw_tree(at(q, c), (2, 1))))
     assert token < block < two
     assert token < recursive < traversal
 
@@ -221,8 +249,8 @@ def test_traversal_of_a_chain_is_block_verification():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         p, q = Laws(rng, 3, True), Laws(rng, 3, False)
-        chain = distance(Traversal(), lambda choice, q=q: alone(draw_tree(at(q), (1, 1), choice)), p, 2)[1]
-        block = distance(BlockRule(), lambda choice, q=q: alone(draw_paths(at(q), 1, 2, choice)), p, 2)[1]
+        chain = distance(Traversal(), lambda choice, q=q: alone(draw_tree(at(q, choice), (1, 1))), p, 2)[1]
+        block = distance(BlockRule(), lambda choice, q=q: alone(draw_paths(at(q, choice), 1, 2)), p, 2)[1]
         assert chain == pytest.approx(block, abs=1e-12)
 
 

@@ -85,13 +85,31 @@ def invert(law: np.ndarray, u: float) -> int:
     return token
 
 
+class KeyedChoice:
+    """A verifier's own randomness: the n-th decision of a step has its own number."""
+
+    def __init__(self, seed: int, sequence: int, position: int) -> None:
+        self._key = seed, sequence, position
+        self._count = 0
+
+    def _next(self) -> float:
+        self._count += 1
+        return uniform(*self._key, stream=self._count)
+
+    def accept(self, probability: float) -> bool:
+        return self._next() < probability
+
+    def draw(self, law: np.ndarray) -> int:
+        return invert(law, self._next())
+
+
 Key = tuple[int, int]
 """Two signed 32-bit numbers: of one draw."""
 
 
-def race_key(seed: int, sequence: int, position: int) -> Key:
-    """The key of the race that decides the token at a position."""
-    h = keyed(seed, sequence, position)
+def race_key(*parts: int) -> Key:
+    """The key of a race; (seed, sequence, position) is that of the race which decides the token there."""
+    h = keyed(*parts)
     return ((h & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000, ((h >> 32) ^ 0x80000000) - 0x80000000
 
 

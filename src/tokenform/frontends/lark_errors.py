@@ -216,9 +216,13 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
 def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:
     """A mistake in meaning; the place is that of `name`, or of the name that the message gives."""
     first = message.strip().splitlines()[0].rstrip(".:!")
-    place = _find_name(text, name or _named_in(first), last="more than once" in first) or _find_quoted(
-        text, name, first
+    place = (
+        _find_directive(text, first)
+        or _find_name(text, name or _named_in(first), last="more than once" in first)
+        or _find_quoted(text, name, first)
     )
+    first = re.sub(r"NonTerminal\('(\w+)'\)", r"the rule \1", first)
+    first = re.sub(r"\b__IGNORE_\d+", "what %ignore names", first)
     if place is None:
         return InvalidGrammar(f"{first}.")
     return error_at(first, text, *place)
@@ -239,6 +243,26 @@ def _find_name(text: str, name: str | None, *, last: bool) -> tuple[int, int] | 
             (definitions if match.group("defines") else uses).append(match.start())
     places = definitions or uses
     return _place(text, places[-1 if last else 0]) if places else None
+
+
+def _find_directive(text: str, message: str) -> tuple[int, int] | None:
+    """The place of the `%extend`, `%override` or `%ignore` that a message is about, or of a stray `->`."""
+    if found := re.search(r"\b__IGNORE_(\d+)", message):
+        # a name alone is kept as it is, but counted
+        directives = list(re.finditer(r"^[ \t]*%ignore\b", text, re.MULTILINE))
+        number = int(found.group(1))
+        return _place(text, directives[number].start()) if number < len(directives) else None
+    if "Aliasing not allowed in terminals" in message:
+        stray = re.search(
+            r"^[ \t]*(?:%ignore\b|_?[A-Z]\w*(?:\.-?\d+)?[ \t]*:)[^\n]*?(->)", text, re.MULTILINE
+        )
+        return _place(text, stray.start(1)) if stray else None
+    if named := re.search(
+        r"(?:extend|override).*?(?:\b(?:rule|terminal)|parameters:) (\w+)(?: as|$)", message
+    ):
+        directive = re.search(rf"%(?:extend|override)[ \t]+[?!]*({named.group(1)})\b", text)
+        return _place(text, directive.start(1)) if directive else None
+    return None
 
 
 def _find_quoted(text: str, name: str | None, message: str) -> tuple[int, int] | None:

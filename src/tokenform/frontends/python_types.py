@@ -23,7 +23,7 @@ import typing_extensions
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import plain_integers
-from tokenform.frontends.readable import Readable, within_floats
+from tokenform.frontends.readable import Readable, with_meanings, within_floats
 from tokenform.frontends.schemas import json_schema
 from tokenform.frontends.type_strings import check_strings
 
@@ -50,6 +50,7 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
         schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"{label} has no JSON Schema", error, label) from error
+    schema = with_meanings(schema)
     options.setdefault("additional", "forbid")
     if options.get("numbers") == "any":
         schema = within_floats(schema)

@@ -10,8 +10,10 @@ Rejected: patching the reader (its answers are pydantic's, and stay so).
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -19,10 +21,40 @@ from pydantic.json_schema import GenerateJsonSchema
 # A decimal as a string: no spaces, no underscores, no NaN.
 _DECIMAL = r"^[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][+-]?[0-9]{1,3})?$"
 _INTEGER = "^-?(0|[1-9][0-9]{0,60})$"
+_COMPLEX = r"^[+-]?[0-9]{1,60}(\.[0-9]{1,60})?([+-][0-9]{1,60}(\.[0-9]{1,60})?j)?$"
+_USER = r"([A-Za-z0-9._~%!$&'()*+,;=:-]*@)?"
+_PORT = "(:[1-9][0-9]{0,3})?"
+_LABEL = "[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*"
+_NAME = rf"({_LABEL}\.)*{_LABEL}"
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = rf"{_OCTET}(\.{_OCTET}){{3}}"
+_LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DAY = (
+    "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    rf"|02-(0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)"
+)
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+_BASE64 = "^([{0}]{{4}})*([{0}]{{2}}==|[{0}]{{3}}=)?$"
+# What pydantic's own names of formats mean; a network of several hosts says more than a pattern can, and a
+# single address is one.
+_FORMATS: dict[str, dict[str, Any]] = {
+    "ipvanyaddress": {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
+    "ipvanynetwork": {"anyOf": [{"pattern": f"^{_IPV4}(/32)?$"}, {"format": "ipv6"}]},
+    "ipvanyinterface": {"anyOf": [{"pattern": f"^{_IPV4}(/([12]?[0-9]|3[0-2]))?$"}, {"format": "ipv6"}]},
+    "ipv4network": {"pattern": f"^{_IPV4}(/32)?$"},
+    "ipv6network": {"format": "ipv6"},
+    "ipv4interface": {"pattern": f"^{_IPV4}(/([12]?[0-9]|3[0-2]))?$"},
+    "ipv6interface": {"format": "ipv6"},
+    "base64": {"pattern": _BASE64.format("A-Za-z0-9+/")},
+    "base64url": {"pattern": _BASE64.format("A-Za-z0-9_-")},
+}
+for _version in range(1, 9):
+    _FORMATS[f"uuid{_version}"] = {"format": "uuid", "pattern": f"^.{{14}}{_version}.{{4}}[89abAB]"}
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 # Years, months, weeks and the like of at most six digits each stay within a timedelta.
 _SHORT_NUMBERS = "^(?!.*[0-9]{7})"
-_EXACT = 10**7
+# pydantic takes a remainder below 1e-9 for none: up to here the rounding of doubles stays below it.
+_ROUNDED = 4_000_000
 _LARGEST = sys.float_info.max
 
 
@@ -35,7 +67,21 @@ class Readable(GenerateJsonSchema):
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
         # and no leap seconds
+        if schema.get("tz_constraint") == "naive":  # the format asks for an offset
+            return {"type": "string", "pattern": f"^(?!0000){_DAY}[Tt ]{_CLOCK}$"}
         return super().datetime_schema(schema) | {"pattern": "^(?!0000)(?!.*:60)"}
+
+    def url_schema(self, schema: Any) -> dict[str, Any]:
+        return super().url_schema(schema) | _of_schemes(schema.get("allowed_schemes"))
+
+    def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+        return super().multi_host_url_schema(schema) | _of_schemes(schema.get("allowed_schemes"))
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        return self.handle_invalid_for_json_schema(schema, "a class, which no document holds")
+
+    def complex_schema(self, schema: Any) -> dict[str, Any]:
+        return super().complex_schema(schema) | {"pattern": _COMPLEX}
 
     def time_schema(self, schema: Any) -> dict[str, Any]:
         return super().time_schema(schema) | {"pattern": "^(?!.*:60)"}
@@ -72,8 +118,8 @@ class Readable(GenerateJsonSchema):
             if isinstance(bound, int | float) and bound != 0 and math.isfinite(bound):
                 del made[key]
                 made[target] = math.nextafter(float(bound), toward)
-        if "multipleOf" in made:  # beyond so many units a float's remainder means nothing
-            most = made["multipleOf"] * _EXACT
+        if "multipleOf" in made:
+            most = _told_apart(made["multipleOf"])
             made.setdefault("minimum", -most)
             made.setdefault("maximum", most)
         return made
@@ -81,7 +127,9 @@ class Readable(GenerateJsonSchema):
     def dict_schema(self, schema: Any) -> dict[str, Any]:
         made = super().dict_schema(schema)
         keys = schema.get("keys_schema") or {}
-        pattern = {"int": _INTEGER, "float": _DECIMAL, "decimal": _DECIMAL}.get(str(keys.get("type")))
+        pattern = {"int": _INTEGER, "float": _DECIMAL, "decimal": _DECIMAL, "bool": "^(true|false)$"}.get(
+            str(keys.get("type"))
+        )
         if pattern is not None and "propertyNames" not in made:
             made["propertyNames"] = {"pattern": pattern}
         return made
@@ -101,8 +149,42 @@ def _decimals(digits: int | None, places: int | None) -> list[dict[str, Any]]:
     return parts
 
 
+def _told_apart(unit: float) -> float:
+    """Up to where a double's remainder by a unit tells its multiples apart."""
+    exact = Fraction(unit)
+    if exact != Fraction(repr(unit)):  # the unit itself is rounded
+        return _ROUNDED
+    return 2.0**53 / exact.denominator
+
+
 def _power(exponent: int) -> float | int:
     return float(f"1e{exponent}") if exponent < 0 else int(10**exponent)
+
+
+def _of_schemes(schemes: list[str] | None) -> dict[str, str]:
+    """URLs of these schemes with a host that every reader takes: names, or four numbers."""
+    if not schemes:
+        return {}
+    start = rf"^({'|'.join(map(re.escape, schemes))})://"
+    if "file" in schemes:  # a file's host has no user and no port
+        return {"pattern": f"{start}({_NAME})?(/.*)?$"}
+    return {"pattern": f"{start}{_USER}({_NAME}|{_IPV4}){_PORT}([/?#].*)?$"}
+
+
+def with_meanings(schema: Any) -> Any:
+    """The schema with pydantic's own formats spelled out in keywords."""
+    if isinstance(schema, Mapping):
+        made = {
+            key: value if key in ("enum", "const", "default", "examples") else with_meanings(value)
+            for key, value in schema.items()
+        }
+        name = made.get("format")
+        if made.get("type") == "string" and isinstance(name, str) and name in _FORMATS:
+            del made["format"]
+            meaning = _FORMATS[name]
+            return {**made, "allOf": [meaning]} if made.keys() & meaning.keys() else made | meaning
+        return made
+    return [with_meanings(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def within_floats(schema: Any) -> Any:

@@ -25,6 +25,8 @@ from tokenform.errors import BudgetTooSmall, InvalidGrammar, OptionError, Tokenf
 from tokenform.frontends import choice, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
+from tokenform.frontends.schemas import SPELLINGS
+from tokenform.frontends.structural_tag import structural_tag
 
 KEPT = 512
 ENDINGS = 16
@@ -61,8 +63,23 @@ class Asked:
             TokenformError: what is wrong with it, and where.
         """
         key = kind, text, *sorted(options.items())
-        grammar = self._grammars.get(key, lambda: read(kind, text, **options))
+        make = self._tag if kind == "structural_tag" else read
+        grammar = self._grammars.get(key, lambda: make(kind, text, **options))
         return grammar.compile(self.ending(stop_token_ids))
+
+    def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
+        """A structural tag, whose literals may hold this vocabulary's control tokens."""
+        return structural_tag(
+            text, special=self._controls(), token_text=self._spelled, json_options=_spelling(options)
+        )
+
+    def _controls(self) -> list[str]:
+        named = (self._spelled(token) for token in self.vocabulary.special)
+        return [text for text in named if text]
+
+    def _spelled(self, token: int) -> str | None:
+        known = 0 <= token < self.vocabulary.size
+        return self.vocabulary.token(token).decode("utf-8", "ignore") if known else None
 
     def ending(self, stop_token_ids: Iterable[int] | None) -> Vocabulary:
         """The vocabulary whose texts end with these ids; those beyond its size are left out."""
@@ -131,19 +148,25 @@ def _choice(text: str) -> Grammar:
     return choice(listed)
 
 
+def _spelling(options: dict[str, Any]) -> dict[str, str]:
+    """Those of the options that say how documents are written."""
+    return {name: value for name, value in options.items() if name in SPELLINGS}
+
+
 _READERS: dict[str, Callable[..., Grammar]] = {
     "json": lambda text, **options: json_schema(text, **options),
     "json_object": lambda _, **options: json_schema('{"type": "object"}', **options),
     "regex": lambda text, **_: regex(text),
     "choice": lambda text, **_: _choice(text),
     "grammar": lambda text, **_: _grammar(text),
+    "structural_tag": lambda text, **options: structural_tag(text, json_options=_spelling(options)),
 }
 
 
 def told(error: TokenformError) -> str:
     """The error as one text for a client: what is wrong, and where."""
     place = []
-    if error.pointer is not None and f"{error.pointer!r}" not in str(error):
+    if error.pointer is not None and error.pointer not in str(error):
         place.append(f"at {error.pointer!r} of the schema")
     if error.line is not None and f"line {error.line}" not in str(error):
         place.append(f"line {error.line}, column {error.column}")

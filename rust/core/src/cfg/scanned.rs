@@ -569,7 +569,7 @@ impl Structure for Scanned {
         Some(self)
     }
 
-    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
         super::describe::describe(self, pos)
     }
 

@@ -245,7 +245,7 @@ impl Structure for Segmented {
         Some(out)
     }
 
-    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
         let threads = self.threads(ctx);
         let terminals = &self.chart.grammar.terminals;

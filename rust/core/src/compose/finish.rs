@@ -175,7 +175,7 @@ impl Joint {
     }
 
     /// What the threads of a position expect.
-    pub(super) fn in_words(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+    pub(super) fn in_words(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
         let threads = self.threads_at(pos, &[]);
         let mut all: Vec<Thread> = threads.clone();
         for thread in &threads {
@@ -190,10 +190,10 @@ impl Joint {
         let quoted = all.iter().any(|t| matches!(t.run, Run::Quoted(_)));
         for thread in &all {
             if quoted && matches!(thread.run, Run::Json { .. }) {
-                place = place.or(self.thread_in_words(thread).1);
+                place = place.or(self.thread_in_words(thread, refused).1);
                 continue;
             }
-            let (words, at) = self.thread_in_words(thread);
+            let (words, at) = self.thread_in_words(thread, refused);
             out.extend(words.into_iter().filter(|w| w != "the end of the text"));
             place = place.or(at);
         }
@@ -210,7 +210,7 @@ impl Joint {
         (out, place)
     }
 
-    fn thread_in_words(&mut self, thread: &Thread) -> (Vec<String>, Option<String>) {
+    fn thread_in_words(&mut self, thread: &Thread, refused: Option<u8>) -> (Vec<String>, Option<String>) {
         match thread.run {
             Run::Done => (Vec::new(), None),
             Run::Special(token) => {
@@ -224,14 +224,14 @@ impl Joint {
                 )
             }
             Run::Language(lex) => (self.lexicon.in_words(lex), None),
-            Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos)),
-            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos)),
+            Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos, refused)),
+            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos, refused)),
             Run::Quoted(quote) => {
                 let quote = self.quotes[quote as usize].clone();
                 if !quote.pending.is_empty() {
                     return (vec!["the rest of an escape".into()], None);
                 }
-                let inner = quote.threads.iter().map(|t| self.thread_in_words(t));
+                let inner = quote.threads.iter().map(|t| self.thread_in_words(t, refused));
                 let mut words: Vec<String> = inner.flat_map(|w| w.0).collect();
                 if self.accepts(&quote.threads) {
                     words.push("the closing quote".into());

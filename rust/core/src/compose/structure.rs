@@ -283,8 +283,8 @@ impl Structure for Joint {
         self.pos_of(next.to_vec())
     }
 
-    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
-        self.in_words(pos)
+    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
+        self.in_words(pos, refused)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -8,13 +8,13 @@ use crate::number::set::{Bound, NumSet};
 use crate::number::Decimal;
 use crate::schema::object::Obj;
 use crate::schema::value::dedup;
-use crate::schema::{NameId, ObjId, ShapeId};
+use crate::schema::{NameId, ObjId, ShapeId, ValId};
 
 impl JsonMachine {
-    pub(super) fn in_words(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+    pub(super) fn in_words(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
         let node = self.node(pos.ctx);
         match node.place {
-            Place::Scalar => return self.scalar_in_words(node, pos),
+            Place::Scalar => return self.scalar_in_words(node, pos, refused),
             Place::Key => {
                 return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.frame));
             }
@@ -97,28 +97,61 @@ impl JsonMachine {
     }
 
     /// What may follow inside a string, a number or a word, and after it where it may end.
-    fn scalar_in_words(&mut self, node: Node, pos: Pos) -> (Vec<String>, Option<String>) {
+    fn scalar_in_words(
+        &mut self,
+        node: Node,
+        pos: Pos,
+        refused: Option<u8>,
+    ) -> (Vec<String>, Option<String>) {
         let goals = self.goals_of_scalar(node);
-        let mut place = goals.and_then(|g| self.place_of_goals(g));
+        let place = self.place_of(goals.as_deref().unwrap_or_default());
         let outcome = self.lexicon().outcome(pos.lex);
-        let mut words = Vec::new();
-        if outcome != Lexicon::NONE && self.lexicon().is_string(pos.lex) {
-            words.push("the closing quote".into());
-        } else if outcome != Lexicon::NONE {
-            // which item this was is not known here where the array compares its items
-            let plain = node.record <= Self::OTHER;
-            match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
-                Some(next) => {
-                    let (after, at) = self.in_words(next);
-                    // what lies behind the value is told by its parent
-                    place = if self.node(next.ctx).place == Place::ObjectAfter { at } else { place };
-                    words.extend(after);
-                }
-                None => words.push("the end of the value".into()),
+        if self.lexicon().is_string(pos.lex) {
+            let mut words = self.lexicon().in_words(pos.lex);
+            if outcome != Lexicon::NONE {
+                words.insert(0, "the closing quote".into());
             }
+            if refused.is_some_and(|b| b < 0x20) {
+                words.push("control characters as escapes only: \\n, \\t, \\u0000".into());
+            }
+            return (shortened(words, "other characters"), place);
         }
-        words.extend(self.lexicon().in_words(pos.lex));
-        (shortened(words, "other characters"), place)
+        let rest = self.lexicon().in_words(pos.lex);
+        let rest = self.rest_of_bare(rest, goals.as_deref().unwrap_or_default());
+        if outcome == Lexicon::NONE {
+            return (shortened(rest, "other characters"), place);
+        }
+        // which item this was is not known here where the array compares its items
+        let plain = node.record <= Self::OTHER;
+        let (after, behind) = match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
+            Some(next) if self.node(next.ctx).place == Place::ObjectAfter => self.in_words(next, None),
+            Some(next) => (self.in_words(next, None).0, place.clone()),
+            None => (vec!["the end of the value".into()], place.clone()),
+        };
+        // what would go on with the value is said of it, all else of what lies behind it
+        let numeric = |b: u8| b.is_ascii_digit() || b".eE+-".contains(&b);
+        let inside = !rest.is_empty() && refused.is_some_and(numeric);
+        let words = if inside { [rest, after] } else { [after, rest] }.concat();
+        (shortened(words, "other characters"), if inside { place } else { behind })
+    }
+
+    /// How a number goes on; where not every digit may follow, with what it may be.
+    fn rest_of_bare(&mut self, rest: Vec<String>, goals: &[ValId]) -> Vec<String> {
+        let exponent = rest.contains(&quoted("E"));
+        let told = |word: String| match word.as_bytes() {
+            [b'"', byte @ b'0'..=b'9', b'"'] => format!("the digit {}", *byte as char),
+            [b'"', b'e' | b'E', b'"'] if exponent => "an exponent".into(),
+            _ => word,
+        };
+        let mut rest = distinct(rest.into_iter().map(told).collect());
+        let few = |word: &String| word.starts_with("the digit") || word.starts_with("a digit from");
+        let Some(at) = rest.iter().position(few) else { return rest };
+        let mut may_be = Vec::new();
+        for &v in goals {
+            may_be.extend(numbers_in_words(&self.schema.numbers(self.schema.value(v))));
+        }
+        rest[at] = format!("{} (of {})", rest[at], listed(&shortened(distinct(may_be), "others")));
+        rest
     }
 
     /// The keys that may come, those that must come first; after a property with the comma before them.
@@ -137,9 +170,9 @@ impl JsonMachine {
         keys.retain(|key| self.schema.lexicon.terms.accepts(term, key));
         let keys = distinct(keys);
         let mut names: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
-        names = shortened(names, "others");
+        names = shortened(names, OTHER_KEYS);
         if node.place != Place::ObjectAfter {
-            let mut words: Vec<String> = names.iter().map(|n| format!("the key {n}")).collect();
+            let mut words: Vec<String> = names.iter().map(|n| key_in_words(n)).collect();
             match (open, required, words.is_empty()) {
                 (true, _, true) => words.push("a key that is allowed and was not used".into()),
                 (true, _, false) => words.push("another key".into()),
@@ -170,7 +203,7 @@ impl JsonMachine {
         let begun = |key: &str| left.iter().any(|rest| key.ends_with(&**rest));
         let words =
             keys.iter().filter(|key| begun(key)).map(|key| format!("the key {}", quoted(key))).collect();
-        shortened(words, "other keys")
+        shortened(words, OTHER_KEYS)
     }
 
     /// The keys without which no way to go on with an object can end, in the order of the schema where it has one.
@@ -213,18 +246,20 @@ impl JsonMachine {
         names.iter().map(|&n| self.schema.name_text(n).into()).collect()
     }
 
-    fn goals_of_scalar(&self, node: Node) -> Option<u32> {
+    fn goals_of_scalar(&self, node: Node) -> Option<Box<[ValId]>> {
         let up = self.node(node.up);
-        let goals = match up.place {
-            Place::ReturnRoot => return self.goals.get_index_of(&[self.root][..]).map(|i| i as u32),
-            _ => &self.pendings[up.frame as usize].goals,
-        };
-        self.goals.get_index_of(goals).map(|i| i as u32)
+        match up.place {
+            Place::ReturnRoot => Some([self.root].into()),
+            _ => self.pendings.get_index(up.frame as usize).map(|pending| pending.goals.clone()),
+        }
     }
 
     fn place_of_goals(&self, goals: u32) -> Option<String> {
-        let v = self.goals[goals as usize].first()?;
-        let node = self.schema.origin.get(v)?;
+        self.place_of(&self.goals[goals as usize])
+    }
+
+    fn place_of(&self, goals: &[ValId]) -> Option<String> {
+        let node = self.schema.origin.get(goals.first()?)?;
         Some(self.schema.doc.pointer(*node))
     }
 
@@ -241,6 +276,17 @@ impl JsonMachine {
             _ => None,
         }
     }
+}
+
+/// What stands for keys that are not shown.
+const OTHER_KEYS: &str = "other keys";
+
+/// A key of a list that may say how many others there are.
+fn key_in_words(name: &str) -> String {
+    if name.ends_with(OTHER_KEYS) && !name.starts_with('"') {
+        return name.into();
+    }
+    format!("the key {name}")
 }
 
 /// The entries without repetitions, in their order.

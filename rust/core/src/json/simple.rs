@@ -2,7 +2,7 @@
 
 use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
-use crate::schema::object::Key;
+use crate::schema::by_key::Key;
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ShapeId, SubId};
 

@@ -23,7 +23,7 @@ const NAMED: [(&str, &[Range]); 6] = [
 impl Lexicon {
     /// What goes on from a state: the texts that are left where they are few, else kinds of characters.
     pub fn in_words(&mut self, lex: LexId) -> Vec<String> {
-        let Some((_, term)) = self.term(lex) else { return vec!["the rest of a character".into()] };
+        let Some((_, term)) = self.term(lex) else { return vec![self.begun_in_words(lex).into()] };
         if let Some(words) = self.terms.few_words(term) {
             return words.iter().filter(|w| !w.is_empty()).map(|w| quoted(w)).collect();
         }
@@ -98,10 +98,10 @@ fn characters(ranges: &[Range]) -> Vec<String> {
     // control characters are part of what is named only where nothing else is missing
     let singles = rest.iter().map(|&(lo, hi)| match hi - lo {
         0 => one(lo),
-        1 => format!("{} or {}", one(lo), one(hi)),
         _ if (0x30..=0x39).contains(&lo) && hi <= 0x39 => {
             format!("a digit from {} to {}", lo - 0x30, hi - 0x30)
         }
+        1 => format!("{} or {}", one(lo), one(hi)),
         _ if lo >= 0x80 => "some characters beyond ASCII".into(),
         _ => format!("{} to {}", one(lo), one(hi)),
     });
@@ -167,6 +167,7 @@ mod tests {
             ("[a-z]+", "a lower-case letter"),
             ("[a-zA-Z_]+", "a letter; \"_\""),
             ("[1-5]+", "a digit from 1 to 5"),
+            ("[34]+", "a digit from 3 to 4"),
             ("[ab]+", "\"a\" or \"b\""),
             ("(?s).+", "any character"),
             (".+", "any character but \"\\n\""),

@@ -2,21 +2,26 @@
 //!
 //! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
-//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `lengths` bounds on length that a term's form tells; [`base`] what a state
-//! differs little from; [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern;
-//! [`spell`] states over bytes.
+//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `merge` what operands come to
+//! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
+//! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over
+//! bytes, with `escapes` of JSON strings, `rows` of code points, `byteset`.
 
 pub mod base;
 mod branch;
+mod byteset;
 mod clamp;
 pub mod content;
 mod cover;
 pub mod delta;
+mod escapes;
 mod find;
 pub(crate) mod in_words;
 mod lengths;
 pub mod live;
 pub mod lower;
+mod merge;
+mod rows;
 pub mod spans;
 pub mod spell;
 pub mod term;

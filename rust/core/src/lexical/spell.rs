@@ -8,12 +8,13 @@
 //!
 //! Invariant: every state but `DEAD` can still reach an accepted end.
 
-use std::sync::Arc;
-
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::rows::{slice, Row};
 use super::term::{Term, TermId, Terms};
+
+pub use super::byteset::ByteSet;
 use crate::held;
 
 /// The number of a lexical state.
@@ -35,60 +36,6 @@ pub enum Spelling {
     JsonAny,
 }
 
-/// A set of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct ByteSet([u64; 4]);
-
-impl ByteSet {
-    pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
-
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut set = ByteSet::default();
-        for &b in bytes {
-            set.insert(b);
-        }
-        set
-    }
-
-    pub fn insert(&mut self, b: u8) {
-        self.0[b as usize >> 6] |= 1 << (b & 63);
-    }
-
-    pub fn add(&mut self, other: &ByteSet) {
-        for (a, b) in self.0.iter_mut().zip(other.0) {
-            *a |= b;
-        }
-    }
-
-    /// The bytes of both sets.
-    pub fn and(&self, other: &ByteSet) -> Self {
-        ByteSet(std::array::from_fn(|i| self.0[i] & other.0[i]))
-    }
-
-    /// The bytes that the other set lacks.
-    pub fn without(&self, other: &ByteSet) -> Self {
-        ByteSet(std::array::from_fn(|i| self.0[i] & !other.0[i]))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0 == [0; 4]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255u8).filter(|&b| self.has(b))
-    }
-
-    /// Whether some byte is in both sets.
-    pub fn meets(&self, other: &ByteSet) -> bool {
-        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
-    }
-
-    #[inline]
-    pub fn has(&self, b: u8) -> bool {
-        self.0[b as usize >> 6] >> (b & 63) & 1 == 1
-    }
-}
-
 /// Where a byte leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -98,10 +45,8 @@ pub enum Step {
     Dead,
 }
 
-pub(crate) type Row = Arc<[(u32, LexId)]>;
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Lex {
+pub(super) enum Lex {
     Dead,
     At {
         spelling: Spelling,
@@ -130,7 +75,7 @@ enum Lex {
 /// Terms and the lexical states over them.
 pub struct Lexicon {
     pub terms: Terms,
-    states: IndexSet<Lex, FxBuildHasher>,
+    pub(super) states: IndexSet<Lex, FxBuildHasher>,
     rows: Vec<Option<Row>>,
     steps: FxHashMap<(LexId, u8), LexId>,
     digits: Vec<Option<Box<[LexId; 64]>>>,
@@ -176,7 +121,7 @@ impl Lexicon {
         this
     }
 
-    fn intern(&mut self, lex: Lex) -> LexId {
+    pub(super) fn intern(&mut self, lex: Lex) -> LexId {
         let (i, new) = self.states.insert_full(lex);
         if new {
             self.rows.push(None);
@@ -214,7 +159,7 @@ impl Lexicon {
         self.at_live(spelling, term)
     }
 
-    fn at_live(&mut self, spelling: Spelling, term: TermId) -> LexId {
+    pub(super) fn at_live(&mut self, spelling: Spelling, term: TermId) -> LexId {
         if term == Terms::EMPTY {
             return Self::DEAD;
         }
@@ -458,7 +403,7 @@ impl Lexicon {
         self.block(6, depth as u8, part)
     }
 
-    fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
+    pub(super) fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
         if runs.iter().all(|r| r.1 == Self::DEAD) {
             return Self::DEAD;
         }
@@ -484,79 +429,6 @@ impl Lexicon {
         let part = slice(runs, value * size, size, |_| true);
         self.block(bits, depth - 1, part)
     }
-
-    fn open_escape(&mut self, spelling: Spelling, term: TermId) -> LexId {
-        let any = match spelling {
-            Spelling::Raw => return Self::DEAD,
-            Spelling::Json => false,
-            Spelling::JsonAny => true,
-        };
-        let esc = Lex::Escape { any, term };
-        let live = b"\"\\/bfnrtu".iter().any(|&b| self.escape(any, term, b) != Self::DEAD);
-        if live {
-            self.intern(esc)
-        } else {
-            Self::DEAD
-        }
-    }
-
-    fn escape(&mut self, any: bool, term: TermId, byte: u8) -> LexId {
-        let cp = match byte {
-            b'"' | b'\\' => byte,
-            b'/' if any => byte,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => return self.unicode_escape(any, term),
-            _ => return Self::DEAD,
-        };
-        let spelling = if any { Spelling::JsonAny } else { Spelling::Json };
-        let to = self.terms.derive(term, cp as u32);
-        self.at_live(spelling, to)
-    }
-
-    /// After `\u`: four hexadecimal digits.  Canonical: lower case, control characters without a short form.
-    fn unicode_escape(&mut self, any: bool, term: TermId) -> LexId {
-        let spelling = if any { Spelling::JsonAny } else { Spelling::Json };
-        let at = self.at_live(spelling, term);
-        let row = self.row(at);
-        if !any {
-            let needs = |cp: u32| cp < 0x20 && ![8, 9, 10, 12, 13].contains(&cp);
-            let runs = slice(&row, 0, 0x10000, needs);
-            return self.block(5, 4, runs);
-        }
-        let mut runs: Vec<(u32, LexId)> = slice(&row, 0, 0xD800, |_| true).to_vec();
-        let astral = slice(&row, 0x10000, 0x100000, |_| true);
-        let mut at = 0;
-        for &(end, to) in astral.iter() {
-            while at <= end {
-                // high surrogates whose characters all lead to one place, or one whose don't
-                let whole = (end + 1) >> 10;
-                let (last, low): (u32, Row) = match at & 0x3FF == 0 && whole > at >> 10 {
-                    true => (whole - 1, [(0x3FF, to)].into()),
-                    false => (at >> 10, slice(&astral, at & !0x3FF, 0x400, |_| true)),
-                };
-                runs.push((0xD800 + last, self.low_surrogate(&low)));
-                at = (last + 1) << 10;
-            }
-        }
-        runs.push((0xDFFF, Self::DEAD));
-        runs.extend(slice(&row, 0xE000, 0x2000, |_| true).iter().map(|r| (0xE000 + r.0, r.1)));
-        self.block(4, 4, join(runs))
-    }
-
-    fn low_surrogate(&mut self, low: &Row) -> LexId {
-        if low.iter().all(|r| r.1 == Self::DEAD) {
-            return Self::DEAD;
-        }
-        let mut runs = vec![(0xDBFF, Self::DEAD)];
-        runs.extend(low.iter().map(|&(end, to)| (0xDC00 + end, to)));
-        runs.push((0xFFFF, Self::DEAD));
-        let runs = join(runs);
-        self.intern(Lex::LowBackslash { runs })
-    }
 }
 
 /// A character that needs no escape in a JSON string.
@@ -570,49 +442,4 @@ fn stay(to: LexId) -> Step {
     } else {
         Step::Stay(to)
     }
-}
-
-/// The runs of `base..base+size`, renumbered from 0; numbers that are not kept lead nowhere.
-fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> Row {
-    let mut out: Vec<(u32, LexId)> = Vec::new();
-    let mut push = |end: u32, to: LexId| match out.last_mut() {
-        Some(last) if last.1 == to => last.0 = end,
-        _ => out.push((end, to)),
-    };
-    let mut at = base;
-    let last = base + size - 1;
-    let mut i = runs.partition_point(|r| r.0 < base);
-    while at <= last {
-        let (end, to) = match runs.get(i) {
-            Some(&(end, to)) => (end.min(last), to),
-            None => (last, Lexicon::DEAD),
-        };
-        // the filters change their answer at few places; find each border by bisection-free probing of
-        // the borders that exist: surrogates, the least value of a UTF-8 length, the control characters
-        let mut from = at;
-        for border in BORDERS.iter().copied().chain([end + 1]) {
-            if border <= from || border > end + 1 {
-                continue;
-            }
-            push(border - 1 - base, if keep(from) { to } else { Lexicon::DEAD });
-            from = border;
-        }
-        at = end + 1;
-        i += 1;
-    }
-    out.into()
-}
-
-/// Where the filters of [`slice`] may change their answer, in ascending order.
-const BORDERS: [u32; 13] = [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
-
-fn join(runs: Vec<(u32, LexId)>) -> Row {
-    let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());
-    for (end, to) in runs {
-        match out.last_mut() {
-            Some(last) if last.1 == to => last.0 = end,
-            _ => out.push((end, to)),
-        }
-    }
-    out.into()
 }

@@ -399,7 +399,7 @@ impl TokenAutomaton {
             if read == text.len() && builder.engine.accepting(id)? {
                 return Ok(None);
             }
-            let (expected, pointer) = builder.engine.describe(id);
+            let (expected, pointer) = builder.engine.describe(id, text.get(read).copied());
             Ok(Some((read, expected, pointer)))
         })
     }
@@ -412,7 +412,7 @@ impl TokenAutomaton {
         }
         self.with(|builder| {
             let here = builder.here(s)?;
-            Ok(builder.engine.describe(here.0.id))
+            Ok(builder.engine.describe(here.0.id, None))
         })
     }
 

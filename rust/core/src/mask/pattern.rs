@@ -68,7 +68,7 @@ impl Structure for Pattern {
         shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
     }
 
-    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
         let mut shown = self.lexicon.in_words(pos.lex);
         if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
             shown.push("the end of the text".into());

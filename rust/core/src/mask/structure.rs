@@ -128,8 +128,8 @@ pub trait Structure: Send {
         None
     }
 
-    /// What is expected here, in words, and where in the schema that is said.
-    fn describe(&mut self, pos: Pos) -> (Vec<String>, Option<String>);
+    /// What is expected here, in words, and where in the schema that is said; the byte that was refused, where one was.
+    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>);
 
     /// A limit that was reached by a call since the last time this was asked.
     fn take_error(&mut self) -> Option<crate::Error>;

@@ -1,8 +1,8 @@
 //! Formulas over arrays, and their derivative by an item.
 
+use super::by_key::MAX_BRANCHES;
 use super::decide::Leaf;
 use super::document::JId;
-use super::object::MAX_BRANCHES;
 use super::value::{dedup, Sub, SubId};
 use super::Schema;
 
@@ -381,7 +381,7 @@ impl Schema {
                         }
                     }
                     out = self.merge_items(next);
-                    if out.len() > super::object::PRUNE_FROM {
+                    if out.len() > super::by_key::PRUNE_FROM {
                         out.retain(|b| self.sub_is_live(b.0));
                     }
                 }

@@ -11,7 +11,8 @@
 //! nothing has to be denied there; see [`MULTIPLIED`].
 
 use super::array::{Arr, ArrId};
-use super::object::{Key, Obj, ObjId};
+use super::by_key::Key;
+use super::object::{Obj, ObjId};
 use super::value::{Sub, SubId, ValId};
 use super::Schema;
 use crate::work;

@@ -6,6 +6,7 @@
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
 pub mod array;
+pub mod by_key;
 mod decide;
 pub mod document;
 pub mod keywords;

@@ -342,6 +342,12 @@ impl Schema {
                     let next = self.compile(part)?;
                     v = self.and_values(v, next);
                 }
+                // what a schema and other conditions come to is still said by that schema
+                let schema = |p: &&SubId| matches!(self.subs[p.0 as usize], Sub::Node(..));
+                let said = list.iter().filter(schema).find_map(|p| self.origin.get(self.compiled.get(p)?));
+                if let Some(&node) = said {
+                    self.origin.entry(v).or_insert(node);
+                }
                 Ok(v)
             }
             Sub::Or(list) => {

@@ -70,12 +70,48 @@ def load_trie(path: str | Path, problem: Problem) -> Trie:
         trie.fingerprint = head["fingerprint"]
         trie.belongs_to(problem)
         trie.clock, trie.evicted, trie.bytes = head["clock"], head["evicted"], head["bytes"]
+        _check(arrays)
         _rebuild(trie, arrays)
     except TokenformError:
         raise
     except Exception as error:  # a broken archive raises whatever its reader raises
         raise DataError(f"{path} is not a saved trie: {error or type(error).__name__}") from error
     return trie
+
+
+def _check(arrays: dict[str, np.ndarray]) -> None:
+    """Refuses arrays that are no tree: what a changed file says would be believed, and bend every draw.
+
+    Raises:
+        DataError: which of them, and what is wrong.
+    """
+    parent, index, length = arrays["parent"], arrays["index"], arrays["length"]
+    places, count = np.arange(len(parent)), len(parent)
+    above = np.maximum(parent, 0)
+    theta, where = arrays["theta_value"], arrays["theta_place"]
+    laws = (
+        (count > 0 and len(index) == len(length) == len(arrays["stamp"]) == count, "nodes of one number"),
+        (arrays["sums"].shape == (count, 3), "three sums a node"),
+        (parent[:1].tolist() == [-1] and bool((parent[1:] >= 0).all()), "one root, written first"),
+        (bool((parent < places).all()), "parents before their children"),
+        (bool((length >= 0).all()), "lengths that are no less than 0"),
+        (int(length.sum()) == len(arrays["ids"]) == len(arrays["logf"]), "a law for every token"),
+        (bool(((index >= 0) & (index < length[above]))[1:].all()), "children among their parent's tokens"),
+        (where.shape == (len(theta), 2), "a place for every bound"),
+        (
+            bool(((where[:, 0] >= 0) & (where[:, 0] < count) & (where[:, 1] >= 0)).all())
+            and bool((where[:, 1] < length[where[:, 0]]).all()),
+            "bounds of tokens that are there",
+        ),
+        (
+            not any(np.isnan(values).any() for values in (arrays["sums"], arrays["logf"], theta)),
+            "no number that is none",
+        ),
+        (bool((arrays["logf"] <= 1e-9).all() and (theta <= 1e-9).all()), "no share above 1"),
+    )
+    for holds, what in laws:
+        if not holds:
+            raise DataError(f"the saved trie is broken: it should have {what}; learn it anew")
 
 
 def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:

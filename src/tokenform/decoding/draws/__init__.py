@@ -7,12 +7,25 @@ draw the same tokens; which of them runs is a matter of where the logits are.
 
     dense.py   on the device: every row is masked and raced as a whole, and one transfer brings all results
     home lazy.py    on the host: only the tokens that can still win are looked at
+    race.py    the races over whole rows
 """
 
 from __future__ import annotations
 
-from tokenform.decoding.draws.base import Drawer, Drawn, MaskedSampler, Transform
+from tokenform.decoding.draws.base import NO_WISH, Drawer, Drawn, MaskedSampler, Transform, Wish
 from tokenform.decoding.draws.dense import DenseDrawer
 from tokenform.decoding.draws.lazy import LazyDrawer
+from tokenform.decoding.draws.race import race, winners
 
-__all__ = ["DenseDrawer", "Drawer", "Drawn", "LazyDrawer", "MaskedSampler", "Transform"]
+__all__ = [
+    "NO_WISH",
+    "DenseDrawer",
+    "Drawer",
+    "Drawn",
+    "LazyDrawer",
+    "MaskedSampler",
+    "Transform",
+    "Wish",
+    "race",
+    "winners",
+]

@@ -29,8 +29,8 @@ Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
 mask.
 """
 
-Rows = Sequence[torch.Tensor]
-"""[V'] of each node."""
+Rows = Sequence[torch.Tensor] | torch.Tensor
+"""[V'] of each node, or [N, V']."""
 
 
 class Drawn(NamedTuple):
@@ -40,17 +40,46 @@ class Drawn(NamedTuple):
         token: its id.
         logprob: natural logarithm of its probability under the model's own law.
         error: why there is none.
+        best: the model's likeliest tokens, best first, as many as were asked for.
+        chances: their probabilities under the model's own law, if these were asked for.
+        allowed: the likeliest allowed token that does not end the text; -1 for none, or if not asked for.
     """
 
     token: int
     logprob: float
     error: TokenformError | None = None
+    best: Sequence[int] = ()
+    chances: Sequence[float] = ()
+    allowed: int = -1
+
+
+class Wish(NamedTuple):
+    """What drafters want to know of a node beside its draw: the attributes of `Drawn`.
+
+    Attributes:
+        best: how many of the likeliest tokens.
+        chances: whether their probabilities too.
+        allowed: whether the likeliest token that goes on.
+    """
+
+    best: int = 0
+    chances: bool = False
+    allowed: bool = False
+
+
+NO_WISH = Wish()
 
 
 class Drawer(Protocol):
     """Draws at many nodes at once."""
 
-    def draw(self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]) -> list[Drawn]:
+    def draw(
+        self,
+        sampler: MaskedSampler,
+        logits: Sequence[Rows],
+        nodes: Sequence[Node],
+        wish: Wish = NO_WISH,
+    ) -> list[Drawn]:
         """The draw at each of N nodes.
 
         Args:

@@ -2,9 +2,10 @@
 home.
 
 Purpose: what stays on the device stays there.  Up go row numbers of masks and keys of races, some bytes a
-node; down comes one table float64 [N, 3] of token, log-probability and largest score.
+node; down comes one table float64 of token, log-probability and largest score, with what was wished for.
 Invariant: one transfer a call, and one more where a draw would leave the budget (see `base.py`).
 Complexity: a copy of the rows, one pass of the mask, and a race over them; a sort where top-p is on.
+Memory: `laws` takes three float64 [N, V] at a time.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
-from tokenform.decoding.draws.base import Drawn, MaskedSampler, Rows
-from tokenform.decoding.keyed_random import BLOCK, block_numbers, race_key, token_numbers
+from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, Wish
+from tokenform.decoding.draws.race import race
+from tokenform.decoding.keyed_random import race_key
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
 from tokenform.errors import TokenformError
 from tokenform.masking import MaskTable, Wanted
 
 _NEVER = float("-inf")
+_PAIR = 1 << 26  # two token ids fit one float64
 
 
 class DenseDrawer:
@@ -35,19 +39,26 @@ class DenseDrawer:
         self._table = table
 
     @torch.inference_mode()
-    def draw(self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]) -> list[Drawn]:
+    def draw(
+        self,
+        sampler: MaskedSampler,
+        logits: Sequence[Rows],
+        nodes: Sequence[Node],
+        wish: Wish = NO_WISH,
+    ) -> list[Drawn]:
         sampler.check([rows[0] for rows in logits])
+        wish = wish._replace(best=min(wish.best, logits[0][0].shape[-1]))
         most = self._table.capacity
         if len(nodes) > most:
-            first = self.draw(sampler, [rows[:most] for rows in logits], nodes[:most])
-            return first + self.draw(sampler, [rows[most:] for rows in logits], nodes[most:])
+            first = self.draw(sampler, [rows[:most] for rows in logits], nodes[:most], wish)
+            return first + self.draw(sampler, [rows[most:] for rows in logits], nodes[most:], wish)
         found: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
-        own = torch.stack(list(logits[0]))
+        own = _stacked(logits[0])
         free, places = self._free(sampler, [own, *logits[1:]], nodes, found)
         if not places:
             return found
         edge = [nodes[i].automaton is not None and sampler.at_edge(nodes[i]) for i in places]
-        self._settle(sampler, own, free, nodes, places, edge, found)
+        self._settle(sampler, own, free, nodes, places, edge, found, wish)
         late = [
             (at, i)
             for at, i in enumerate(places)
@@ -55,8 +66,74 @@ class DenseDrawer:
         ]
         if late:
             rows = torch.tensor([at for at, _ in late], device=free.device)
-            self._settle(sampler, own, free[rows], nodes, [i for _, i in late], [True] * len(late), found)
+            self._settle(
+                sampler, own, free[rows], nodes, [i for _, i in late], [True] * len(late), found, wish
+            )
         return found
+
+    @torch.inference_mode()
+    def laws(
+        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What tokens are drawn from at each of N nodes; nothing is brought to the host.
+
+        Returns:
+            float64 [N, V of the model]; bool [N], False for rows that have no law, which are undefined.
+        Raises:
+            TokenformError: a mask, mixture or transform of one of them fails.
+        """
+        sampler.check([rows[0] for rows in logits])
+        own = _stacked(logits[0])
+        failed: list[Drawn] = [Drawn(-1, 0.0)] * len(nodes)
+        free, places = self._free(sampler, [own, *logits[1:]], nodes, failed)
+        if len(places) < len(nodes):
+            raise next(one.error for one in failed if one.error is not None)
+        ample, tight = self._ample(nodes), self._tight(nodes)
+        law, there = sampler.local.log_laws(self._applied(free, ample))
+        law = law.exp_().nan_to_num_(nan=0.0)
+        closer = [i for i, (one, other) in enumerate(zip(ample, tight, strict=True)) if one is not other]
+        if closer:
+            rows = torch.tensor(closer, device=law.device)
+            kept, also = self._within(sampler, own[rows], free[rows], law[rows], [tight[i] for i in closer])
+            law[rows], there[rows] = kept, there[rows] & also
+        if own.shape[1] > sampler.size:
+            law = torch.nn.functional.pad(law, (0, own.shape[1] - sampler.size))
+        return law, there
+
+    def _within(
+        self,
+        sampler: MaskedSampler,
+        own: torch.Tensor,
+        free: torch.Tensor,
+        law: torch.Tensor,
+        wanted: Sequence[Wanted | None],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Laws given that the budget's masks allow the token, and whether there are any."""
+        fits = self._applied(torch.zeros_like(law), wanted) == 0
+        fits[:, [t for t in sampler.eos if t < sampler.size]] = True
+        masked = self._applied(free, wanted)
+        if sampler.mixture is not None:  # that leaves nothing which fits: the model's own law decides
+            alone = self._applied(own[:, : sampler.size].to(free.dtype), wanted)
+            masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
+        instead, there = sampler.local.log_laws(masked)
+        kept = law * fits
+        total = kept.sum(-1, keepdim=True)
+        some = total > 0
+        return torch.where(some, kept / total, instead.exp().nan_to_num(nan=0.0)), some[:, 0] | there
+
+    def _ample(self, nodes: Sequence[Node]) -> list[Wanted | None]:
+        return [None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in nodes]
+
+    def _tight(self, nodes: Sequence[Node]) -> list[Wanted | None]:
+        """The budget's masks; the very same objects as `_ample` gives where the budget forbids nothing."""
+        tight = self._ample(nodes)
+        for i, node in enumerate(nodes):
+            if node.automaton is not None and node.state is not None:
+                whole = np.asarray(node.automaton.mask(node.state)).view(np.uint32)
+                within = np.asarray(node.automaton.mask_within(node.state, node.remaining)).view(np.uint32)
+                if not np.array_equal(whole, within):
+                    tight[i] = (node.automaton, node.state, node.remaining)
+        return tight
 
     def _free(
         self,
@@ -88,6 +165,7 @@ class DenseDrawer:
         places: Sequence[int],
         edge: Sequence[bool],
         found: list[Drawn],
+        wish: Wish,
     ) -> None:
         """Draws at the nodes of these places into `found`; `edge`: under the budget's mask."""
         try:
@@ -97,7 +175,7 @@ class DenseDrawer:
                 found[places[0]] = Drawn(-1, 0.0, error)
                 return
             for at, i in enumerate(places):  # which of the masks can't be had: one by one
-                self._settle(sampler, own, free[at : at + 1], nodes, [i], [edge[at]], found)
+                self._settle(sampler, own, free[at : at + 1], nodes, [i], [edge[at]], found, wish)
             return
         top, best = masked.max(-1)
         if sampler.local.temperature > 0:
@@ -105,10 +183,14 @@ class DenseDrawer:
             best = race(masked, least, sampler.local.temperature, keys)
         whole = own if len(places) == len(nodes) else own[torch.tensor(places)]
         wide = whole.float() if whole.dtype != torch.float64 else whole
-        logprob = wide.gather(-1, best[:, None])[:, 0].double() - wide.logsumexp(-1).double()
-        table = torch.stack([best.double(), logprob, top.double()], 1).tolist()  # the transfer
-        for i, (token, chance, largest) in zip(places, table, strict=True):
-            found[i] = Drawn(int(token), chance) if math.isfinite(largest) else Drawn(-1, 0.0, hopeless())
+        total = wide.logsumexp(-1)[:, None].double()
+        logprob = wide.gather(-1, best[:, None]).double() - total
+        columns = [best[:, None].double(), logprob, top[:, None].double()]
+        columns += _wished(wide, total, masked, sampler, wish)
+        table = torch.cat(columns, 1).tolist()  # the transfer
+        for i, (token, chance, largest, *more) in zip(places, table, strict=True):
+            failure = None if math.isfinite(largest) else hopeless()
+            found[i] = _told(int(token), chance, failure, wish, more)
 
     def _masked(
         self,
@@ -122,9 +204,7 @@ class DenseDrawer:
         """Scores under the masks [n, V], and the least score that truncation leaves in each row [n, 1]."""
         local, truncated = sampler.local, not sampler.local.truncation.off
         here = [nodes[i] for i in places]
-        ample: list[Wanted | None] = [
-            None if n.automaton is None or n.state is None else (n.automaton, n.state) for n in here
-        ]
+        ample = self._ample(here)
         tight: list[Wanted | None] = [
             (n.automaton, n.state, n.remaining) if close and n.state is not None else one
             for n, one, close in zip(here, ample, edge, strict=True)
@@ -150,29 +230,40 @@ class DenseDrawer:
         return self._table.apply(free, rows, out=torch.empty_like(free))
 
 
+def _stacked(rows: Rows) -> torch.Tensor:
+    return rows if isinstance(rows, torch.Tensor) else torch.stack(list(rows))
+
+
 def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:
     if local.temperature == 0 or local.truncation.off:
         return None
     return local.truncation.threshold(masked.double() / local.temperature)
 
 
-def race(
-    masked: torch.Tensor, least: torch.Tensor | None, temperature: float, keys: Sequence[tuple[int, int]]
-) -> torch.Tensor:
-    """The winner of each row's race, int64 [n].
+def _wished(
+    wide: torch.Tensor, total: torch.Tensor, masked: torch.Tensor, sampler: MaskedSampler, wish: Wish
+) -> list[torch.Tensor]:
+    """Columns of what was wished for, float64 [n, .]: two token ids share a number."""
+    columns: list[torch.Tensor] = []
+    if wish.best:
+        scores, tokens = wide.topk(wish.best, -1)
+        ids = torch.nn.functional.pad(tokens, (0, tokens.shape[1] % 2)).double()
+        columns.append(ids[:, ::2] * _PAIR + ids[:, 1::2])
+        if wish.chances:
+            columns.append((scores.double() - total).exp())
+    if wish.allowed:
+        ends = [t for t in sampler.eos if t < sampler.size]
+        going = masked.clone()
+        going[:, ends] = _NEVER
+        top, token = going.max(-1, keepdim=True)
+        columns.append(torch.where(top > _NEVER, token, -1).double())
+    return columns
 
-    Args:
-        masked: scores [n, V], -inf where nothing may be drawn.
-        least: [n, 1], the least score over the temperature that may be drawn.
-    """
-    first, second = torch.tensor(keys, dtype=torch.int32, device=masked.device)[:, :, None].unbind(1)
-    size = masked.shape[-1]
-    tokens = torch.arange(size, dtype=torch.int32, device=masked.device)[None]
-    blocks = torch.arange((size + BLOCK - 1) // BLOCK, dtype=torch.int32, device=masked.device)[None]
-    numbers, leaders = block_numbers(first, second, blocks)
-    numbers = numbers.repeat_interleave(BLOCK, 1)[:, :size]
-    leaders = leaders.repeat_interleave(BLOCK, 1)[:, :size]
-    scores = masked.double() / temperature
-    if least is not None:
-        scores = scores.masked_fill_(scores < least, _NEVER)
-    return scores.sub_(token_numbers(first, second, tokens, numbers, leaders).log_()).argmax(-1)
+
+def _told(
+    token: int, logprob: float, error: TokenformError | None, wish: Wish, more: Sequence[float]
+) -> Drawn:
+    allowed = int(more[-1]) if wish.allowed else -1
+    pairs = (wish.best + 1) // 2
+    best = [one for pair in more[:pairs] for one in divmod(int(pair), _PAIR)][: wish.best]
+    return Drawn(token, logprob, error, best, more[pairs : pairs + wish.best * wish.chances], allowed)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.decoding.draws.base import Drawn, MaskedSampler, Rows
+from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node, mask_bits
@@ -40,14 +40,23 @@ class LazyDrawer:
     def __init__(self) -> None:
         self._lists: OrderedDict[Hashable, np.ndarray] = OrderedDict()
 
-    def draw(self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]) -> list[Drawn]:
+    def draw(
+        self,
+        sampler: MaskedSampler,
+        logits: Sequence[Rows],
+        nodes: Sequence[Node],
+        wish: Wish = NO_WISH,
+    ) -> list[Drawn]:
         sampler.check([rows[0] for rows in logits])
         found = []
         for place, node in enumerate(nodes):
             row = _on_host(logits[0][place])
             try:
                 token = self._one(sampler, [rows[place] for rows in logits], row, node)
-                found.append(Drawn(token, float(row[token]) - _normaliser(row)))
+                total = _normaliser(row)
+                best = _best_of(row, wish.best)
+                chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
+                found.append(Drawn(token, float(row[token]) - total, None, best, chances))
             except TokenformError as error:
                 found.append(Drawn(-1, 0.0, error))
         return found
@@ -186,6 +195,15 @@ def _listed(words: np.ndarray, size: int) -> np.ndarray:
     """A mask of few tokens as their ids, any other as bool [V]."""
     bits = mask_bits(words.view(np.uint32), size)
     return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _FEW else bits
+
+
+def _best_of(row: np.ndarray, count: int) -> list[int]:
+    """The likeliest tokens, best first."""
+    if not count:
+        return []
+    some = np.argpartition(-row, min(count, len(row)) - 1)[:count]
+    found: list[int] = some[np.argsort(-row[some], kind="stable")].tolist()
+    return found
 
 
 def _normaliser(row: np.ndarray) -> float:

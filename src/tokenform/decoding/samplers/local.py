@@ -60,16 +60,24 @@ class Local:
         Raises:
             SamplingError: a row has no token of positive probability, or is not a number.
         """
+        law, there = self.log_laws(logits)
+        if not bool(there.all()):
+            raise hopeless()
+        return law
+
+    def log_laws(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`log_law`, and bool [B] in place of the error: False for rows that have no law, which are
+        undefined.  Nothing is brought to the host.
+        """
         wide = logits.double()
         top, best = wide.max(-1, keepdim=True)
-        if not bool(top.isfinite().all()):
-            raise hopeless()
+        there = top[..., 0].isfinite()
         if self.temperature == 0:
-            return torch.full_like(wide, _NEVER).scatter_(-1, best, 0.0)
+            return torch.full_like(wide, _NEVER).scatter_(-1, best, 0.0), there
         scores = wide / self.temperature
         if not self.truncation.off:
             scores = scores.masked_fill(scores < self.truncation.threshold(scores), _NEVER)
-        return torch.log_softmax(scores, -1)
+        return torch.log_softmax(scores, -1), there
 
 
 def hopeless() -> SamplingError:

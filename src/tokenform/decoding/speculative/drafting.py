@@ -1,10 +1,11 @@
 """Drafts of a whole batch, made in lockstep.
 
 Purpose: a drafter that runs a model would run it once for every sequence and token.  Drafting is
-therefore a coroutine: it asks for a pass over its own sequence and is answered with the logits.
+therefore a coroutine: it asks for a pass over its own sequence, and for draws at some of its rows.
 `together` collects what all drafts of a step ask for and makes one pass of each model of it.
 Invariant: a draft is what it would be alone, for a pass over several sequences gives each its own
-logits.  A pass that fails is raised in the drafts that asked for it, and in no other.
+logits.  A pass that fails is raised in the drafts that asked for it, and in no other.  Logits stay where the
+model put them: what comes home are draws, in one transfer a pass.
 Complexity: as many passes of a model as the longest draft asks for, whatever the batch; a failing
 pass costs two more for each halving, until the sequence that fails is alone.
 Source: continuous batching, applied to the second model; design, "the shared speculative backbone".
@@ -14,43 +15,94 @@ and two of them in one tree would not share passes).
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import torch
 
-from .backbone import Backbone
-from .tree import DraftTree
+from tokenform.decoding.draws import NO_WISH, Drawn, Wish
+from tokenform.decoding.keyed_random import Key
 
-_AT_ONCE = 1 << 22  # logits that are copied to the CPU in one piece: 32 MiB there
+from .backbone import Backbone
+from .node import Node
+from .node_draws import NodeDraws, Sample
+from .tree import DraftTree
 
 _Result = TypeVar("_Result")
 
 
+class Independent(NamedTuple):
+    """Draws that are made of a node's distribution, apart from the sampler's own.
+
+    Attributes:
+        keys: of the races at each node.
+        counts: how many draws without replacement each race makes, a node.
+    """
+
+    keys: Sequence[Sequence[Key]]
+    counts: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for a pass; `backbone.score({seq: tree}, skip=skip)` alone."""
+    """A request for a pass: `backbone.score({seq: tree}, skip=skip)` alone, and for draws of its rows.
+
+    Attributes:
+        nodes: (row of the pass, place) at which something is drawn; row 0 is the root.
+        sampler: draws there.
+        copies: 1 + companions of the sampler; each gets the same logits.
+        convert: logits [n, V'] of the model -> [n, V] of the target's ids; None leaves them.
+        wish: what is told beside each draw.
+        independent: what to draw; None is the sampler's own draw.
+    """
 
     backbone: Backbone
     seq: int
     tree: DraftTree
     skip: frozenset[int] = frozenset()
+    nodes: Sequence[tuple[int, Node]] = ()
+    sampler: Any = None
+    copies: int = 1
+    convert: Callable[[torch.Tensor], torch.Tensor] | None = None
+    wish: Wish = NO_WISH
+    independent: Independent | None = None
 
 
-class Scored(NamedTuple):
+class Scored:
     """The answer to an `Ask`.
 
     Attributes:
-        rows: float64 [n + 1, V]: row 0 after the committed tokens, row i + 1 after node i.
         seconds: this sequence's share of the pass.
+        samples: independent draws at each node, where these were asked for.
     """
 
-    rows: np.ndarray | list[np.ndarray]
-    seconds: float
+    def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws) -> None:
+        self.ask, self.seconds = ask, 0.0
+        self.samples: list[Sample] = []
+        self._draws, self._drawn = draws, list[Drawn]()
+        rows = [row for row, _ in ask.nodes]
+        self.rows = logits if rows == list(range(len(logits))) else logits[rows]
+        if ask.convert is not None and rows:
+            self.rows = ask.convert(self.rows)
+
+    @property
+    def logits(self) -> list[Any]:
+        """Rows of the model and its companions, at the nodes."""
+        return [self.rows] * self.ask.copies
+
+    def told(self, drawn: list[Drawn]) -> None:
+        """What was drawn at all nodes."""
+        self._drawn = drawn
+
+    def drawn(self, place: int) -> Drawn:
+        """The sampler's draw at the node with this number in `ask.nodes`; on the host it is made now."""
+        if self._drawn:
+            return self._drawn[place]
+        rows = [part[place][None] for part in self.logits]
+        node = self.ask.nodes[place][1]
+        return self._draws.draw(self.ask.sampler, rows, [node], self.ask.wish)[0]
 
 
 Drafting = Generator[Ask, Scored, _Result]
@@ -64,18 +116,23 @@ class Draft(NamedTuple):
     seconds: float
 
 
-def together(draftings: Iterable[Drafting[DraftTree]]) -> list[Draft]:
-    """Runs all to their ends; what one of them raises goes to the caller, and the others are closed."""
-    courses = [_Course(drafting) for drafting in draftings]
+def together(draftings: Iterable[Drafting[DraftTree]], draws: NodeDraws | None = None) -> list[Draft]:
+    """Runs all to their ends; what one of them raises goes to the caller, and the others are closed.
+
+    Args:
+        draws: makes draws; None makes one on the host.
+    """
+    draws = draws or NodeDraws(torch.device("cpu"))
+    runs = [_DraftRun(drafting) for drafting in draftings]
     try:
-        asking = [course for course in courses if course.resume(None)]
+        asking = [run for run in runs if run.resume(None)]
         while asking:
-            answers = _answers([course.ask for course in asking])
+            answers = _answers([run.ask for run in asking], draws)
             asking = [c for c, answer in zip(asking, answers, strict=True) if c.resume(answer)]
     finally:
-        for course in courses:
-            course.drafting.close()
-    return [Draft(course.tree, course.seconds) for course in courses]
+        for run in runs:
+            run.drafting.close()
+    return [Draft(run.tree, run.seconds) for run in runs]
 
 
 def alone(drafting: Drafting[DraftTree]) -> DraftTree:
@@ -83,7 +140,7 @@ def alone(drafting: Drafting[DraftTree]) -> DraftTree:
     return together([drafting])[0].tree
 
 
-class _Course:
+class _DraftRun:
     """One drafting on its way."""
 
     __slots__ = ("ask", "drafting", "seconds", "tree")
@@ -113,38 +170,70 @@ class _Course:
         return True
 
 
-def _answers(asks: Sequence[Ask]) -> list[Scored | Exception]:
+def _answers(asks: Sequence[Ask], draws: NodeDraws) -> list[Scored | Exception]:
     """One pass for each model (and set of layers left out) that is asked for; answers in order."""
     groups: dict[tuple[int, frozenset[int]], list[int]] = {}
     for i, ask in enumerate(asks):
         groups.setdefault((id(ask.backbone), ask.skip), []).append(i)
     answers: dict[int, Scored | Exception] = {}
     for members in groups.values():
-        answers.update(zip(members, _pass([asks[i] for i in members]), strict=True))
+        there = draws.on(asks[members[0]].backbone.device)
+        answers.update(zip(members, _pass([asks[i] for i in members], there), strict=True))
     return [answers[i] for i in range(len(asks))]
 
 
-def _pass(asks: Sequence[Ask]) -> Sequence[Scored | Exception]:
+def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]:
     """One pass over sequences of one model; halves of it where it fails."""
     began = time.perf_counter()
     try:
-        scored = asks[0].backbone.score({ask.seq: ask.tree for ask in asks}, skip=asks[0].skip)
-        rows = _rows([scored[ask.seq] for ask in asks])
+        logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks}, skip=asks[0].skip)
+        scored = [Scored(ask, logits[ask.seq], draws) for ask in asks]
+        _sample([one for one in scored if one.ask.independent is not None], draws)
+        if draws.whole:
+            _draw([one for one in scored if one.ask.independent is None and one.ask.nodes], draws)
     except Exception as error:
         if len(asks) == 1:
             return [error]
     else:
-        share = (time.perf_counter() - began) / len(asks)
-        return [Scored(own, share) for own in rows]
+        for one in scored:
+            one.seconds = (time.perf_counter() - began) / len(asks)
+        return scored
     half = len(asks) // 2  # out of the handler: the error holds what the failed pass has allocated
-    return [*_pass(asks[:half]), *_pass(asks[half:])]
+    return [*_pass(asks[:half], draws), *_pass(asks[half:], draws)]
 
 
-def _rows(logits: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
-    """float64 on the CPU; small batches in one copy, large ones one by one, so that memory stays small."""
-    if sum(part.numel() for part in logits) > _AT_ONCE:
-        return [part.to("cpu", torch.float64).numpy() for part in logits]
-    one = logits[0] if len(logits) == 1 else torch.cat(list(logits))
-    whole: np.ndarray = one.to("cpu", torch.float64).numpy()
-    ends = list(itertools.accumulate(len(part) for part in logits))
-    return [whole[end - len(part) : end] for part, end in zip(logits, ends, strict=True)]
+def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
+    """The samplers' draws, in one transfer for each sampler."""
+    groups: dict[tuple[int, Wish], list[Scored]] = {}
+    for one in scored:
+        groups.setdefault((id(one.ask.sampler), one.ask.wish), []).append(one)
+    for group in groups.values():
+        first = group[0].ask
+        rows = [torch.cat([one.rows for one in group])] * first.copies
+        nodes = [node for one in group for _, node in one.ask.nodes]
+        drawn = draws.draw(first.sampler, rows, nodes, first.wish)
+        for one in group:
+            one.told(drawn[: len(one.ask.nodes)])
+            drawn = drawn[len(one.ask.nodes) :]
+
+
+def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
+    """Independent draws, in one transfer."""
+    laws, keys, counts = [], list[Sequence[Key]](), list[int]()
+    for one in scored:
+        assert one.ask.independent is not None
+        keys += one.ask.independent.keys
+        counts += one.ask.independent.counts
+    groups: list[list[Scored]] = []
+    for one in scored:  # neighbours of one sampler are one call
+        if groups and groups[-1][0].ask.sampler is one.ask.sampler:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
+        nodes = [node for one in group for _, node in one.ask.nodes]
+        laws.append(draws.laws(group[0].ask.sampler, rows, nodes))
+    found = draws.samples(laws, keys, counts) if keys else []
+    for one in scored:
+        one.samples, found = found[: len(one.ask.nodes)], found[len(one.ask.nodes) :]

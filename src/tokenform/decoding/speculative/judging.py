@@ -1,4 +1,4 @@
-"""The target at the nodes of one scored tree, and the randomness of a verifier.
+"""The target at the nodes of one scored tree, for samplers of one's own that are asked on the host.
 
 Invariant: laws and draws are computed at most once a node, and only where a verifier asks.
 """
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from tokenform.decoding.keyed_random import invert, uniform
 from tokenform.engine import State
 
 from .node import Node
@@ -103,21 +102,3 @@ class NodeLaws:
         """Log-probabilities under the model's own law of tokens, each at its node."""
         rows = [self.node(node).logits[0] for node in nodes[: len(tokens)]]
         return [float(row[t] - np.logaddexp.reduce(row)) for row, t in zip(rows, tokens, strict=False)]
-
-
-class KeyedChoice:
-    """A verifier's own randomness: the n-th decision of a step has its own number."""
-
-    def __init__(self, seed: int, sequence: int, position: int) -> None:
-        self._key = seed, sequence, position
-        self._count = 0
-
-    def _next(self) -> float:
-        self._count += 1
-        return uniform(*self._key, stream=self._count)
-
-    def accept(self, probability: float) -> bool:
-        return self._next() < probability
-
-    def draw(self, law: np.ndarray) -> int:
-        return invert(law, self._next())

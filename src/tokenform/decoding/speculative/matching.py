@@ -1,32 +1,57 @@
-"""Sample-and-match for a whole batch: every sequence goes down its tree while what is drawn is drafted.
+"""From scored trees to committed tokens, for a whole batch.
 
-Purpose: the default rule of acceptance, without a law on the host.
-Invariant: the committed tokens are those of `verifiers/sample_and_match.py`.
+Purpose: under sample-and-match every sequence goes down its tree while what is drawn is drafted; under a rule
+for drawn drafts, numbers of all nodes and a draw at each come home, and the rule decides by those.
+Invariant: the committed tokens are those of `verifiers/`.  No distribution leaves the device.
 Complexity: on a device one draw call a step over all nodes of all trees, which brings some bytes a node
-home; on the host a call a level over the nodes that are reached, for nothing else is worth its time there.
+home; on the host sample-and-match makes a call a level over the nodes that are reached, for nothing else is
+worth its time there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
-from tokenform.decoding.draws import DenseDrawer, Drawer, Drawn, LazyDrawer, MaskedSampler
+from tokenform.decoding.draws import Drawn, MaskedSampler, Wish, race
+from tokenform.decoding.keyed_random import KeyedChoice, race_key
+from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import ModelError, OptionError, TokenformError
-from tokenform.masking import CAPACITY, MaskTable
+from tokenform.masking import MaskTable
 
 from .live import Live
 from .node import Node
+from .node_draws import NodeDraws
 from .tree import ROOT
+from .verifiers import Coins, DrawnRule, Forest
 
 Scored = tuple[Live, list[torch.Tensor]]
 """A sequence, and the logits [nodes + 1, V] of its model and companions."""
-Verdict = tuple[list[int], list[float]] | TokenformError
+
+_AT_ONCE = 1 << 26  # probabilities of a rule for drawn drafts that are weighed at once: 512 MiB
+
+
+class Verdict(NamedTuple):
+    """What a step gives a sequence.
+
+    Attributes:
+        tokens: those that are committed, an end-of-text included, perhaps with some behind it.
+        logprobs: of each, under the model's own law.
+        drawn: at each row of the tree, where all were drawn at on a device; else None.
+    """
+
+    tokens: list[int]
+    logprobs: list[float]
+    drawn: list[Drawn | None] | None = None
+
+
+Verdicts = dict[int, "Verdict | TokenformError"]
 
 
 class Matcher:
-    """Draws at nodes; for one thread at a time.
+    """Decides where the logits are; for one thread at a time.
 
     Args:
         device: where logits are.
@@ -37,18 +62,17 @@ class Matcher:
     def __init__(
         self, device: torch.device, table: MaskTable | None = None, whole: bool | None = None
     ) -> None:
-        self.device, self.table = device, table
-        self.whole = device.type != "cpu" if whole is None else whole
-        self._drawer: Drawer | None = None
+        self.device = device
+        self.draws = NodeDraws(device, table, whole)
 
-    def match(self, scored: Sequence[Scored], greedy: bool = False) -> dict[int, Verdict]:
-        """The committed tokens of each sequence and their log-probabilities, or why there are none.
+    def match(self, scored: Sequence[Scored], greedy: bool = False) -> Verdicts:
+        """The committed tokens of each sequence by sample-and-match, or why there are none.
 
         Args:
             greedy: refuse samplers that are not.
         """
         drawn: dict[tuple[int, int], Drawn] = {}
-        waiting = []
+        waiting, whole = [], self.draws.whole
         for live, logits in scored:
             if greedy and _sampler(live).local.temperature != 0:
                 refusal = OptionError(
@@ -56,17 +80,69 @@ class Matcher:
                 )
                 drawn[live.number, ROOT] = Drawn(-1, 0.0, refusal)
                 continue
-            nodes = [n for n in range(len(live.tree)) if _goes_on(live, n)] if self.whole else []
+            nodes = [n for n in range(len(live.tree)) if _goes_on(live, n)] if whole else []
             waiting += [(live, logits, node) for node in (ROOT, *nodes)]
         while waiting:
             self._draw(waiting, drawn)
             below = []
-            for live, logits, node in waiting if not self.whole else ():
+            for live, logits, node in waiting if not whole else ():
                 child = live.tree.child(node, drawn[live.number, node].token)
                 if child is not None and _goes_on(live, child):
                     below.append((live, logits, child))
             waiting = below
-        return {live.number: _walk(live, drawn) for live, _ in scored}
+        return {live.number: _walk(live, drawn, whole) for live, _ in scored}
+
+    def judge(self, scored: Sequence[Scored], rule: DrawnRule) -> Verdicts:
+        """The same by a rule for drawn drafts."""
+        found: Verdicts = {}
+        parts: list[tuple[list[Scored], torch.Tensor]] = []
+        for group in _groups(scored):
+            for several in (group, *([one] for one in group)):
+                some = [(live, logits) for live, logits in several if live.number not in found]
+                if not some:
+                    continue
+                try:
+                    for live, _ in some:
+                        rule.check(live.tree)
+                    parts.append((some, self._weighed(some, rule)))
+                    break
+                except Exception as error:  # of one of them: which, is found one by one
+                    if len(several) == 1:
+                        found[several[0][0].number] = _own(error)
+        if not parts:
+            return found
+        rows = torch.cat([table for _, table in parts]).tolist()  # the transfer
+        for some, _ in parts:
+            for live, _ in some:
+                own, rows = rows[: len(live.tree) + 1], rows[len(live.tree) + 1 :]
+                found[live.number] = _decided(live, own, rule)
+        return found
+
+    def _weighed(self, scored: Sequence[Scored], rule: DrawnRule) -> torch.Tensor:
+        """What the rule and the commitment need of each row, float64 [R, 6] on the device."""
+        sampler = scored[0][0].request.sampler
+        logits = [torch.cat([one[i] for _, one in scored]) for i in range(len(scored[0][1]))]
+        nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
+        device = logits[0].device
+        with torch.inference_mode():
+            p, there = self.draws.laws(sampler, logits, nodes)
+            forest = Forest([live.tree for live, _ in scored], device)
+            laws = [_on(torch.as_tensor(law), device) for law in forest.distributions]
+            q = torch.stack(laws).double() if laws else p[:0]
+            p = torch.where(there[:, None], p, 1.0 / p.shape[1])
+            chance, final, lean = rule.weigh(forest, p, q)
+            keys = [
+                race_key(live.request.seed, live.request.number, len(live.text), 0)
+                for live, _ in scored
+                for _ in range(len(live.tree) + 1)
+            ]
+            token = race(final.log(), None, 1.0, keys)
+            own = logits[0].double()
+            total = own.logsumexp(-1)
+            parents, drafted = torch.tensor([forest.parents, forest.tokens], device=device)
+            guessed = own[parents, drafted] - total[parents]
+            logprob = own.gather(1, token[:, None])[:, 0] - total
+            return torch.stack([chance, lean, there.double(), token.double(), logprob, guessed], 1)
 
     def _draw(
         self, wanted: Sequence[tuple[Live, list[torch.Tensor], int]], drawn: dict[tuple[int, int], Drawn]
@@ -78,26 +154,52 @@ class Matcher:
             sampler = _sampler(group[0][0])
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
+            wishes = [live.session.wish for live, _, _ in group] if self.draws.whole else []
+            wish = Wish(max((w.best for w in wishes), default=0), False, any(w.allowed for w in wishes))
             try:
-                found = self._of(sampler).draw(sampler, rows, nodes)
+                found = self.draws.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device
-                own = error if isinstance(error, TokenformError) else _own(error)
-                found = [Drawn(-1, 0.0, own)] * len(group)
+                found = [Drawn(-1, 0.0, _own(error))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1
                 drawn[live.number, node] = answer
 
-    def _of(self, sampler: MaskedSampler) -> Drawer:
-        if self._drawer is None:
-            if not self.whole:
-                self._drawer = LazyDrawer()
-            else:
-                table = self.table or MaskTable(sampler.size, self.device, capacity=CAPACITY)
-                self._drawer = DenseDrawer(table)
-        return self._drawer
+
+def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
+    """Neighbours of one sampler, not more of them than are weighed at once."""
+    groups: list[list[Scored]] = []
+    held = 0
+    for live, logits in scored:
+        same = groups and groups[-1][0][0].request.sampler is live.request.sampler
+        held += logits[0].numel()
+        if same and held <= _AT_ONCE:
+            groups[-1].append((live, logits))
+        else:
+            groups.append([(live, logits)])
+            held = logits[0].numel()
+    return groups
+
+
+def _decided(live: Live, rows: Sequence[Sequence[float]], rule: DrawnRule) -> Verdict | TokenformError:
+    tree, request = live.tree, live.request
+    live.output.report.evaluations += len(rows)
+    choice = KeyedChoice(request.seed, request.number, len(live.text))
+    stop = rule.stop(tree, Coins([row[0] for row in rows], [row[1] for row in rows]), choice)
+    tokens = tree.path(stop) if stop != ROOT else []
+    nodes = [ROOT, *tree.walk(tokens)]
+    if not all(rows[node + 1][2] for node in nodes):
+        return hopeless()
+    logprobs = [rows[node + 1][5] for node in nodes[1:]]
+    return Verdict([*tokens, int(rows[stop + 1][3])], [*logprobs, rows[stop + 1][4]])
+
+
+def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    return tensor if tensor.device == device else tensor.to(device)
 
 
 def _own(error: Exception) -> TokenformError:
+    if isinstance(error, TokenformError):
+        return error
     own = ModelError(f"the sampler failed: {type(error).__name__}: {error}")
     own.__cause__ = error
     return own
@@ -118,15 +220,19 @@ def _goes_on(live: Live, node: int) -> bool:
 
 
 def _node(live: Live, node: int) -> Node:
+    """A place in a tree; behind an end of the text, where nothing is ever committed, without a constraint."""
     request = live.request
     path = live.tree.path(node) if node >= 0 else ()
+    automaton, state = request.automaton, live.session.states[node]
+    if node >= 0 and automaton is not None and not _goes_on(live, node):
+        automaton = state = None
     return Node(
-        (), live.text, path, len(request.prompt), request.automaton, live.session.states[node],
+        (), live.text, path, len(request.prompt), automaton, state,
         live.remaining - len(path), request.seed, request.number,
     )  # fmt: skip
 
 
-def _walk(live: Live, drawn: dict[tuple[int, int], Drawn]) -> Verdict:
+def _walk(live: Live, drawn: dict[tuple[int, int], Drawn], whole: bool) -> Verdict | TokenformError:
     tokens: list[int] = []
     logprobs: list[float] = []
     node: int | None = ROOT
@@ -136,4 +242,5 @@ def _walk(live: Live, drawn: dict[tuple[int, int], Drawn]) -> Verdict:
         tokens.append(one.token)
         logprobs.append(one.logprob)
         node = live.tree.child(node, one.token)
-    return tokens, logprobs
+    rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
+    return Verdict(tokens, logprobs, rows)

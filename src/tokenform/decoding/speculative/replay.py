@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .drafters.base import Context
+from .drafters.base import Context, Seen
 from .drafters.merge import Merge
 from .policies import Fixed, Policy
 from .report import Report
@@ -72,7 +72,7 @@ def replay(
             state = automaton.advance(state, token)
         text.extend(new)
         at += len(new)
-        session.observe(context, new, tree, visited, no_logits)
+        session.observe(context, new, tree, visited, Seen(no_logits))
         report.seconds_draft += time.perf_counter() - began
     session.close()
     report.notes = list(session.faults)

@@ -22,20 +22,22 @@ from typing import Any
 import torch
 
 from tokenform.decoding.draws import MaskedSampler
+from tokenform.decoding.keyed_random import KeyedChoice
+from tokenform.decoding.loop import device_of
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
 from .backbone import Runner
-from .drafters.base import Nothing
+from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
-from .judging import KeyedChoice, NodeLaws
+from .judging import NodeLaws
 from .live import Live
-from .matching import Matcher
+from .matching import Matcher, Verdict, Verdicts
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
 from .tree import DraftTree
-from .verifiers import GreedyTree, SampleAndMatch, Verifier
+from .verifiers import DrawnRule, GreedyTree, SampleAndMatch, Verifier
 
 
 class Speculator:
@@ -146,22 +148,19 @@ class Speculator:
                 verdict = verdicts[live.number]
                 if isinstance(verdict, TokenformError):
                     raise verdict
-                tokens = self._commit(live, *verdict, logits)
+                tokens = self._commit(live, verdict, logits)
             except Exception as error:
                 self._finish(live, "error", _as_own(error, "the sampler failed"))
             moved.append((live.number, tokens, live.output))
         return moved
 
-    def _verdicts(
-        self, scored: list[tuple[Live, list[torch.Tensor]]]
-    ) -> dict[int, tuple[list[int], list[float]] | TokenformError]:
+    def _verdicts(self, scored: list[tuple[Live, list[torch.Tensor]]]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
-        found: dict[int, tuple[list[int], list[float]] | TokenformError] = {}
-        together = []
+        found: Verdicts = {}
+        together, rule = [], self.verifier
+        many = isinstance(rule, DrawnRule) or type(rule) in (SampleAndMatch, GreedyTree)
         for live, logits in scored:
-            if type(self.verifier) in (SampleAndMatch, GreedyTree) and isinstance(
-                live.request.sampler, MaskedSampler
-            ):
+            if many and isinstance(live.request.sampler, MaskedSampler):
                 together.append((live, logits))
                 continue
             began = time.perf_counter()
@@ -172,9 +171,10 @@ class Speculator:
             live.output.report.seconds_mask += time.perf_counter() - began
         if together:
             began = time.perf_counter()
-            if self._matcher is None:
-                self._matcher = Matcher(together[0][1][0].device)
-            found.update(self._matcher.match(together, type(self.verifier) is GreedyTree))
+            if isinstance(rule, DrawnRule):
+                found.update(self._draws.judge(together, rule))
+            else:
+                found.update(self._draws.match(together, type(rule) is GreedyTree))
             share = (time.perf_counter() - began) / len(together)
             for live, _ in together:
                 live.output.report.seconds_mask += share
@@ -183,7 +183,8 @@ class Speculator:
     def _draft(self, batch: list[Live]) -> None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
         began = time.perf_counter()
-        drafts = together(live.drafting(self.policy.budget(len(batch))) for live in batch)
+        asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
+        drafts = together(asking, self._draws.draws)
         for live, draft in zip(batch, drafts, strict=True):
             live.take(draft, None if self.verifier.drawn else self.policy)
         self._drafting = time.perf_counter() - began
@@ -234,18 +235,23 @@ class Speculator:
         got = {key: part.score(trees) for key, (part, trees) in asked.items()}
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
-    def _judge(self, live: Live, logits: list[torch.Tensor]) -> tuple[list[int], list[float]]:
+    @property
+    def _draws(self) -> Matcher:
+        if self._matcher is None:
+            self._matcher = Matcher(device_of(self.backbone.model))
+        return self._matcher
+
+    def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
         """One sequence by a verifier that looks at whole laws, or a sampler of one's own."""
         laws = NodeLaws(live.request, live.tree, logits, live.text, live.session.states, live.remaining)
         choice = KeyedChoice(live.request.seed, live.request.number, len(live.text))
         tokens = self.verifier.verify(live.tree, laws, choice)
         nodes = [-1, *live.tree.walk(tokens)]
-        return tokens, laws.logprobs(nodes, tokens)
+        return Verdict(tokens, laws.logprobs(nodes, tokens))
 
-    def _commit(
-        self, live: Live, tokens: list[int], logprobs: list[float], logits: list[torch.Tensor]
-    ) -> list[int]:
+    def _commit(self, live: Live, verdict: Verdict, logits: list[torch.Tensor]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
+        tokens, logprobs = verdict.tokens, verdict.logprobs
         request, output, tree, states = live.request, live.output, live.tree, live.session.states
         ended = next((i for i, t in enumerate(tokens) if t in request.eos), None)
         if ended is not None:
@@ -272,7 +278,7 @@ class Speculator:
         for part, seq in live.seqs:
             part.commit(seq, text)
         began = time.perf_counter()
-        live.session.observe(live.context, text, tree, visited, logits[0])
+        live.session.observe(live.context, text, tree, visited, Seen(logits[0], verdict.drawn))
         output.report.seconds_draft += time.perf_counter() - began
         return text
 

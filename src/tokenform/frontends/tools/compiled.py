@@ -32,6 +32,7 @@ from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.shape import (
     Choice,
     Free,
+    Given,
     Json,
     Node,
     RawString,
@@ -286,6 +287,8 @@ class _Compiler:
         if isinstance(node, Json):
             schema = json.dumps(node.schema)
             return [{"schema": schema, "options": {**self.options, "without": list(node.without)}}]
+        if isinstance(node, Given):
+            return [dict(node.form)]
         if isinstance(node, Rule):
             name = f"rule of {node.name}"
             if node.name not in self._named:

@@ -131,7 +131,14 @@ class Rule:
     name: str
 
 
-Node = Union[Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, Rule]  # noqa: UP007
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What another constraint accepts, as its form (`forms.py`)."""
+
+    form: Mapping[str, Any]
+
+
+Node = Union[Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, Rule, Given]  # noqa: UP007
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,9 @@ from tokenform.engine import TokenAutomaton
 from tokenform.integrations.asked import Asked
 from tokenform.integrations.text import OPEN, Text
 
+WITH_DOCUMENTS = ("JSON", "JSON_OBJECT", "STRUCTURAL_TAG")
+"""Kinds of requests to which options of `json_schema` apply."""
+
 
 class Grammar(StructuredOutputGrammar):  # type: ignore[misc]
     """One request's text: vLLM's names for what `Text` does.
@@ -100,7 +103,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
     def _automaton(
         self, kind: StructuredOutputOptions, text: str, stops: set[int] | None, **options: Any
     ) -> TokenAutomaton:
-        chosen = {**self.options, **options} if kind.name in ("JSON", "JSON_OBJECT") else {}
+        chosen = {**self.options, **options} if kind.name in WITH_DOCUMENTS else {}
         return self.asked.automaton(kind.name.lower(), text, stop_token_ids=stops, **chosen)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:

@@ -94,7 +94,7 @@ def _check(params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
     """Compiles what a request asks for; raises `TokenformError`."""
     from vllm.v1.structured_output.request import get_structured_output_key
 
-    from tokenform.integrations.vllm.backend import json_options
+    from tokenform.integrations.vllm.backend import WITH_DOCUMENTS, json_options
 
     asked = params.structured_outputs
     if asked.json_object is False:
@@ -108,7 +108,7 @@ def _check(params: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
         kind, text = get_structured_output_key(asked)
     except (TypeError, ValueError, RecursionError) as error:
         raise OptionError(f"what structured_outputs asks for can't be read: {error}.") from None
-    options = {**json_options(config), **json_options(asked)} if kind.name.startswith("JSON") else {}
+    options = {**json_options(config), **json_options(asked)} if kind.name in WITH_DOCUMENTS else {}
     automaton = _asked(tokenizer, model_config.get_vocab_size()).automaton(
         kind.name.lower(), text, stop_token_ids=params.all_stop_token_ids, **options
     )

@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::hash::KeyedMap;
 use crate::lexical::Terms;
-use crate::schema::object::{Key, Obj, ObjId, ShapeId};
+use crate::schema::by_key::Key;
+use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::value::{SubId, ValId};
 use crate::schema::{ArrId, NameId, Schema};
 

@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use crate::schema::array::ArrId;
+use crate::schema::by_key::Key;
 use crate::schema::document::JId;
-use crate::schema::object::{Key, ObjId};
+use crate::schema::object::ObjId;
 use crate::schema::value::{Sub, SubId, ValId, FALSE, NULL, TRUE};
 use crate::schema::{NameId, Schema};
 

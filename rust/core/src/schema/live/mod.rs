@@ -127,7 +127,7 @@ impl Schema {
         }
         names.into_iter().any(|name| {
             let subs: Vec<SubId> =
-                shapes.iter().map(|&s| self.shape_key(s, &super::object::Key::Name(name))).collect();
+                shapes.iter().map(|&s| self.shape_key(s, &super::by_key::Key::Name(name))).collect();
             let sub = self.and_subs(&subs);
             match self.compile(sub) {
                 Ok(v) => self.plainly_empty(v, depth - 1),

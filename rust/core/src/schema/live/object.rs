@@ -10,7 +10,8 @@ use rustc_hash::FxHashSet;
 
 use super::Witness;
 use crate::lexical::{Spelling, TermId, Terms};
-use crate::schema::object::{Key, Obj, ObjId, ShapeId};
+use crate::schema::by_key::Key;
+use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::SubId;
 use crate::schema::{NameId, Schema};

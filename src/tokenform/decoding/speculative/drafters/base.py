@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 
+from tokenform.decoding.draws import Drawn
 from tokenform.engine import State
 
 from ..drafting import Drafting, alone
@@ -68,10 +69,10 @@ class Context:
         below.__dict__.update(self.__dict__, path=path, state=state, remaining=remaining)
         return below
 
-    def node(self, row: np.ndarray, path: Sequence[int], state: State | None) -> Node:
-        """A place `path` tokens further on, as the sampler sees it, with a drafting model's logits [V]."""
+    def node(self, path: Sequence[int], state: State | None) -> Node:
+        """A place `path` tokens further on, as the sampler sees it."""
         return Node(
-            (row,) * (1 + self.companions),
+            (),
             self.tokens,
             (*self.path, *path),
             self.prompt_length,
@@ -135,8 +136,33 @@ class PassCost:
         self.seconds *= _FORGET
 
 
+class Seen(NamedTuple):
+    """What the model said at the rows of a tree; row 0 is the root.
+
+    Attributes:
+        logits: [n + 1, V] of the model, where they are.
+        drawn: the draws at each row with what was wished for (None where none was made); None where the
+            logits are on the host, and asking them costs no transfer.
+    """
+
+    logits: torch.Tensor
+    drawn: Sequence[Drawn | None] | None = None
+
+    def ranked(self, count: int) -> np.ndarray:
+        """The likeliest tokens of each row, best first, int [n + 1, count]; -1 where none is known."""
+        count = min(count, self.logits.shape[-1])
+        if self.drawn is None:
+            best: np.ndarray = self.logits.topk(count).indices.cpu().numpy()
+            return best
+        unknown = [-1] * count
+        return np.array([unknown if d is None or not len(d.best) else d.best[:count] for d in self.drawn])
+
+
 class Session(Protocol):
-    """A drafter at work on one sequence."""
+    """A drafter at work on one sequence.
+
+    One that has an attribute `wish` is told so much of every row.
+    """
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         """A tree of at most `budget.nodes` nodes; empty if there is nothing to guess."""
@@ -148,7 +174,7 @@ class Session(Protocol):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         """Told after each step.
 
@@ -157,7 +183,7 @@ class Session(Protocol):
             committed: tokens of this step.
             tree: the tree that was scored.
             visited: nodes of the tree on the committed path.
-            logits: [len(tree) + 1, V] of the model; row 0 is the root.
+            seen: what the model said at the root (row 0) and the nodes of the tree.
         """
         ...
 
@@ -194,7 +220,7 @@ class Silent:
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         return None
 

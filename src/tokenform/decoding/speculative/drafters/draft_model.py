@@ -14,26 +14,31 @@ Rejected: independent draws for sample-and-match (they accept sum p q, not nearl
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import functools
+import math
 import threading
 import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import torch
 
+from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
+from tokenform.decoding.keyed_random import Key, race_key
+from tokenform.decoding.samplers.local import Local
 from tokenform.engine import State
-from tokenform.errors import DrafterError, SamplingError
+from tokenform.errors import DrafterError
 
 from ..backbone import Backbone
-from ..drafting import Ask, Drafting, Scored
-from ..judging import KeyedChoice
+from ..drafting import Ask, Drafting, Independent, Scored
+from ..node import Node
+from ..node_draws import Sample
 from ..tree import ROOT, DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
 from .drawing import draw_paths, draw_tree
-from .matched import Foresight, draw_matched, softmax
+from .matched import Foresight, draw_matched
 from .other_vocabulary import VocabularyMap
 
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
@@ -148,22 +153,34 @@ class _DraftModelSession(Asking):
         self.seq = backbone.open(text)
         return self.seq
 
-    def _row(self, context: Context, row: np.ndarray) -> np.ndarray:
-        """float64 [V] in the target's ids; -inf for tokens that the second model does not have."""
+    def _rows(self, rows: torch.Tensor, size: int) -> torch.Tensor:
+        """Logits [n, size] in the target's ids; -inf for tokens that the second model does not have."""
         if self.drafter.vocabulary is not None:
-            return self.drafter.vocabulary.to_target(row, context.vocabulary_size)
-        if len(row) < context.vocabulary_size:
-            return np.pad(row, (0, context.vocabulary_size - len(row)), constant_values=-np.inf)
-        return row[: context.vocabulary_size]
+            return self.drafter.vocabulary.to_target(rows, size)
+        if rows.shape[1] < size:
+            return torch.nn.functional.pad(rows, (0, size - rows.shape[1]), value=float("-inf"))
+        return rows[:, :size]
+
+    def _ask(self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]]) -> Ask:
+        return Ask(
+            self.backbone,
+            seq,
+            tree,
+            nodes=nodes,
+            sampler=context.sampler,
+            copies=1 + context.companions,
+            convert=functools.partial(self._rows, size=context.vocabulary_size),
+        )
 
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
         """A chain of the sampler's draws from the second model, with runners-up."""
         d = self.drafter
+        wish = Wish(d.siblings + 1, chances=True) if d.siblings else NO_WISH
 
-        def passing(drawn: list[int], guessed: list[int]) -> Drafting[Scored]:
+        def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
             self.backbone.commit(seq, self._own(drawn))
-            scored = yield Ask(self.backbone, seq, DraftTree.chain(guessed))
-            return Scored([self._row(context, row) for row in scored.rows], scored.seconds)
+            ask = self._ask(seq, context, DraftTree.chain(guessed), list(enumerate(places)))
+            return (yield dataclasses.replace(ask, wish=wish))
 
         return (
             yield from draw_matched(
@@ -179,62 +196,17 @@ class _DraftModelSession(Asking):
         self, seq: int, context: Context, shape: int | Sequence[int], most: int, budget: Budget
     ) -> Drafting[DraftTree]:
         """Drafts that are drawn, with their laws, in the drafter's shape."""
-        choice = KeyedChoice(
-            context.seed ^ _STREAM, context.sequence, len(context.tokens) + len(context.path)
-        )
-        laws = functools.partial(self._laws, seq, context, {ROOT: context.state})
+        draws = _Independent(self, seq, context)
         if isinstance(shape, int):
             depth = min(most, budget.nodes // shape)
-            return (yield from draw_paths(laws, shape, depth, choice, self.drafter.name))
+            return (yield from draw_paths(draws, shape, depth, self.drafter.name))
         widths, nodes, level = [], 0, 1
         for width in shape[: budget.depth]:
             level *= width
             nodes += level
             if nodes <= budget.nodes:
                 widths.append(width)
-        return (yield from draw_tree(laws, widths, choice, self.drafter.name))
-
-    def _laws(
-        self,
-        seq: int,
-        context: Context,
-        states: dict[int, State | None],
-        tree: DraftTree,
-        nodes: Sequence[int],
-    ) -> Drafting[list[np.ndarray]]:
-        """The sampler's law on the second model's logits at the nodes of a level of the tree that is drawn.
-
-        Where it has none (the text has ended, the grammar refuses the path, or no allowed token is
-        shared) it is uniform: the rules are exact for any law.
-
-        Args:
-            states: the automaton's state at each node above below which the text goes on; this
-                level's are added.
-        """
-        paths = {n: tree.path(n) for n in nodes if _goes_on(context, tree, n, states)}
-        rows = yield from self._scored(seq, list(paths.values()))
-        found = dict.fromkeys(nodes, np.full(context.vocabulary_size, 1.0 / context.vocabulary_size))
-        for (node, path), row in zip(paths.items(), rows, strict=True):
-            at = context.node(self._row(context, row), path, states[node])
-            with contextlib.suppress(SamplingError):
-                found[node] = np.asarray(context.sampler.law(at))
-        return [found[node] for node in nodes]
-
-    def _scored(self, seq: int, paths: Sequence[list[int]]) -> Drafting[list[np.ndarray]]:
-        """The second model's logits after each path, in one pass if it takes trees."""
-        backbone = self.backbone
-        if not paths:
-            return []
-        if backbone.mode == "tree":
-            tree = DraftTree()
-            ends = [tree.add_path(ROOT, self._own(path)) for path in paths]
-            rows = (yield Ask(backbone, seq, tree)).rows
-            return [rows[end + 1] for end in ends]
-        found = []
-        for path in paths:
-            scored = yield Ask(backbone, seq, DraftTree.chain(self._own(path)))
-            found.append(scored.rows[-1])
-        return found
+        return (yield from draw_tree(draws, widths, self.drafter.name))
 
     def _retokenised(
         self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
@@ -246,11 +218,16 @@ class _DraftModelSession(Asking):
                 if not text:
                     d.cost.spared()
                 break
-            scored = yield Ask(self.backbone, seq, DraftTree())
+            here = Node((), self.backbone.tokens(seq))
+            scored = yield Ask(
+                self.backbone, seq, DraftTree(), nodes=[(0, here)], sampler=_greedy(vocabulary.draft_size)
+            )
             began = time.perf_counter()
-            row = scored.rows[0]
-            token = int(np.argmax(row))
-            confidence *= float(softmax(row)[token])
+            drawn = scored.drawn(0)
+            if drawn.error is not None:
+                raise drawn.error
+            token = drawn.token
+            confidence *= math.exp(drawn.logprob)
             piece = vocabulary.draft[token]
             if not piece:
                 break
@@ -265,6 +242,53 @@ class _DraftModelSession(Asking):
         if self.seq is not None:
             self.backbone.drop(self.seq)
             self.seq = None
+
+
+class _Independent:
+    """Draws of one draft, the n-th by the n-th key of the sequence's place.
+
+    Where the sampler has no distribution (no allowed token is shared) it is uniform: the rules are exact for
+    any.  Below a text that has ended, or that the grammar refuses, nothing is drawn.
+    """
+
+    def __init__(self, session: _DraftModelSession, seq: int, context: Context) -> None:
+        self.session, self.seq, self.context = session, seq, context
+        self.states: dict[int, State | None] = {ROOT: context.state}
+        self.count = 0
+
+    def __call__(
+        self, tree: DraftTree, wanted: Sequence[tuple[int, int]], apart: bool
+    ) -> Drafting[list[Sample | None]]:
+        session, context, backbone = self.session, self.context, self.session.backbone
+        going = [(n, count) for n, count in wanted if _goes_on(context, tree, n, self.states)]
+        paths = {n: tree.path(n) for n, _ in going}
+        keys = [[self._key() for _ in range(1 if apart else count)] for _, count in going]
+        counts = [count if apart else 1 for _, count in going]
+        places = [context.node(paths[n], self.states[n]) for n, _ in going]
+        found: list[Sample] = []
+        if backbone.mode == "tree" and going:
+            whole = DraftTree()
+            rows = [whole.add_path(ROOT, session._own(path)) + 1 for path in paths.values()]
+            ask = session._ask(self.seq, context, whole, list(zip(rows, places, strict=True)))
+            found = (yield dataclasses.replace(ask, independent=Independent(keys, counts))).samples
+        elif going:
+            for path, place, own, count in zip(paths.values(), places, keys, counts, strict=True):
+                chain = DraftTree.chain(session._own(path))
+                ask = session._ask(self.seq, context, chain, [(len(chain), place)])
+                independent = Independent([own], [count])
+                found += (yield dataclasses.replace(ask, independent=independent)).samples
+        samples = dict(zip(paths, found, strict=True))
+        return [samples.get(node) for node, _ in wanted]
+
+    def _key(self) -> Key:
+        context, self.count = self.context, self.count + 1
+        position = len(context.tokens) + len(context.path)
+        return race_key(context.seed ^ _STREAM, context.sequence, position, self.count)
+
+
+@functools.cache
+def _greedy(size: int) -> MaskedSampler:
+    return MaskedSampler(Local(temperature=0.0), size, ())
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:

@@ -24,12 +24,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from tokenform.decoding.speculative.node import mask_bits
 
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Seen, Session, Silent
 from .spelling import Spelling, spelling_of
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
@@ -231,7 +230,7 @@ class _ForcedSession(Silent):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         """Counts which longer token was taken where a text was about to end."""
         d = self.drafter

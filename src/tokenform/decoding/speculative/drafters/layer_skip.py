@@ -10,11 +10,11 @@ Rejected: a separate cache for the thinned model (the prompt would be run twice)
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from tokenform.errors import DrafterError
@@ -68,12 +68,20 @@ class _LayerSkipSession(Asking):
                     if not path:
                         cost.spared()
                     break
-                scored = yield Ask(backbone, seq, DraftTree(), self.skip)
+                scored = yield Ask(
+                    backbone,
+                    seq,
+                    DraftTree(),
+                    self.skip,
+                    [(0, context.node(path, state))],
+                    context.sampler,
+                    1 + context.companions,
+                )
                 began = time.perf_counter()
-                row = scored.rows[0]
-                at = context.node(row, path, state)
-                token = int(context.sampler.draw(at))
-                confidence = float(1.0 / np.exp(row - row[token]).sum())
+                drawn = scored.drawn(0)
+                if drawn.error is not None:
+                    raise drawn.error
+                token, confidence = drawn.token, math.exp(drawn.logprob)
                 cumulative *= confidence
                 node = tree.add(node, token, self.drafter.name, confidence)
                 if token in context.eos:

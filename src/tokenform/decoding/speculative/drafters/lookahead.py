@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from tokenform.decoding.draws import Wish
 from tokenform.errors import OptionError
 
 from ..node import mask_bits
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Seen, Session, Silent
 
 INVESTMENT = "lookahead window"
 """Source of nodes that are scored for what they teach."""
@@ -52,6 +53,8 @@ class Lookahead:
 
 
 class _LookaheadSession(Silent):
+    wish = Wish(allowed=True)
+
     def __init__(self, drafter: Lookahead, context: Context) -> None:
         self.drafter, self.root = drafter, context.state
         self.pool: dict[int, deque[tuple[int, ...]]] = {}
@@ -106,7 +109,7 @@ class _LookaheadSession(Silent):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         chain: list[int] = []
         ends: list[
@@ -122,7 +125,12 @@ class _LookaheadSession(Silent):
             path = [*chain, *column[1:]]
             ends.append((column, nodes[-1] + 1))
             states.append(None if context.automaton is None else self._state(context, path))
-        best = _best(context, logits, [0, *(row for _, row in ends)], states)
+        rows = [0, *(row for _, row in ends)]
+        if seen.drawn is None:
+            best = _best(context, seen.logits, rows, states)
+        else:
+            drawn = [seen.drawn[row] for row in rows]
+            best = [-1 if one is None else one.allowed for one in drawn]
         for (column, _), token in zip(ends, best[1:], strict=True):
             if token >= 0:
                 column.append(token)

@@ -13,14 +13,15 @@ Rejected: what the last draft held beyond its first rejected token as a guess (i
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
-import numpy as np
-
+from tokenform.engine import State
 from tokenform.errors import SamplingError
 
 from ..drafting import Drafting, Scored
+from ..node import Node
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, PassCost
 from .ngram import NGram
@@ -28,8 +29,10 @@ from .ngram import NGram
 _GUESSED = 6  # most tokens that are guessed for a pass
 _SURE = 0.95  # probability of a drafted token from which on it gets no siblings
 
-Passing = Callable[[list[int], list[int]], Drafting[Scored]]
-"""(tokens drawn since the last pass, guesses after them) -> rows after the former and after each guess."""
+Passing = Callable[[list[int], list[int], list[Node]], Drafting[Scored]]
+"""(tokens drawn since the last pass, guesses after them, the places of the first rows) -> draws at those
+places: after the former, and after each guess.
+"""
 
 
 class Foresight:
@@ -73,7 +76,7 @@ def draw_matched(
     """A chain of at most `most` draws, with runners-up beside those that are not sure.
 
     Args:
-        passing: runs the second model; its rows are in the target's ids.
+        passing: runs the second model and draws from what it says, in the target's ids.
         cost: what a drafted token costs; it is told what this one's did.
         foresight: guesses for the second model; None for none.
         siblings: most runners-up of a token.
@@ -81,11 +84,11 @@ def draw_matched(
     tree, node, state = DraftTree(), ROOT, context.state
     path: list[int] = []
     guessed: list[int] = []
-    scored = Scored([], 0.0)  # row i follows the first i guesses
-    at = ran = 0  # the row of the next draw; tokens of the path that were run
+    scored: Scored | None = None
+    at = rows = ran = 0  # the next draw's place and how many there are; tokens of the path that were run
     confidence = cumulative = 1.0
     while len(path) < most and len(tree) < budget.nodes:
-        known = at < len(scored.rows)
+        known = at < rows
         if budget.stop(confidence, cumulative, 0.0 if known else cost.seconds):
             if not path:
                 cost.spared()
@@ -94,48 +97,39 @@ def draw_matched(
             if foresight is not None:
                 below = context.below((*context.path, *path), state)
                 guessed = foresight.guess(below, most - len(path) - 1)
-            scored = yield from passing(path[ran:], guessed)
-            ran, at = len(path), 0
+            places = _places(context, path, state, guessed)
+            scored = yield from passing(path[ran:], guessed, places)
+            ran, at, rows = len(path), 0, len(places)
         began = time.perf_counter()
-        row = scored.rows[at]
-        try:
-            token = int(context.sampler.draw(context.node(row, path, state)))
-        except SamplingError:  # no allowed token is in the second model's vocabulary
+        assert scored is not None
+        drawn = scored.drawn(at)
+        if isinstance(drawn.error, SamplingError):  # no allowed token is in the second model's vocabulary
             break
-        law = softmax(row)
-        confidence = float(law[token])
+        if drawn.error is not None:
+            raise drawn.error
+        token, confidence = drawn.token, math.exp(drawn.logprob)
         cumulative *= confidence
         above, node = node, tree.add(node, token, source, confidence)
         if token in context.eos:
             break
-        for other in _best(law, siblings + 1) if confidence < _SURE and siblings else ():
+        for other, chance in zip(drawn.best, drawn.chances, strict=False) if confidence < _SURE else ():
             if len(tree) < budget.nodes and other != token and len(tree.children(above)) <= siblings:
-                tree.add(above, other, source, min(float(law[other]), 1 - confidence) + 1e-9)
+                tree.add(above, other, source, min(chance, 1 - confidence) + 1e-9)
         path.append(token)
         state = context.automaton.advance(state, token) if context.automaton is not None else None
         cost.took((0.0 if known else scored.seconds) + time.perf_counter() - began)
-        at = at + 1 if at < len(guessed) and token == guessed[at] else len(scored.rows)
+        at = at + 1 if at < len(guessed) and token == guessed[at] else rows
     return tree
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """float64 [V] of scores up to a constant.
-
-    Raises:
-        SamplingError: every score is -inf, or one is NaN.
-    """
-    top = scores.max()
-    if not np.isfinite(top):
-        raise SamplingError("no token is left to draw: every score is -inf or one is NaN")
-    law = np.exp(scores - top)
-    total: np.ndarray = law / law.sum()
-    return total
-
-
-def _best(law: np.ndarray, count: int) -> list[int]:
-    """The `count` likeliest tokens, best first; `count` is small."""
-    left, best = law.copy(), list[int]()
-    for _ in range(min(count, len(law))):
-        best.append(int(left.argmax()))
-        left[best[-1]] = -1.0
-    return best
+def _places(context: Context, path: list[int], state: State | None, guessed: list[int]) -> list[Node]:
+    """The places after a path and after each guess, as far as the constraint takes the guesses."""
+    automaton, places = context.automaton, [context.node(path, state)]
+    for count, token in enumerate(guessed, 1):
+        if token in context.eos or (automaton is not None and not automaton.allows(state, token)):
+            break
+        state = automaton.advance(state, token) if automaton is not None else None
+        if automaton is not None and automaton.is_finished(state):
+            break
+        places.append(context.node([*path, *guessed[:count]], state))
+    return places

@@ -15,15 +15,14 @@ import contextlib
 import warnings
 from collections.abc import Sequence
 
-import torch
-
+from tokenform.decoding.draws import Wish
 from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..drafting import Drafting
 from ..grammar import allowed_states
 from ..tree import ROOT, DraftTree
-from .base import Asking, Budget, Context, Drafter, Session
+from .base import Asking, Budget, Context, Drafter, Seen, Session
 from .tally import Rates, Tally
 
 _SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
@@ -123,6 +122,12 @@ class MergeSession(Asking):
         self._states, self.stated = {ROOT: state}, []
 
     @property
+    def wish(self) -> Wish:
+        """What the drafters want to be told of every row."""
+        wishes = [session.wish for _, session in self._live if hasattr(session, "wish")]
+        return Wish(max((w.best for w in wishes), default=0), False, any(w.allowed for w in wishes))
+
+    @property
     def states(self) -> dict[int, State | None]:
         """The automaton's state at each node of the last tree."""
         return self._states
@@ -170,13 +175,13 @@ class MergeSession(Asking):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         if len(self.stated) == len(tree):
             self.tally.observe(tree, self.stated, visited)
         for drafter, session in list(self._live):
             try:
-                session.observe(context, committed, tree, visited, logits)
+                session.observe(context, committed, tree, visited, seen)
             except Exception as error:
                 self._fault(drafter, error)
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from tokenform.errors import OptionError
 
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Silent
+from .base import Budget, Context, Seen, Silent
 from .suffix_automaton import copied
 
 
@@ -73,6 +71,6 @@ class NGramSession(Silent):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         self.learn(context.tokens)

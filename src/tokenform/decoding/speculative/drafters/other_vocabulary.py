@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
+import torch
 
 from tokenform.errors import DrafterError
 
@@ -44,8 +44,8 @@ class VocabularyMap:
         self.draft_of = {i: other[b] for b, i in own.items() if b in other}
         if not self.draft_of:
             raise DrafterError("the two vocabularies have no token in common")
-        self._targets = np.fromiter(self.draft_of, np.int64)
-        self._drafts = np.fromiter(self.draft_of.values(), np.int64)
+        self._targets = torch.tensor([*self.draft_of])
+        self._drafts = torch.tensor([*self.draft_of.values()])
         self.encode_target = encode_target or LongestMatch(own)
         self._encode_draft = encode_draft or LongestMatch(other)
 
@@ -64,10 +64,10 @@ class VocabularyMap:
             out.extend([shared] if shared is not None else self._encode_draft(self.target[token]))
         return out
 
-    def to_target(self, row: np.ndarray, size: int) -> np.ndarray:
-        """Logits float64 [V of the draft] -> [size] in the target's ids, -inf where nothing is shared."""
-        out = np.full(size, -np.inf)
-        out[self._targets] = row[self._drafts]
+    def to_target(self, rows: torch.Tensor, size: int) -> torch.Tensor:
+        """Logits [n, V of the draft] -> [n, size] in the target's ids, -inf where nothing is shared."""
+        out = rows.new_full((len(rows), size), float("-inf"))
+        out[:, self._targets.to(rows.device)] = rows[:, self._drafts.to(rows.device)]
         return out
 
 

@@ -14,10 +14,11 @@ import heapq
 from collections.abc import Sequence
 
 import numpy as np
-import torch
+
+from tokenform.decoding.draws import Wish
 
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Seen, Session, Silent
 
 
 class Recycling:
@@ -45,7 +46,7 @@ class Recycling:
 
 class _RecyclingSession(Silent):
     def __init__(self, drafter: Recycling, matrix: np.ndarray) -> None:
-        self.drafter, self.matrix = drafter, matrix
+        self.drafter, self.matrix, self.wish = drafter, matrix, Wish(best=drafter.width)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree = DraftTree()
@@ -65,13 +66,15 @@ class _RecyclingSession(Silent):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
-        best = torch.topk(logits, min(self.drafter.width, logits.shape[-1])).indices.cpu().numpy()
+        best = seen.ranked(self.drafter.width)
         before = (
             context.tokens[-len(committed) - 1] if len(context.tokens) > len(committed) else context.tokens[0]
         )
-        self.matrix[[before, *tree.tokens], : best.shape[1]] = best
+        known = best[:, 0] >= 0
+        last = np.array([before, *tree.tokens])[known]
+        self.matrix[last, : best.shape[1]] = best[known]
 
 
 def rank_tree(width: int, nodes: int) -> list[tuple[int, int, float]]:

@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 
-import torch
-
 from ..tree import ROOT, DraftTree
-from .base import Budget, Context, Session, Silent
+from .base import Budget, Context, Seen, Session, Silent
 from .suffix_automaton import SEPARATOR, SuffixAutomaton
 
 
@@ -117,7 +115,7 @@ class _SuffixSession(Silent):
         committed: Sequence[int],
         tree: DraftTree,
         visited: Sequence[int],
-        logits: torch.Tensor,
+        seen: Seen,
     ) -> None:
         for token in committed:
             self.own.extend(token)

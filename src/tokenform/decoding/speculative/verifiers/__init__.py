@@ -1,8 +1,9 @@
 """Verifiers: rules of acceptance."""
 
-from .base import Choice, TargetAtNodes, Verifier
+from .base import Choice, Coins, DrawnRule, TargetAtNodes, Verifier, Weights
 from .best_path import BestPath
 from .block import BlockRule
+from .forest import Forest
 from .greedy_tree import GreedyTree
 from .kseq import KSeq
 from .recursive import Recursive
@@ -14,6 +15,9 @@ __all__ = [
     "BestPath",
     "BlockRule",
     "Choice",
+    "Coins",
+    "DrawnRule",
+    "Forest",
     "GreedyTree",
     "KSeq",
     "Recursive",
@@ -22,4 +26,5 @@ __all__ = [
     "TokenRule",
     "Traversal",
     "Verifier",
+    "Weights",
 ]

@@ -1,23 +1,29 @@
 """Verification: which part of a draft tree is kept, and which token follows it.
 
-Purpose: a verifier turns (tree, target law at its nodes, randomness) into committed tokens
-whose law is exactly the target's.
-Notation, in all files: p the target law at a node, q the law that the node's children were
+Purpose: a verifier turns (trees, target distributions at their nodes, randomness) into committed tokens whose
+distribution is exactly the target's.  Rules for drawn drafts do so in two halves: `weigh` makes of whole
+distributions, on the device and for many trees at once, one number a node and the distribution of the token
+that follows where the text stops there; `stop` needs those numbers and coins alone.
+Notation, in all files: p the target distribution at a node, q the one that the node's children were
 drawn from, [x]+ the positive part, norm[.] normalisation.
-Invariant: at least one token is returned: the accepted path and one token more.
+Invariant: at least one token is returned: the accepted path and one token more.  `weigh` brings nothing to
+the host: what it says of a node holds if the rule gets there, and nobody asks where it does not.
 Randomness comes from a `Choice`, so that a test can enumerate every outcome with its
 probability; nothing else in a verifier is random.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import torch
 
 from tokenform.errors import DrafterError
 
-from ..tree import DraftTree
+from ..tree import ROOT, DraftTree
+from .forest import Forest
 
 
 class TargetAtNodes(Protocol):
@@ -48,7 +54,7 @@ class Verifier(Protocol):
     """One rule of acceptance.
 
     Attributes:
-        drawn: whether the rule needs the laws that the drafts were drawn from.
+        drawn: whether the rule needs the laws that the drafts were drawn from; it is a `DrawnRule` then.
     """
 
     drawn: bool
@@ -58,31 +64,105 @@ class Verifier(Protocol):
         ...
 
 
-def draft_law(tree: DraftTree, node: int) -> np.ndarray:
-    """q at a node.
+class Weights(NamedTuple):
+    """What `weigh` says of the R rows of a forest.
 
-    Raises:
-        DrafterError: the children of the node were not drawn.
+    Attributes:
+        chance: float64 [R], the probability of the coin that decides about a row's node.
+        final: float64 [R, V], the distribution of the next token if the text stops at the row.
+        lean: float64 [R], by which siblings are told apart where a rule takes one of them; 0 where none does.
     """
-    try:
-        return tree.laws[node]
-    except KeyError:
-        raise DrafterError(
-            "this verifier needs drafts that were drawn from a law; for those that are looked up"
-            " use SampleAndMatch"
-        ) from None
+
+    chance: torch.Tensor
+    final: torch.Tensor
+    lean: torch.Tensor
 
 
-def positive(law: np.ndarray) -> np.ndarray:
-    """[x]+ elementwise."""
-    part: np.ndarray = np.maximum(law, 0.0)
-    return part
+class Coins(NamedTuple):
+    """`Weights` of one tree on the host; its root has number 0, node i has number i + 1."""
+
+    chance: Sequence[float]
+    lean: Sequence[float]
 
 
-def residual(rest: np.ndarray, fallback: np.ndarray) -> np.ndarray:
-    """norm[rest]; the fallback where rounding has left nothing (the case has probability 0)."""
-    total = float(rest.sum())
-    if total <= 0:
-        return fallback
-    normal: np.ndarray = rest / total
-    return normal
+class DrawnRule:
+    """Base of the rules for drawn drafts."""
+
+    drawn = True
+    needs_paths = False
+    """Whether the trees must be drawn as independent paths."""
+
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        """Numbers and distributions of all rows.
+
+        Args:
+            p: float64 [R, V], the target's at each row.
+            q: float64 [L, V], what children were drawn from; `forest.laws` says where each row's is.
+        """
+        raise NotImplementedError
+
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
+        """The node at which the text stops; `ROOT` for none of the draft."""
+        raise NotImplementedError
+
+    def check(self, tree: DraftTree) -> None:
+        """Refuses a tree that was not drawn as the rule needs it.
+
+        Raises:
+            DrafterError: the children of a node were looked up, or drawn in another way.
+        """
+        if any(node not in tree.laws and tree.children(node) for node in range(ROOT, len(tree))):
+            raise DrafterError(
+                f"{type(self).__name__} needs drafts that were drawn from a law; for those that are looked up"
+                " use SampleAndMatch"
+            )
+        if self.needs_paths and len(tree) and not tree.paths:
+            raise DrafterError(
+                f"{type(self).__name__} needs independently drawn paths; draft with paths instead of a tree"
+            )
+
+    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
+        """One tree by laws on the host."""
+        self.check(tree)
+        forest = Forest([tree], torch.device("cpu"))
+        p = torch.stack([torch.as_tensor(target.law(node)) for node in range(ROOT, len(tree))])
+        laws = [torch.as_tensor(law) for law in forest.distributions]
+        weights = self.weigh(forest, p, torch.stack(laws) if laws else p[:0])
+        node = self.stop(tree, Coins(weights.chance.tolist(), weights.lean.tolist()), choice)
+        return [*tree.path(node), choice.draw(weights.final[node + 1].numpy())]
+
+
+def first_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
+    """From the root down: the first child whose coin falls is gone to, until none does.
+
+    Args:
+        most: children of a node that are tried; None for all.
+    """
+    node = ROOT
+    while True:
+        kids = tree.children(node)[:most]
+        below = next((kid for kid in kids if choice.accept(coins.chance[kid + 1])), None)
+        if below is None:
+            return node
+        node = below
+
+
+def last_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
+    """From the leaves up: the first node, after all that stand below and before it, whose coin falls."""
+
+    def visit(node: int) -> int | None:
+        for kid in tree.children(node)[:most]:
+            found = visit(kid)
+            if found is not None:
+                return found
+        return node if node == ROOT or choice.accept(coins.chance[node + 1]) else None
+
+    found = visit(ROOT)
+    assert found is not None  # the root needs no coin
+    return found
+
+
+def normalised(rest: torch.Tensor, fallback: torch.Tensor) -> torch.Tensor:
+    """norm[rest], row by row; the fallback where rounding has left nothing (the case has probability 0)."""
+    total = rest.sum(-1, keepdim=True)
+    return torch.where(total > 0, rest / total, fallback)

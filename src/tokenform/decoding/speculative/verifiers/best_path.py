@@ -12,54 +12,66 @@ Rejected: ordering by q (accepts less than one path alone on some laws).
 
 from __future__ import annotations
 
-import numpy as np
-
-from tokenform.errors import DrafterError
+import torch
 
 from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes, draft_law
-from .block import verify_block
+from .base import Choice, Coins, DrawnRule, Weights, normalised
+from .forest import Forest
 
 
-class BestPath:
+class BestPath(DrawnRule):
     """Needs trees of independently drawn paths of one length (`tree.paths`)."""
 
-    drawn = True
+    needs_paths = True
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        if len(tree) and not tree.paths:
-            raise DrafterError("the best of several paths needs independently drawn paths; draft with paths")
-        paths, count = [p for p in tree.paths if p], len(tree.paths)
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        final, roots = p.clone(), forest.roots
+        count = forest.numbers([len(tree.paths) for tree in forest.trees for _ in range(len(tree) + 1)])
+        one = torch.ones(forest.rows, dtype=torch.float64, device=p.device)
+        chance, held, below, mass, lean = one.clone(), one.clone(), 0 * one, one.clone(), 0 * one
+        for rows, laws, siblings in forest.levels():
+            here, drawn = p[rows], q[laws]
+            start = mass_before(here, drawn)
+            best = largest_law(below[rows], mass[rows], start, drawn, count[rows].double())
+            left = (held[rows, None] * here - best).clamp_(min=0.0)
+            total = left.sum(1)
+            final[rows] = normalised(left, here)
+            share = torch.where(total > 0, total / (total + 1 - held[rows]), 0.0)
+            chance[rows] = torch.where(roots[rows], 1.0, share)
+            place = torch.empty(forest.rows, dtype=torch.long, device=p.device)
+            place[rows] = torch.arange(len(rows), device=p.device)
+            for parents, children, tokens, _ in siblings:
+                at = place[parents]
+                lean[children] = here[at, tokens] / drawn[at, tokens]
+                below[children] = below[parents] + mass[parents] * start[at, tokens]
+                mass[children] = mass[parents] * drawn[at, tokens]
+                ratio = held[parents] * here[at, tokens] / best[at, tokens]
+                held[children] = chance[children] = ratio.clamp(max=1.0)
+        return Weights(chance, final, lean)
+
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
         path: list[int] = []
-        laws: list[np.ndarray] = []
-        node, below, mass = ROOT, 0.0, 1.0
-        while paths:
-            p, q = target.law(node), draft_law(tree, node)
-            rank = np.empty(len(q), np.int64)
-            rank[order(p, q)] = np.arange(len(q))
-            start = np.empty(len(q))
-            by_rank = np.argsort(rank)
-            start[by_rank] = np.concatenate([[0.0], np.cumsum(q[by_rank])[:-1]])
-            laws.append(largest_law(below, mass, start, q, count))
-            node = max((way[len(path)] for way in paths), key=lambda n: rank[tree.tokens[n]])
-            x = tree.tokens[node]
-            below, mass = below + mass * start[x], mass * q[x]
-            path.append(node)
-            paths = [way for way in paths if way[len(path) - 1] == node and len(way) > len(path)]
-        return verify_block(tree, path, laws, target, choice)
+        while kids := tree.children(path[-1] if path else ROOT):
+            path.append(max(kids, key=lambda kid: (coins.lean[kid + 1], tree.tokens[kid])))
+        fallen = (node for node in reversed(path) if choice.accept(coins.chance[node + 1]))
+        return next(fallen, ROOT)
 
 
-def order(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Tokens by p / q ascending, then by id; tokens that are never drawn come first."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(q > 0, p / q, -1.0)
-    return np.argsort(ratio, kind="stable")
+def mass_before(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    """The mass under q of the tokens that come before each, by p / q ascending, then by id; [n, V].
+
+    Tokens that are never drawn come first.
+    """
+    order = torch.where(q > 0, p / q, -1.0).argsort(dim=-1, stable=True)
+    ranked = q.gather(1, order)
+    before = torch.cat([ranked.new_zeros(len(q), 1), ranked.cumsum(1)[:, :-1]], 1)
+    return torch.empty_like(q).scatter_(1, order, before)
 
 
-def largest_law(below: float, mass: float, start: np.ndarray, q: np.ndarray, count: int) -> np.ndarray:
-    """q'(. | prefix), float64 [V], sums to one."""
-    low = below + mass * start
-    law = (low + mass * q) ** count - low**count
-    law[q <= 0] = 0.0
-    total = law.sum()
-    return law / total if total > 0 else q
+def largest_law(
+    below: torch.Tensor, mass: torch.Tensor, start: torch.Tensor, q: torch.Tensor, count: torch.Tensor
+) -> torch.Tensor:
+    """q'(. | prefix), float64 [n, V], each row sums to one."""
+    low, power = below[:, None] + mass[:, None] * start, count[:, None]
+    law = ((low + mass[:, None] * q) ** power - low**power).masked_fill_(q <= 0, 0.0)
+    return normalised(law, q)

@@ -11,49 +11,19 @@ Rejected: stopping at the first coin that does not fall (that is the token rule 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import torch
 
-import numpy as np
+from ..tree import DraftTree
+from .base import Choice, Coins, DrawnRule, Weights, last_accepted
+from .forest import Forest
+from .siblings import weigh_siblings
 
-from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes, draft_law, positive, residual
 
-
-class BlockRule:
+class BlockRule(DrawnRule):
     """Accepts or rejects a chain as a whole; looks at the first drawn path of a tree."""
 
-    drawn = True
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        return weigh_siblings(forest, p, q, paths=True, most=1)
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        path, node = [], ROOT
-        while kids := tree.children(node):
-            node = kids[0]
-            path.append(node)
-        laws = [draft_law(tree, n) for n in [ROOT, *path[:-1]]] if path else []
-        return verify_block(tree, path, laws, target, choice)
-
-
-def verify_block(
-    tree: DraftTree, path: Sequence[int], laws: Sequence[np.ndarray], target: TargetAtNodes, choice: Choice
-) -> list[int]:
-    """Block verification of one path.
-
-    Args:
-        path: its nodes from the first level on.
-        laws: q before each of them.
-    """
-    nodes, n = [ROOT, *path], len(path)
-    kept, ratio, at_kept = 0, 1.0, 1.0
-    for i in range(1, n + 1):
-        x = tree.tokens[nodes[i]]
-        ratio = min(1.0, ratio * float(target.law(nodes[i - 1])[x] / laws[i - 1][x]))
-        if i == n:
-            chance = ratio
-        else:
-            rest = float(positive(ratio * target.law(nodes[i]) - laws[i]).sum()) if ratio > 0 else 0.0
-            chance = rest / (rest + 1 - ratio) if rest > 0 else 0.0
-        if choice.accept(chance):
-            kept, at_kept = i, ratio
-    p = target.law(nodes[kept])
-    law = p if kept == n else residual(positive(at_kept * p - laws[kept]), p)
-    return [*(tree.tokens[node] for node in path[:kept]), choice.draw(law)]
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
+        return last_accepted(tree, coins, choice, most=1)

@@ -8,37 +8,19 @@ Rejected: siblings drawn with replacement (they accept less; k-SEQ serves those)
 
 from __future__ import annotations
 
-import numpy as np
+import torch
 
-from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes, draft_law, positive, residual
+from ..tree import DraftTree
+from .base import Choice, Coins, DrawnRule, Weights, first_accepted
+from .forest import Forest
+from .siblings import weigh_siblings
 
 
-class Recursive:
+class Recursive(DrawnRule):
     """Top-down over a tree whose siblings are distinct draws."""
 
-    drawn = True
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        return weigh_siblings(forest, p, q, paths=False)
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        tokens: list[int] = []
-        node: int | None = ROOT
-        while node is not None:
-            p, below = target.law(node), None
-            q = draft_law(tree, node) if tree.children(node) else p
-            for child in tree.children(node):
-                x = tree.tokens[child]
-                if choice.accept(p[x] / q[x]):
-                    below = child
-                    break
-                p, q = residual(positive(p - q), p), without(q, x)
-            tokens.append(choice.draw(p) if below is None else tree.tokens[below])
-            node = below
-        return tokens
-
-
-def without(q: np.ndarray, token: int) -> np.ndarray:
-    """q given that the token is not drawn; all zeros if nothing else is left."""
-    rest = q.copy()
-    rest[token] = 0.0
-    total = rest.sum()
-    return rest / total if total > 0 else rest
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
+        return first_accepted(tree, coins, choice)

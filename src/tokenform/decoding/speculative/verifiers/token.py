@@ -8,25 +8,19 @@ Source: Leviathan et al. 2023, algorithm 1; Chen et al. 2023, theorem 1.
 
 from __future__ import annotations
 
-from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes, draft_law, positive, residual
+import torch
+
+from ..tree import DraftTree
+from .base import Choice, Coins, DrawnRule, Weights, first_accepted
+from .forest import Forest
+from .siblings import weigh_siblings
 
 
-class TokenRule:
+class TokenRule(DrawnRule):
     """Speculative sampling, token by token."""
 
-    drawn = True
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        return weigh_siblings(forest, p, q, paths=False, most=1)
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        tokens: list[int] = []
-        node = ROOT
-        while kids := tree.children(node):
-            x = tree.tokens[kids[0]]
-            p, q = target.law(node), draft_law(tree, node)
-            if not choice.accept(p[x] / q[x]):
-                tokens.append(choice.draw(residual(positive(p - q), p)))
-                return tokens
-            tokens.append(x)
-            node = kids[0]
-        tokens.append(choice.draw(target.law(node)))
-        return tokens
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
+        return first_accepted(tree, coins, choice, most=1)

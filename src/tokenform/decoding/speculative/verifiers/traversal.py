@@ -11,38 +11,19 @@ Source: Weng et al. 2025 (Traversal verification for speculative tree decoding),
 
 from __future__ import annotations
 
-from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes, draft_law, positive, residual
-from .recursive import without
+import torch
+
+from ..tree import DraftTree
+from .base import Choice, Coins, DrawnRule, Weights, last_accepted
+from .forest import Forest
+from .siblings import weigh_siblings
 
 
-class Traversal:
+class Traversal(DrawnRule):
     """A good default for drawn trees."""
 
-    drawn = True
+    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
+        return weigh_siblings(forest, p, q, paths=True)
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        tokens = self._visit(tree, ROOT, 1.0, target, choice)
-        assert tokens is not None  # the root's chance is 1 throughout
-        return tokens
-
-    def _visit(
-        self, tree: DraftTree, node: int, chance: float, target: TargetAtNodes, choice: Choice
-    ) -> list[int] | None:
-        """The committed tokens if the node is accepted, else None."""
-        if chance <= 0:
-            return None
-        p = target.law(node)
-        q = draft_law(tree, node) if tree.children(node) else p
-        for child in tree.children(node):
-            x = tree.tokens[child]
-            taken = self._visit(tree, child, min(1.0, float(chance * p[x] / q[x])), target, choice)
-            if taken is not None:
-                return taken
-            rest = positive(chance * p - q)
-            total = float(rest.sum())
-            p, q = residual(rest, p), without(q, x)
-            chance = 1.0 if node == ROOT else (total / (total + 1 - chance) if total > 0 else 0.0)
-        if node != ROOT and not choice.accept(chance):
-            return None
-        return [*tree.path(node), choice.draw(p)] if node >= 0 else [choice.draw(p)]
+    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
+        return last_accepted(tree, coins, choice)

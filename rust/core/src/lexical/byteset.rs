@@ -1,0 +1,55 @@
+//! Sets of bytes.
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
+
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut set = ByteSet::default();
+        for &b in bytes {
+            set.insert(b);
+        }
+        set
+    }
+
+    pub fn insert(&mut self, b: u8) {
+        self.0[b as usize >> 6] |= 1 << (b & 63);
+    }
+
+    pub fn add(&mut self, other: &ByteSet) {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a |= b;
+        }
+    }
+
+    /// The bytes of both sets.
+    pub fn and(&self, other: &ByteSet) -> Self {
+        ByteSet(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// The bytes that the other set lacks.
+    pub fn without(&self, other: &ByteSet) -> Self {
+        ByteSet(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=255u8).filter(|&b| self.has(b))
+    }
+
+    /// Whether some byte is in both sets.
+    pub fn meets(&self, other: &ByteSet) -> bool {
+        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+    }
+
+    #[inline]
+    pub fn has(&self, b: u8) -> bool {
+        self.0[b as usize >> 6] >> (b & 63) & 1 == 1
+    }
+}

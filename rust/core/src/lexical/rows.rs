@@ -1,0 +1,53 @@
+//! Runs of code points and the states that they lead to: parts of them, and neighbours joined.
+
+use std::sync::Arc;
+
+use super::spell::{LexId, Lexicon};
+
+/// Code points up to each end lead to a state.
+pub(crate) type Row = Arc<[(u32, LexId)]>;
+
+/// The runs of `base..base+size`, renumbered from 0; numbers that are not kept lead nowhere.
+pub(super) fn slice(runs: &Row, base: u32, size: u32, keep: impl Fn(u32) -> bool) -> Row {
+    let mut out: Vec<(u32, LexId)> = Vec::new();
+    let mut push = |end: u32, to: LexId| match out.last_mut() {
+        Some(last) if last.1 == to => last.0 = end,
+        _ => out.push((end, to)),
+    };
+    let mut at = base;
+    let last = base + size - 1;
+    let mut i = runs.partition_point(|r| r.0 < base);
+    while at <= last {
+        let (end, to) = match runs.get(i) {
+            Some(&(end, to)) => (end.min(last), to),
+            None => (last, Lexicon::DEAD),
+        };
+        // the filters change their answer at few places; find each border by bisection-free probing of
+        // the borders that exist: surrogates, the least value of a UTF-8 length, the control characters
+        let mut from = at;
+        for border in BORDERS.iter().copied().chain([end + 1]) {
+            if border <= from || border > end + 1 {
+                continue;
+            }
+            push(border - 1 - base, if keep(from) { to } else { Lexicon::DEAD });
+            from = border;
+        }
+        at = end + 1;
+        i += 1;
+    }
+    out.into()
+}
+
+/// Where the filters of [`slice`] may change their answer, in ascending order.
+const BORDERS: [u32; 13] = [8, 9, 10, 11, 12, 13, 14, 0x20, 0x80, 0x800, 0xD800, 0xE000, 0x10000];
+
+pub(super) fn join(runs: Vec<(u32, LexId)>) -> Row {
+    let mut out: Vec<(u32, LexId)> = Vec::with_capacity(runs.len());
+    for (end, to) in runs {
+        match out.last_mut() {
+            Some(last) if last.1 == to => last.0 = end,
+            _ => out.push((end, to)),
+        }
+    }
+    out.into()
+}

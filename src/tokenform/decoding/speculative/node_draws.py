@@ -1,0 +1,160 @@
+"""Draws and distributions at nodes, made where the logits are.
+
+Purpose: the one place that turns logits of nodes into tokens, for the model's own step and for drafters'
+models.  On a device whole tables are drawn from, and one transfer brings the numbers home; on the host a
+node at a time, for nothing else is worth its time there.
+Invariant: a sampler of one's own (see `node.py`) is asked at each node on the host, with its logits in
+float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tokenform.decoding.draws import (
+    NO_WISH,
+    DenseDrawer,
+    Drawer,
+    Drawn,
+    LazyDrawer,
+    MaskedSampler,
+    Wish,
+    winners,
+)
+from tokenform.decoding.draws.base import Rows
+from tokenform.decoding.keyed_random import Key
+from tokenform.errors import SamplingError, TokenformError
+from tokenform.masking import CAPACITY, MaskTable
+
+from .node import Node
+
+
+class Sample(NamedTuple):
+    """Independent draws at a node.
+
+    Attributes:
+        law: [V], what was drawn from; on the device.
+        tokens, chances: the draws and their probabilities.
+    """
+
+    law: Any
+    tokens: list[int]
+    chances: list[float]
+
+
+class NodeDraws:
+    """For one thread at a time.
+
+    Args:
+        device: where logits are.
+        table: masks that are there already; None begins one.
+        whole: draw at all nodes in one call; None does so where the logits are not on the host.
+    """
+
+    def __init__(
+        self, device: torch.device, table: MaskTable | None = None, whole: bool | None = None
+    ) -> None:
+        self.device = device
+        self.whole = device.type != "cpu" if whole is None else whole
+        self._tables: dict[int, MaskTable] = {} if table is None else {table.words: table}
+        self._lazy, self._dense = LazyDrawer(), dict[int, DenseDrawer]()
+        self._others: dict[torch.device, NodeDraws] = {}
+
+    def on(self, device: torch.device) -> NodeDraws:
+        """The same for logits on another device."""
+        if device == self.device:
+            return self
+        if device not in self._others:
+            self._others[device] = NodeDraws(device, None, self.whole or None)
+        return self._others[device]
+
+    def draw(
+        self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node], wish: Wish = NO_WISH
+    ) -> list[Drawn]:
+        """The sampler's draw at each of N nodes; what fails at one of them is its answer's error.
+
+        Args:
+            logits: N rows [V'] of the model, then of each companion.
+        """
+        if isinstance(sampler, MaskedSampler):
+            drawer: Drawer = self._device_drawer(sampler) if self.whole else self._lazy
+            return drawer.draw(sampler, logits, nodes, wish)
+        found = []
+        for place, node in enumerate(_with_rows(logits, nodes)):
+            row = torch.as_tensor(node.logits[0])
+            try:
+                token = int(sampler.draw(node))
+            except TokenformError as error:
+                found.append(Drawn(-1, 0.0, error))
+                continue
+            law = torch.log_softmax(row, -1)
+            best = row.topk(min(wish.best, len(row))).indices.tolist()
+            found.append(Drawn(token, float(law[token]), None, best, law[best].exp().tolist()))
+            assert len(found) == place + 1
+        return found
+
+    def laws(
+        self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the sampler draws from at each of N nodes; see `DenseDrawer.laws`."""
+        if isinstance(sampler, MaskedSampler):
+            return self._device_drawer(sampler).laws(sampler, logits, nodes)
+        rows, there = [], []
+        for node in _with_rows(logits, nodes):
+            try:
+                rows.append(torch.as_tensor(np.asarray(sampler.law(node))))
+                there.append(True)
+            except SamplingError:
+                rows.append(torch.zeros(len(node.logits[0]), dtype=torch.float64))
+                there.append(False)
+        return torch.stack(rows), torch.tensor(there)
+
+    def samples(
+        self,
+        asked: Sequence[tuple[torch.Tensor, torch.Tensor]],
+        keys: Sequence[Sequence[Key]],
+        count: Sequence[int],
+    ) -> list[Sample]:
+        """Independent draws at each of N nodes, in one transfer.
+
+        Args:
+            asked: what `laws` gave, for one sampler after the other; N rows in all.  A row that has no law is
+                drawn from as a uniform one.
+            keys: of the races at each node.
+            count: how many draws without replacement each race makes at a node.
+        """
+        laws = torch.cat([law for law, _ in asked])
+        there = torch.cat([there for _, there in asked])
+        laws = torch.where(there[:, None], laws, 1.0 / laws.shape[1])
+        rows = [row for row, own in enumerate(keys) for _ in own]
+        flat = [key for own in keys for key in own]
+        whole = laws[torch.tensor(rows, device=laws.device)]
+        tokens = winners(whole, flat, max(count))
+        table = torch.stack([tokens.double(), whole.gather(1, tokens)], -1)
+        found = table.flatten(0, 1).tolist()  # the transfer: a row a draw
+        out, at, width = [], 0, tokens.shape[1]
+        for row, own in enumerate(keys):
+            drawn: list[tuple[float, float]] = []
+            for _ in own:
+                drawn += [(t, c) for t, c in found[at : at + width][: count[row]] if c > 0]
+                at += width
+            out.append(Sample(laws[row], [int(t) for t, _ in drawn], [c for _, c in drawn]))
+        return out
+
+    def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:
+        words = (sampler.size + 31) // 32
+        if words not in self._dense:
+            table = self._tables.get(words) or MaskTable(sampler.size, self.device, capacity=CAPACITY)
+            self._dense[words] = DenseDrawer(table)
+        return self._dense[words]
+
+
+def _with_rows(logits: Sequence[Rows], nodes: Sequence[Node]) -> Sequence[Node]:
+    """The nodes with their logits on the host, in float64."""
+    for place, node in enumerate(nodes):
+        node.logits = tuple(rows[place].to("cpu", torch.float64).numpy() for rows in logits)
+    return nodes

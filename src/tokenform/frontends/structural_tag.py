@@ -1,0 +1,421 @@
+"""Structural tags: free text with constrained parts, as serving engines ask for tool calls.
+
+Purpose: `structural_tag(spec)`: the tree of a tag as a grammar, by way of the tree of tool formats.
+Invariant: free text ends at the first place where something that may follow it begins (a trigger, the end of
+the tag around it).  What can't be kept exactly is refused by its name and place, a JSON Pointer into the tag.
+Differences from XGrammar, whose format this is: free text holds no control tokens but those that the tag
+names; a count of tokens (`max_tokens`) and one token out of a set (`exclude_token`) are refused.
+Complexity: linear in the tag.
+Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": [...], "triggers": [...]}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tokenform.errors import InvalidGrammar, TokenformError
+from tokenform.frontends import forms
+from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_text import read_json
+from tokenform.frontends.patterns import regex
+from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.tools.compiled import shape_form
+from tokenform.frontends.tools.shape import (
+    Choice,
+    Free,
+    Given,
+    Json,
+    Node,
+    Regex,
+    Repeat,
+    Seq,
+    Shape,
+    Special,
+    Text,
+    Trigger,
+    choice,
+    sequence,
+)
+
+_DEEP = 64
+_NOT_EXACT = "can't be kept exactly"
+
+
+def structural_tag(
+    tag: Mapping[str, Any] | str,
+    *,
+    special: Iterable[str] = (),
+    token_text: Callable[[int], str | None] | None = None,
+    json_options: Mapping[str, str] | None = None,
+) -> Grammar:
+    """The texts of a structural tag.
+
+    Args:
+        tag: `{"type": "structural_tag", "format": {...}}`, or the older `{"structures", "triggers"}`; a
+            mapping or JSON text.
+        special: texts of control tokens; where one occurs in a literal, that token stands there.
+        token_text: the text of a token that a tag names by its number; None: there are no such names.
+        json_options: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
+    Raises:
+        InvalidGrammar: the tag is wrong, or holds what can't be kept; `pointer` is the place.
+        TokenformError: what `json_schema`, `regex` and `gbnf` raise for what is inside, at its place.
+
+    >>> import tokenform as tf
+    >>> number = {"type": "json_schema", "json_schema": {"type": "integer"}}
+    >>> call = {"begin": "<f>", "content": number, "end": "</f>"}
+    >>> tag = {"format": {"type": "triggered_tags", "triggers": ["<f>"], "tags": [call]}}
+    >>> vocabulary = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256])
+    >>> automaton = tf.structural_tag(tag).compile(vocabulary)
+    >>> automaton.matches(b"It is <f>42</f>, then."), automaton.matches(b"It is <f>many</f>")
+    (True, False)
+    """
+    spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
+    reader = _Reader(tuple(sorted({text for text in special if text}, key=len, reverse=True)), token_text)
+    node = reader.root(spec)
+    form = shape_form(Shape(node), json_options)
+    source = "structural tag"
+    try:
+        core = forms.compiled(form, source)
+    except TokenformError:
+        reader.blame()
+        raise
+    return Grammar(core, form=form, source=source)
+
+
+class _Reader:
+    """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends."""
+
+    def __init__(self, special: tuple[str, ...], token_text: Callable[[int], str | None] | None) -> None:
+        self._special = special
+        self._mark = re.compile("|".join(map(re.escape, special))) if special else None
+        self._token_text = token_text
+        self._parts: list[tuple[str, Callable[[], Any]]] = []  # what has errors of its own, by its place
+
+    def root(self, spec: Any) -> Node:
+        if not isinstance(spec, Mapping):
+            raise _wrong("a structural tag is a mapping", "")
+        if "structures" in spec or "triggers" in spec:
+            return self._older(spec)
+        if "format" not in spec:
+            raise _wrong('a structural tag has a "format", or "structures" and "triggers"', "")
+        return self.format(spec["format"], "/format", (), 0)
+
+    def blame(self) -> None:
+        """Raises the error of the first part that has one by itself, with its place."""
+        for place, make in self._parts:
+            try:
+                make()
+            except TokenformError as error:
+                raise type(error)(
+                    f"{error} (in the structural tag at {place!r})",
+                    pointer=place + (error.pointer or ""),
+                    keyword=error.keyword,
+                    line=error.line,
+                    column=error.column,
+                ) from None
+
+    def _older(self, spec: Mapping[str, Any]) -> Node:
+        tags = []
+        for number, one in enumerate(_list(spec, "structures", "")):
+            place = f"/structures/{number}"
+            if not isinstance(one, Mapping) or "schema" not in one:
+                raise _wrong('a structure has "begin", "schema" and "end"', place)
+            content = {"type": "json_schema", "json_schema": one["schema"]}
+            tags.append({"begin": one.get("begin"), "content": content, "end": one.get("end")})
+        whole = {"type": "triggered_tags", "triggers": spec.get("triggers"), "tags": tags}
+        return self.format(whole, "", (), 0)
+
+    def format(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        if depth > _DEEP:
+            raise _wrong(f"formats nest deeper than {_DEEP}", place)
+        if not isinstance(spec, Mapping):
+            raise _wrong("a format is a mapping", place)
+        kind = spec.get("type", "tag" if "begin" in spec else None)
+        reader = _FORMATS.get(kind) if isinstance(kind, str) else None
+        if reader is None:
+            raise _wrong(f"a format of type {kind!r} is not known; there are {', '.join(_FORMATS)}", place)
+        return reader(self, spec, place, after, depth)
+
+    # ---- what has no parts
+
+    def const(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        return self.literal(_str(spec, "value", place))
+
+    def json(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        style = spec.get("style", "json")
+        if style != "json":
+            raise _wrong(f"arguments in the style {style!r} are not read here; tf.tools has them", place)
+        if "json_schema" not in spec:
+            raise _wrong('a "json_schema" is missing', place)
+        schema = spec["json_schema"]
+        order = "any" if spec.get("any_order") else None
+        if order:
+            raise _wrong("any_order is an option of the whole tag: json_options={'order': 'any'}", place)
+        self._parts.append((f"{place}/json_schema", lambda: json_schema(schema)))
+        return Json(schema)
+
+    def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        pattern = _str(spec, "pattern", place)
+        self._parts.append((f"{place}/pattern", lambda: regex(pattern)))
+        return Regex(pattern)
+
+    def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        text = _str(spec, "grammar", place)
+        self._parts.append((f"{place}/grammar", lambda: gbnf(text)))
+        return Given({"gbnf": text, "start": "root"})
+
+    def any_text(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        if spec.get("max_tokens") is not None:
+            raise _wrong(
+                f"max_tokens of a part {_NOT_EXACT}; use max_chars, or the request's max_tokens", place
+            )
+        excluded = _strings(spec, "excludes", place)
+        if (most := spec.get("max_chars")) is None:
+            return _free(excluded, after)
+        if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+            raise _wrong("max_chars is a number of characters", place)
+        if excluded or after:
+            short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
+            never = [{"not": forms.containing(forms.literal(text))} for text in (*excluded, *after)]
+            return Given({"language": {"and": [short, *never]}})
+        return Regex(rf"(?s).{{0,{most}}}")
+
+    def token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        return self.literal(self._named(spec.get("token"), place))
+
+    def any_tokens(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        if spec.get("max_tokens") is not None:
+            raise _wrong(f"max_tokens of a part {_NOT_EXACT}; use the request's max_tokens", place)
+        return _free(self._tokens(spec, "exclude_tokens", place), after)
+
+    def exclude_token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        raise _wrong(f"one token of a set {_NOT_EXACT}: texts have many tokenisations", place)
+
+    # ---- what has parts
+
+    def sequence(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        elements = _list(spec, "elements", place)
+        nodes: list[Node] = []
+        follow = after
+        for number in range(len(elements) - 1, -1, -1):
+            nodes.insert(0, self.format(elements[number], f"{place}/elements/{number}", follow, depth + 1))
+            begins = self._begins(elements[number])
+            follow = begins if begins is not None else ()
+        return sequence(*nodes)
+
+    def either(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        elements = _list(spec, "elements", place)
+        if not elements:
+            raise _wrong("or has no elements", place)
+        return choice(
+            [self.format(one, f"{place}/elements/{at}", after, depth + 1) for at, one in enumerate(elements)]
+        )
+
+    def repeated(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        least, most = _TIMES.get(spec["type"], (spec.get("min"), spec.get("max")))
+        most = None if most == -1 else most
+        if not isinstance(least, int) or not (most is None or isinstance(most, int)) or least < 0:
+            raise _wrong('repeat has "min" and "max" (-1: without bound)', place)
+        if most is not None and most < least:
+            raise _wrong(f"between {least} and {most} times is never", place)
+        content = spec.get("content")
+        again = self._begins(content) if isinstance(content, Mapping) else None
+        follow = (*after, *(again or ())) if most != 1 else after
+        return Repeat(self.format(content, f"{place}/content", follow, depth + 1), least, most)
+
+    def tag(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        begin = self._text(spec.get("begin"), f"{place}/begin")
+        given = spec.get("end")
+        listed = given if isinstance(given, list) else [given]
+        ends = [self._text(one, f"{place}/end") for one in listed]
+        if not ends:
+            raise _wrong("a tag has an end", place)
+        follow = after if "" in ends else tuple(ends)
+        content = self.format(spec.get("content"), f"{place}/content", follow, depth + 1)
+        return sequence(self.literal(begin), content, choice([self.literal(end) for end in ends]))
+
+    def triggered(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        by_token = spec["type"] == "token_triggered_tags"
+        if by_token:
+            triggers = self._tokens(spec, "trigger_tokens", place)
+            excluded = self._tokens(spec, "exclude_tokens", place)
+        else:
+            triggers, excluded = _strings(spec, "triggers", place), _strings(spec, "excludes", place)
+        tags = []
+        for number, one in enumerate(_list(spec, "tags", place)):
+            where = f"{place}/tags/{number}"
+            begin = self._text(one.get("begin") if isinstance(one, Mapping) else None, f"{where}/begin")
+            if sum(begin.startswith(trigger) for trigger in triggers) != 1:
+                raise _wrong(f"{begin!r} begins with exactly one trigger of {list(triggers)}", where)
+            tags.append(self.tag(one, where, (*triggers, *after), depth + 1))
+        return self._mixed(tags, triggers, excluded, spec, place, after)
+
+    def dispatch(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        by_token = spec["type"] == "token_dispatch"
+        rules = _list(spec, "rules", place)
+        triggers, tags = [], []
+        for number, rule in enumerate(rules):
+            where = f"{place}/rules/{number}"
+            if not isinstance(rule, Sequence) or isinstance(rule, str) or len(rule) != 2:
+                raise _wrong("a rule is a pattern and a format", where)
+            triggers.append(self._named(rule[0], where) if by_token else rule[0])
+            if not isinstance(triggers[-1], str) or not triggers[-1]:
+                raise _wrong("the pattern of a rule is a text", where)
+        for number, rule in enumerate(rules):
+            content = self.format(rule[1], f"{place}/rules/{number}/1", (*triggers, *after), depth + 1)
+            tags.append(sequence(self.literal(triggers[number]), content))
+        name = "exclude_tokens" if by_token else "excludes"
+        excluded = self._tokens(spec, name, place) if by_token else _strings(spec, name, place)
+        once = {"stop_after_first": not spec.get("loop", True)}
+        return self._mixed(tags, tuple(triggers), excluded, once, place, after)
+
+    def _mixed(
+        self,
+        tags: list[Node],
+        triggers: tuple[str, ...],
+        excluded: tuple[str, ...],
+        spec: Mapping[str, Any],
+        place: str,
+        after: tuple[str, ...],
+    ) -> Node:
+        """Free text with tags where triggers are; one that must be there begins the text."""
+        if not tags or not triggers:
+            raise _wrong("there are neither tags nor triggers", place)
+        text = _free((*triggers, *excluded), after)
+        one = choice(tags)
+        again = Repeat(Seq((text, one)), 0, None)
+        if spec.get("at_least_one"):
+            return one if spec.get("stop_after_first") else Seq((one, again, text))
+        if spec.get("stop_after_first"):
+            return Choice((Seq((text, one)), text))
+        return Seq((again, text))
+
+    def separated(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
+        separator = _str(spec, "separator", place)
+        follow = (separator, *after) if separator else after
+        tags = [
+            self.tag(one, f"{place}/tags/{number}", follow, depth + 1)
+            if isinstance(one, Mapping)
+            else self.format(one, f"{place}/tags/{number}", follow, depth + 1)
+            for number, one in enumerate(_list(spec, "tags", place))
+        ]
+        if not tags:
+            raise _wrong("there are no tags", place)
+        least = 1 if spec.get("at_least_one") else 0
+        most = 1 if spec.get("stop_after_first") else None
+        return Repeat(choice(tags), least, most, self.literal(separator) if separator else None)
+
+    # ---- texts
+
+    def literal(self, text: str) -> Node:
+        """A text; the control tokens in it as such."""
+        if self._mark is None:
+            return Text(text)
+        parts: list[Node] = []
+        end = 0
+        for found in self._mark.finditer(text):
+            parts += [Text(text[end : found.start()]), Special(found.group())]
+            end = found.end()
+        return sequence(*parts, Text(text[end:]))
+
+    def _text(self, value: Any, place: str) -> str:
+        """A text, or that of a token."""
+        if isinstance(value, Mapping) and value.get("type") == "token":
+            return self._named(value.get("token"), place)
+        if not isinstance(value, str):
+            raise _wrong("a text is missing", place)
+        return value
+
+    def _named(self, token: Any, place: str) -> str:
+        """The text of a token by its name or number."""
+        if isinstance(token, str) and token:
+            return token
+        if isinstance(token, int) and not isinstance(token, bool) and self._token_text is not None:
+            text = self._token_text(token)
+            if text:
+                return text
+        raise _wrong(f"the token {token!r} has no text that is known here", place)
+
+    def _tokens(self, spec: Any, name: str, place: str) -> tuple[str, ...]:
+        listed = spec.get(name) or []
+        if not isinstance(listed, list):
+            raise _wrong(f"{name} is a list of tokens", place)
+        return tuple(self._named(one, f"{place}/{name}") for one in listed)
+
+    def _begins(self, spec: Any) -> tuple[str, ...] | None:
+        """The texts one of which a format begins with, where it begins with such; else None."""
+        if not isinstance(spec, Mapping):
+            return None
+        kind = spec.get("type", "tag")
+        if kind == "const_string" and isinstance(spec.get("value"), str) and spec["value"]:
+            return (spec["value"],)
+        if kind == "tag" and isinstance(spec.get("begin"), str) and spec["begin"]:
+            return (spec["begin"],)
+        elements = spec.get("elements")
+        if kind == "sequence" and isinstance(elements, list) and elements:
+            return self._begins(elements[0])
+        if kind == "or" and isinstance(elements, list) and elements:
+            several = [self._begins(one) for one in elements]
+            if all(one is not None for one in several):
+                return tuple(text for one in several for text in one or ())
+        return None
+
+
+_TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}
+
+_FORMATS: dict[str, Callable[[_Reader, Any, str, tuple[str, ...], int], Node]] = {
+    "const_string": _Reader.const,
+    "json_schema": _Reader.json,
+    "regex": _Reader.regex,
+    "grammar": _Reader.grammar,
+    "any_text": _Reader.any_text,
+    "token": _Reader.token,
+    "any_tokens": _Reader.any_tokens,
+    "exclude_token": _Reader.exclude_token,
+    "sequence": _Reader.sequence,
+    "or": _Reader.either,
+    "optional": _Reader.repeated,
+    "plus": _Reader.repeated,
+    "star": _Reader.repeated,
+    "repeat": _Reader.repeated,
+    "tag": _Reader.tag,
+    "triggered_tags": _Reader.triggered,
+    "token_triggered_tags": _Reader.triggered,
+    "dispatch": _Reader.dispatch,
+    "token_dispatch": _Reader.dispatch,
+    "tags_with_separator": _Reader.separated,
+}
+
+
+def _free(excluded: tuple[str, ...], after: tuple[str, ...]) -> Node:
+    """Text without any of these."""
+    texts = dict.fromkeys(text for text in (*excluded, *after) if text)
+    return Free(until=tuple(Trigger(text) for text in texts))
+
+
+def _wrong(message: str, place: str) -> InvalidGrammar:
+    return InvalidGrammar(f"{message} (in the structural tag at {place!r}).", pointer=place)
+
+
+def _str(spec: Mapping[str, Any], name: str, place: str) -> str:
+    value = spec.get(name)
+    if not isinstance(value, str):
+        raise _wrong(f"{name!r} is a text", place)
+    return value
+
+
+def _list(spec: Mapping[str, Any], name: str, place: str) -> list[Any]:
+    value = spec.get(name)
+    if not isinstance(value, list):
+        raise _wrong(f"{name!r} is a list", place)
+    return value
+
+
+def _strings(spec: Mapping[str, Any], name: str, place: str) -> tuple[str, ...]:
+    listed = spec.get(name) or []
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise _wrong(f"{name!r} is a list of texts", place)
+    return tuple(listed)

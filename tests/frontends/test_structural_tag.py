@@ -1,0 +1,223 @@
+"""Structural tags: what they accept, compared with XGrammar where both read them alike."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import tokenform as tf
+from tokenform.errors import InvalidGrammar, InvalidSchema, UnsupportedRegex
+
+INTEGER = {"type": "json_schema", "json_schema": {"type": "integer"}}
+
+
+def tag(begin, end, content=INTEGER):
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
+
+
+def text(value):
+    return {"type": "const_string", "value": value}
+
+
+ANY = {"type": "any_text"}
+A, B = tag("<a>", "</a>"), tag("<b>", "</b>")
+TRIGGERED = {"type": "triggered_tags", "triggers": ["<a>", "<b>"], "tags": [A, B]}
+FORMATS = {
+    "const": text("abc"),
+    "regex": {"type": "regex", "pattern": "[ab]+c"},
+    "grammar": {"type": "grammar", "grammar": 'root ::= "(" root ")" | "x"'},
+    "sequence": {"type": "sequence", "elements": [text("n="), INTEGER, text(";")]},
+    "or": {"type": "or", "elements": [text("yes"), INTEGER]},
+    "optional": {"type": "sequence", "elements": [{"type": "optional", "content": text("a")}, text("b")]},
+    "plus": {"type": "plus", "content": text("ab")},
+    "star": {"type": "star", "content": tag("<a>", "</a>")},
+    "repeat": {"type": "repeat", "min": 1, "max": 3, "content": text("a")},
+    "tag": tag("<a>", "</a>"),
+    "free tag": tag("<a>", "</a>", ANY),
+    "two ends": tag("<a>", ["</a>", "</b>"], ANY),
+    "excludes": {"type": "any_text", "excludes": ["<a>", "no"]},
+    "triggered": TRIGGERED,
+    "at least one": TRIGGERED | {"at_least_one": True},
+    "stop": TRIGGERED | {"stop_after_first": True},
+    "one and stop": TRIGGERED | {"at_least_one": True, "stop_after_first": True},
+    "excluding": TRIGGERED | {"excludes": ["no"]},
+    "separated": {"type": "tags_with_separator", "tags": [A, B], "separator": ","},
+    "separated one": {
+        "type": "tags_with_separator",
+        "tags": [A, B],
+        "separator": ",",
+        "at_least_one": True,
+        "stop_after_first": True,
+    },
+    "dispatch": {"type": "dispatch", "rules": [["<a>", INTEGER], ["<b>", text("b")]]},
+    "dispatch once": {"type": "dispatch", "rules": [["<a>", INTEGER]], "loop": False},
+    "inside": tag("[", "]", TRIGGERED),
+    "thought": {"type": "sequence", "elements": [tag("<t>", "</t>", ANY), TRIGGERED]},
+}
+PIECES = [
+    "abc",
+    "aac",
+    "((x))",
+    "x",
+    "n=",
+    "12",
+    ";",
+    "yes",
+    "a",
+    "b",
+    "ab",
+    "<a>",
+    "</a>",
+    "<b>",
+    "</b>",
+    ",",
+]
+PIECES += ["no", "[", "]", "<t>", "</t>", " ", "-7", "<", "</", "it", "(x)"]
+
+
+def texts():
+    """Pieces put together, drawn evenly by a fixed rule, and texts that come near what formats accept."""
+    made = ["", "abc", "aabc", "((x))", "n=12;", "n=x;", "yes", "12", "b", "ab", "abab", "aaa", "aaaa"]
+    made += [
+        "<a>12</a>",
+        "<a>12</b>",
+        "<a>x</a>",
+        "<a>12</a><a>3</a>",
+        "it <a>12</a> is",
+        "<a>1</a>,<b>2</b>",
+    ]
+    made += [
+        "<a>1</a>,",
+        "<a>any</a>",
+        "<a>any</b>",
+        "<a>a</a>b</b>",
+        "it <a>12</a> and <b>3</b> no",
+        "it is",
+        "n",
+    ]
+    made += [
+        "[it <a>1</a>]",
+        "[<a>1]",
+        "[it]",
+        "[a]b]",
+        "<t>hm</t>it<a>1</a>",
+        "<t>hm</t>",
+        "<t><a>x</t>",
+        "<a",
+        "<a>",
+    ]
+    made += ["it <a>1", "no", "<b>b", "<a>1<b>b", "<a>1 <a>2", "<a>1x"]
+    state = 1
+    for _ in range(120):
+        parts = []
+        for _ in range(1 + state % 5):
+            state = state * 1103515245 + 12345 & 0x7FFFFFFF
+            parts.append(PIECES[(state >> 8) % len(PIECES)])
+        made.append("".join(parts))
+    return made
+
+
+BYTES = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], special=[256])
+
+
+def ours(format, written, **options):
+    made = tf.structural_tag({"type": "structural_tag", "format": format}, **options)
+    return made.compile(BYTES).matches(written.encode())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_same_texts_as_xgrammar(name):
+    xgrammar = pytest.importorskip("xgrammar")
+    spelled = [bytes([b]) for b in range(256)] + [b"</s>"]
+    info = xgrammar.TokenizerInfo(spelled, stop_token_ids=[256])
+    spec = {"type": "structural_tag", "format": FORMATS[name]}
+    compiled = xgrammar.GrammarCompiler(info).compile_structural_tag(json.dumps(spec))
+    automaton = tf.structural_tag(spec).compile(BYTES)
+    different = []
+    for written in texts():
+        matcher = xgrammar.GrammarMatcher(compiled)
+        theirs = all(matcher.accept_token(byte) for byte in written.encode()) and matcher.accept_token(256)
+        if theirs != automaton.matches(written.encode()):
+            different.append((written, "theirs" if theirs else "ours"))
+    assert not different
+
+
+def test_the_older_form():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    spec = {
+        "structures": [{"begin": "<f>", "schema": schema, "end": "</f>"}],
+        "triggers": ["<f"],
+    }
+    automaton = tf.structural_tag(json.dumps(spec)).compile(BYTES)
+    assert automaton.matches(b'so <f>{"n": 1}</f> and <f>{"n":2}</f>.')
+    assert not automaton.matches(b"so <f>{}</f>") and not automaton.matches(b"so <foot>")
+
+
+def test_control_tokens_stand_where_their_texts_do():
+    tokens = [bytes([b]) for b in range(256)] + [b"<call>", b"</call>", b"</s>"]
+    vocabulary = tf.Vocabulary(tokens, eos=[258], special=[256, 257])
+    format = {"type": "triggered_tags", "triggers": ["<call>"], "tags": [tag("<call>", "</call>")]}
+    by_token = {
+        "type": "token_triggered_tags",
+        "trigger_tokens": [256],
+        "tags": [tag({"type": "token", "token": 256}, {"type": "token", "token": "</call>"})],
+    }
+    for one in (format, by_token):
+        made = tf.structural_tag(
+            {"format": one}, special=["<call>", "</call>"], token_text=lambda token: tokens[token].decode()
+        )
+        matcher = tf.Matcher(made.compile(vocabulary))
+        matcher.accept_tokens([*b"so ", 256, *b"42"])
+        assert 257 in matcher.allowed_tokens() and matcher.validate_tokens([ord("<")]) == 0
+        matcher.accept_tokens([257])
+        assert matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
+    ("format", "kind", "pointer"),
+    [
+        ({"type": "nothing"}, InvalidGrammar, "/format"),
+        ({"type": "any_text", "max_tokens": 3}, InvalidGrammar, "/format"),
+        ({"type": "exclude_token", "exclude_tokens": [1]}, InvalidGrammar, "/format"),
+        (
+            tag("<a>", "</a>", {"type": "json_schema", "json_schema": {"type": "strin"}}),
+            InvalidSchema,
+            "/format/content/json_schema/type",
+        ),
+        (TRIGGERED | {"tags": [A, tag("<c>", "")]}, InvalidGrammar, "/format/tags/1"),
+        (
+            {"type": "or", "elements": [A, {"type": "regex", "pattern": r"(a)\1"}]},
+            UnsupportedRegex,
+            "/format/elements/1/pattern",
+        ),
+        ({"type": "repeat", "min": 3, "max": 1, "content": A}, InvalidGrammar, "/format"),
+        (tag(3, "a"), InvalidGrammar, "/format/begin"),
+        ({"type": "token", "token": 7}, InvalidGrammar, "/format"),
+        ([], InvalidGrammar, "/format"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(format, kind, pointer):
+    with pytest.raises(kind) as caught:
+        tf.structural_tag({"format": format})
+    assert caught.value.pointer == pointer
+
+
+@pytest.mark.parametrize("spec", ["{", "[]", "{}", '{"structures": 3, "triggers": []}', "[" * 100_000])
+def test_hostile_texts_are_refused(spec):
+    with pytest.raises(tf.TokenformError):
+        tf.structural_tag(spec)
+
+
+def test_deep_nesting_is_refused():
+    deep = A
+    for _ in range(200):
+        deep = {"type": "optional", "content": deep}
+    with pytest.raises(InvalidGrammar, match="deeper"):
+        tf.structural_tag({"format": deep})
+
+
+def test_bounded_free_text():
+    bounded = {"type": "any_text", "max_chars": 4}
+    assert ours(bounded, "äbcd") and not ours(bounded, "abcde")
+    assert ours(tag("<", ">", bounded), "<abcd>") and not ours(tag("<", ">", bounded), "<a>c>")
