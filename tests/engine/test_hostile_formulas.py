@@ -79,7 +79,9 @@ def test_what_plainly_needs_more_tokens_than_there_are_is_not_spelled_out() -> N
 @pytest.mark.parametrize("longest", [16, 17, 24])
 def test_four_kinds_of_four_characters_never_end_in_a_dead_end(longest: int) -> None:
     pattern = r"^(?=(.*[A-Z]){4})(?=(.*[0-9]){4})(?=(.*[!@#]){4})(?=(.*[a-z]){4}).*$"
-    automaton = compiled({"type": "string", "maxLength": longest, "pattern": pattern})
+    grammar = tf.json_schema({"type": "string", "maxLength": longest, "pattern": pattern})
+    # the shortest way out of 24 characters takes more steps than the usual limit
+    automaton = grammar.compile(VOCABULARY, limits=tf.Limits(work=10**8))
     judge = re.compile(pattern)
     for seed in range(4):
         text = json.loads(walk(automaton, random.Random(seed)))
@@ -233,7 +235,7 @@ def test_a_call_that_would_hold_too_much_is_refused() -> None:
 
 
 def test_an_object_of_many_required_keys_is_read_in_any_order() -> None:
-    names = [f"k{i}" for i in range(3000)]
+    names = [f"k{i}" for i in range(500)]
     automaton = compiled(needs(*names), order="any")
     random.Random(0).shuffle(names)
     text = json.dumps(dict.fromkeys(names, 0), separators=(",", ":"))

@@ -83,7 +83,7 @@ impl Terms {
             }
             *left -= 1;
             // a step of this takes a few nanoseconds
-            work::spend((*left % 4 == 0) as u64);
+            work::spend(left.is_multiple_of(4) as u64);
             let ((head, tail), (other, rest)) = (self.head_and_tail(a), self.head_and_tail(b));
             if head == other && tail != Self::EPS && rest != Self::EPS && self.covers(tail, rest, left) {
                 return true;
