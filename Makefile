@@ -9,7 +9,7 @@ RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rus
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow check docs wheel bench fuzz clean
+.PHONY: demo test slow check docs wheel capi install-capi header wasm bench fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -36,6 +36,27 @@ check: $(VENV)/.tools
 # a release wheel, installed without torch in a fresh environment outside the checkout, and tested there
 wheel:
 	PYTHON=$(PYTHON) .ci/wheel
+
+# the library for C and C++, rust/target/release/libtokenform.so; its tests are in tests/native
+capi:
+	cd rust && cargo build --release -q -p tokenform-capi
+
+# its header; needs cbindgen
+header:
+	cd rust/capi && cbindgen -q --config cbindgen.toml --crate tokenform-capi --output include/tokenform.h .
+
+PREFIX ?= /usr/local
+install-capi: capi
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
+	install -m 755 rust/target/release/libtokenform.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 rust/capi/include/tokenform.h $(DESTDIR)$(PREFIX)/include
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e "s|@VERSION@|$$(sed -n 's/^version = "\(.*\)"/\1/p' rust/Cargo.toml)|" \
+		rust/capi/tokenform.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tokenform.pc
+
+# the module for JavaScript, rust/target/wasm32-unknown-unknown/release/tokenform.wasm; the stack is for deep schemas
+wasm:
+	cd rust && RUSTFLAGS="-C link-arg=-zstack-size=8388608" cargo build --release -q -p tokenform-capi \
+		--target wasm32-unknown-unknown --config 'profile.release.opt-level="s"' --config profile.release.strip=true
 
 # the documentation as pages in docs/_build/html; a warning is an error
 docs: $(VENV)/.docs

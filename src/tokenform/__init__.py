@@ -20,7 +20,9 @@ from tokenform.engine import (
     Vocabulary,
     accept_tokens,
     advance,
+    clear_cache,
     fill_masks,
+    memory_held,
     set_limits,
 )
 from tokenform.errors import TokenformError
@@ -72,6 +74,7 @@ _ALIGNED = (
     "Score",
     "Trie",
     "load_trie",
+    "memory_held",
     "save_trie",
 )
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
@@ -128,6 +131,7 @@ __all__ = [
     "advance",
     "any_text",
     "choice",
+    "clear_cache",
     "contains",
     "detect_format",
     "drafters",
@@ -141,6 +145,7 @@ __all__ = [
     "lark",
     "literal",
     "load_trie",
+    "memory_held",
     "parse_tool_calls",
     "predicate",
     "regex",

@@ -34,6 +34,7 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
     out = np.zeros((len(states), automata[0].mask_words), np.uint32)
     accepting, finished = np.zeros((2, len(states)), bool)
     distances = np.zeros(len(states), np.int32)
+    forced = [b"left from before"]
     for _ in range(25):
         budgets = [rng.choice([None, 3, 20, 500]) for _ in states]
         failed = tf.fill_masks(
@@ -43,9 +44,10 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
             accepting=accepting,
             finished=finished,
             distances=distances,
+            forced=forced,
             threads=threads,
         )
-        assert failed == {}
+        assert failed == {} and len(forced) == len(states)
         tokens = []
         for row, (automaton, state) in enumerate(zip(automata, states, strict=True)):
             budget = budgets[row]
@@ -54,6 +56,7 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
             assert accepting[row] == automaton.is_accepting(state)
             assert finished[row] == automaton.is_finished(state)
             assert distances[row] == automaton.distance(state)
+            assert forced[row] == automaton.forced_bytes(state)
             allowed = automaton.allowed_tokens(state)
             tokens.append(int(rng.choice(allowed)) if allowed.size else 0)
         going = [row for row in range(len(states)) if not finished[row]]

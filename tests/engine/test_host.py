@@ -145,6 +145,39 @@ def test_an_interrupt_ends_a_call() -> None:
     assert done.stdout == "ended\nended\n[97]\n", done.stderr
 
 
+def test_an_interrupt_ends_a_batch() -> None:
+    """Ctrl-C ends the rows that other threads build too, and those that nobody has begun."""
+    done = run(
+        """
+        import os
+        import signal
+        import numpy as np
+        limits = tf.Limits(work=10**13, memory=1 << 40)
+        out = np.zeros((12, 9), np.uint32)
+        for threads in (1, 2, 12):
+            automata = [HARD.core.compile(VOCABULARY, limits) for _ in range(12)]
+            texts = [b'"' + bytes([97 + i]) + b"abcdef" * 400 for i in range(12)]
+            sent = []
+            def send():
+                time.sleep(0.5)
+                sent.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
+            threading.Thread(target=send).start()
+            try:
+                while True:
+                    states = [a.start for a in automata]
+                    for byte in texts[0]:
+                        states = tf.advance(states, [byte] * 12, threads=threads, errors="return")
+                        tf.fill_masks(states, out, threads=threads, errors="return")
+            except KeyboardInterrupt:
+                late = time.monotonic() - sent[0]
+                print("ended" if late < 1.0 else f"ended after {late}")
+        print(np.array_equal(automata[0].mask(automata[0].start), automata[1].mask(automata[1].start)))
+        """
+    )
+    assert done.stdout == "ended\nended\nended\nTrue\n", done.stderr
+
+
 def test_known_states_are_read_beside_a_builder() -> None:
     """While one thread builds, another reads what is known and is never kept waiting for it."""
     tokens = [bytes([b]) for b in range(256)] + [b"</s>"]

@@ -298,11 +298,11 @@ def test_threads_get_the_masks_that_one_gets(tekken: tf.Vocabulary) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     schema = LARGE["bounded strings"]
-    alone = tf.json_schema(schema).compile(tekken)
+    alone = tf.json_schema(schema).core.compile(tekken)
     text = json.dumps({"a": "abcdef", "b": "some words here", "c": "x y"}).encode()
     cuts = range(0, len(text), 2)
     want = [alone.mask(alone.step_bytes(alone.start, text[:cut])) for cut in cuts]
-    shared = tf.json_schema(schema).compile(tekken)
+    shared = tf.json_schema(schema).core.compile(tekken)
 
     def run(worker: int) -> bool:
         order = list(enumerate(cuts))

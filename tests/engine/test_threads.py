@@ -66,11 +66,48 @@ def texts(tekken: tf.Vocabulary) -> list[list[int]]:
     return found
 
 
+def test_threads_that_keep_missing_get_builders_of_their_own(tekken: tf.Vocabulary) -> None:
+    """Texts that go from one builder to another and back are read as one reads them."""
+    grammar = tf.json_schema({"type": "object", "additionalProperties": {"type": "integer"}})
+    shared = grammar.core.compile(tekken, tf.Limits(memory=1 << 22))
+    barrier, wrong = threading.Barrier(4), list[Any]()
+
+    def write(worker: int) -> None:
+        rng = random.Random(worker)
+        alone = grammar.core.compile(tekken)
+        barrier.wait()
+        for number in range(60):
+            known = number % 3  # every third text is everybody's
+            choose = random.Random(number) if known == 0 else rng
+            value = {
+                "".join(choose.choices(string.ascii_lowercase, k=5)): choose.randrange(10**6)
+                for _ in range(5)
+            }
+            ours, theirs = shared.start, alone.start
+            for token in tekken.greedy(json.dumps(value).encode()) or []:
+                if not np.array_equal(shared.mask(ours), alone.mask(theirs)):
+                    wrong.append((value, token))
+                before, ours, theirs = ours, shared.advance(ours, token), alone.advance(theirs, token)
+                if shared.advance(before, token) != ours:
+                    wrong.append((value, token))
+            if not shared.is_accepting(ours) or shared.distance(ours) != 0:
+                wrong.append(value)
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    stats = shared.stats()
+    assert stats["lanes"] > 1 and stats["ended_by_errors"] == 0
+
+
 def test_eight_threads_get_what_one_gets(tekken: tf.Vocabulary, texts: list[list[int]]) -> None:
-    alone = tf.json_schema(SCHEMA).compile(tekken)
+    alone = tf.json_schema(SCHEMA).core.compile(tekken)
     want = [[alone.mask(s).copy() for s in walked(alone, tokens)] for tokens in texts]
     refused = [next(t for t in range(1000, tekken.size) if not alone.allows(alone.start, t))] * len(texts)
-    shared = tf.json_schema(SCHEMA).compile(tekken)
+    shared = tf.json_schema(SCHEMA).core.compile(tekken)
     barrier = threading.Barrier(THREADS)
 
     def hammer(worker: int) -> int:
@@ -118,7 +155,7 @@ def test_automata_of_one_vocabulary_in_threads(tekken: tf.Vocabulary) -> None:
 @pytest.mark.parametrize("kind", ["uint32", "int32", "torch", "pinned", "part"])
 def test_rows_are_written_in_place(kind: str, tekken: tf.Vocabulary) -> None:
     """The memory that was given is the memory that is written, and nothing beside it."""
-    automaton = tf.json_schema(SCHEMA).compile(tekken)
+    automaton = tf.json_schema(SCHEMA).core.compile(tekken)
     states = [automaton.start, automaton.step_bytes(automaton.start, b'{"name": "x')]
     want = np.stack([automaton.mask(s) for s in states])
     if kind in ("torch", "pinned"):

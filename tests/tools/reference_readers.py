@@ -50,7 +50,8 @@ def _read(name: str, text: str, schemas: Any) -> Calls:
 
 # Formats whose prompts open the reasoning block.
 _OPENED = ("nemotron", "exaone", "step3", "mimo", "seed_oss", "olmo3", "ling", "command_a", "minimax_m3")
-_OPENED += ("deepseek_v4", "deepseek_v41")
+_OPENED += ("deepseek_v3", "deepseek_v31", "deepseek_v32", "deepseek_v4", "deepseek_v41")
+_OPENED += ("hermes", "qwen3_coder", "glm45", "glm47", "granite")
 _THINK = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "command_r": ("<|START_THINKING|>", "<|END_THINKING|>"),
@@ -74,17 +75,18 @@ def _without_reasoning(name: str, text: str) -> str:
 _LISTS = {
     "nemotron": ("<TOOLCALL>", "name", "arguments"),
     "hunyuan": ("<tool_calls>", "name", "arguments"),
-    "mistral_v3": ("[TOOL_CALLS]", "name", "arguments"),
-    "granite": ("<|tool_call|>", "name", "arguments"),
+    "mistral_v3": (r"\[TOOL_CALLS\]", "name", "arguments"),
+    "granite": (r"<\|?tool_call\|?>", "name", "arguments"),
     "phi4": ("functools", "name", "arguments"),
-    "command_r": ("<|START_ACTION|>", "tool_name", "parameters"),
+    "command_r": (r"<\|START_ACTION\|>", "tool_name", "parameters"),
 }
 
 
 def _json_list(text: str, marker: str, name: str, arguments: str) -> Calls:
-    if marker not in text:
+    found = re.search(marker, text)
+    if not found:
         return []
-    value, _ = _DECODER.raw_decode(text.split(marker, 1)[1].lstrip())
+    value, _ = _DECODER.raw_decode(text[found.end() :].lstrip())
     return [(call[name], call[arguments]) for call in value]
 
 
@@ -93,7 +95,7 @@ _HEADED = {
     "mistral_v11": r"\[TOOL_CALLS\]\s*(\w+)\s*(?:\[CALL_ID\]\s*\w{9}\s*)?(?:\[ARGS\]\s*)?",
     "deepseek_v3": r"<｜tool▁call▁begin｜>\s*function\s*<｜tool▁sep｜>(\w+)\s*```json\s*",
     "deepseek_v31": r"<｜tool▁call▁begin｜>(\w+)<｜tool▁sep｜>\s*",
-    "kimi_k2": r"<\|tool_call_begin\|>\s*functions\.(\w+):\d+\s*<\|tool_call_argument_begin\|>\s*",
+    "kimi_k2": r"<\|tool_call_begin\|>\s*(?:functions\.)?(\w+):\d+\s*<\|tool_call_argument_begin\|>\s*",
     "gpt_oss": r"to=functions\.(\w+)(?: ?<\|channel\|>\w+)?(?: ?(?:<\|constrain\|>)?json)?<\|message\|>\s*",
 }
 
@@ -136,19 +138,28 @@ def _llama_json(text: str) -> Calls:
 def _plain_json(text: str) -> Calls:
     if not re.match(r'\s*(\[\s*)?\{\s*"name"\s*:\s*"', text):
         return []
-    value = json.loads(text)
+    value, _ = _DECODER.raw_decode(text.lstrip())
     return [(c["name"], c["arguments"]) for c in (value if isinstance(value, list) else [value])]
 
 
 def _pythonic(text: str) -> Calls:
     text = text.strip().removeprefix("<|python_tag|>").lstrip()
-    if text.startswith("<|python_start|>"):
-        text = text.removeprefix("<|python_start|>").removesuffix("<|python_end|>").strip()
+    text = text.partition("<|python_start|>")[2].lstrip() or text
     if not re.match(r"\[\s*\w+\(", text):
         return []
-    tree = ast.parse(text, mode="eval").body
+    tree = _python(text)
     assert isinstance(tree, ast.List)
     return [_python_call(call) for call in tree.elts]
+
+
+def _python(text: str) -> ast.expr:
+    """The list that the text begins with."""
+    for end in (found.end() for found in re.finditer(r"\]", text)):
+        try:
+            return ast.parse(text[:end], mode="eval").body
+        except SyntaxError:
+            continue
+    raise AssertionError("no list")
 
 
 class _Words(ast.NodeTransformer):
@@ -208,11 +219,11 @@ _OTHERS = {
 # One call with its name and body; one argument with its key, whether it is said to be a string, and its
 # value.
 _QWEN = (
-    r"<(?P<tag>{0}tool_call)>\s*<function=(?P<name>[^>]+)>\s*(?P<body>.*?)</function>\s*</(?P=tag)>",
+    r"(?:<{0}tool_call>\s*)?<function=(?P<name>[^>]+)>\s*(?P<body>.*?)</function>",
     r"<parameter=(?P<key>[^>]+)>{1}(?P<value>.*?){1}</parameter>\s*",
 )
 _DSML = (
-    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)">\s*(?P<body>.*?)</｜DSML｜{0}invoke>\s*',
+    r'<｜DSML｜{0}invoke name="(?P<name>[^"]+)"(?:/>|>\s*(?P<body>.*?)</｜DSML｜{0}invoke>)\s*',
     r'<｜DSML｜{0}parameter name="(?P<key>[^"]+)" string="(?P<string>true|false)">'
     r"(?P<value>.*?)</｜DSML｜{0}parameter>\s*",
 )
@@ -255,12 +266,12 @@ def _tagged(name: str, text: str, schemas: dict[str, Any]) -> Calls:
     calls = []
     for call in outer.finditer(text):
         arguments = {}
-        properties = schemas[call["name"]]["properties"]
-        if call["body"].lstrip().startswith("{"):  # all arguments as one object
-            calls.append((call["name"], json.loads(call["body"])))
+        properties, body = schemas[call["name"]]["properties"], call["body"] or ""
+        if body.lstrip().startswith("{"):  # all arguments as one object
+            calls.append((call["name"], json.loads(body)))
             continue
-        assert inner.sub("", call["body"]).strip() == ""
-        for argument in inner.finditer(call["body"]):
+        assert inner.sub("", body).strip() == ""
+        for argument in inner.finditer(body):
             said = argument.groupdict().get("string")
             arguments[argument["key"]] = _typed(argument["value"], properties[argument["key"]], said)
         calls.append((call["name"], arguments))
@@ -288,12 +299,12 @@ def _typed(text: str, schema: Any, said: str | None) -> Any:
 
 def _gemma(opened: str, mark: str, closed: str) -> Any:
     """Gemma's calls: strings between marks, keys without quotes."""
-    quote = re.escape(mark)
+    quote, ends = re.escape(mark), (closed, "<turn|>")
     token = re.compile(rf"\s*(?:{quote}(?P<text>.*?){quote}\s*|[{{}}\[\]:,]\s*|[^{{}}\[\]:,]+)", re.S)
 
     def read_calls(text: str, schemas: Any) -> Calls:
         calls: Calls = []
-        while begun := re.search(rf"{re.escape(opened)}\s*call:", text):
+        while begun := re.search(rf"{re.escape(opened)}\s*(?:call)?:", text):
             name, _, text = text[begun.end() :].partition("{")
             written, depth, at = "{", 1, 0
             while depth:
@@ -307,7 +318,7 @@ def _gemma(opened: str, mark: str, closed: str) -> Any:
                 depth += (piece == "{") - (piece == "}")
                 written += "null" if piece == "None" else piece
             text = text[at:].lstrip()
-            assert text.startswith(closed)
+            assert text.startswith(ends)
             calls.append((name.strip(), _unmarked(json.loads(written), schemas[name.strip()])))
         return calls
 

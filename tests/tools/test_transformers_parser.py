@@ -1,7 +1,8 @@
 """Transformers' own parser for Qwen's calls reads what the grammar writes.
 
-Its hermes template ends a call at the first closing tag, and its Qwen 3.5 template strips values: random
-outputs with a closing tag in a string, or whitespace at a value's edge, are left out.
+Its hermes template ends a call at the first closing tag, and its Qwen 3.5 template strips values and wants
+the tag around a function: random outputs with a closing tag in a string, whitespace at a value's edge, or a
+bare function are left out.
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ def parsed(text: str, model: str, tools: list[dict[str, Any]]) -> list[tuple[str
 def check(name: str, model: str, left_out: str, *, typed: bool = False) -> None:
     """typed: compare only where every argument has one type (it reads an untyped value as text)."""
     compared = 0
-    for seed in range(80):
+    for seed in range(140):
         definitions, text, _ = walk(name, seed, "required")
         calls = [(c.name, c.arguments) for c in parse_tool_calls(text, definitions, format=name)]
         arguments = [a for t in definitions for a in t["function"]["parameters"]["properties"].values()]
-        if re.search(left_out, text) or (
-            typed and any(not isinstance(a.get("type"), str) for a in arguments)
+        bare = len(re.findall("<function=", text)) > len(re.findall(r"<tool_call>\s*<function=", text))
+        if (
+            bare
+            or re.search(left_out, text)
+            or (typed and any(not isinstance(a.get("type"), str) for a in arguments))
         ):
             continue
         assert parsed(text, model, definitions) == calls, text

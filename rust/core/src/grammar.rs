@@ -14,6 +14,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::{json, Map, Value};
+
+use crate::cache::{self, Patience};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
 use crate::compose::{self, Joint};
@@ -33,7 +36,7 @@ use crate::vocab::Vocabulary;
 use crate::work;
 
 /// What a grammar is made of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The text of a JSON Schema.
     Schema { text: String, options: Options },
@@ -62,10 +65,47 @@ pub struct Grammar {
     source: Arc<Source>,
     /// What checking it has built, for the first automaton.
     ready: Mutex<Option<Built>>,
-    report: Vec<String>,
+    report: Arc<[String]>,
 }
 
 impl Source {
+    /// The same as a form of the frontends, of which other grammars are made (see [`compose::form`]).
+    pub fn to_form(&self) -> Value {
+        match self {
+            Source::Schema { text, options } => {
+                let names = options.names().into_iter().map(|(name, value)| (name.to_string(), value.into()));
+                let mut form: Map<String, Value> = names.collect();
+                form.insert("registry".into(), json!(options.registry));
+                json!({"schema": text, "options": form})
+            }
+            Source::Regex { pattern, dialect } => {
+                let dialect = if *dialect == Dialect::Ecma { "ecma" } else { "python" };
+                json!({"language": {"regex": pattern, "dialect": dialect}})
+            }
+            Source::Choice(words) => json!({"language": {"words": words}}),
+            Source::ContextFree(text) => {
+                let mut structure: Value = serde_json::from_str(text).unwrap_or_default();
+                structure["parts"] = json!({});
+                json!({"grammar": structure})
+            }
+            Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
+            Source::Composite(form, _) => serde_json::from_str(form).unwrap_or_default(),
+        }
+    }
+
+    /// Bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Source::Schema { text, options } => {
+                let other = options.registry.iter().map(|(uri, text)| uri.len() + text.len());
+                text.len() + other.sum::<usize>()
+            }
+            Source::Regex { pattern: text, .. } | Source::ContextFree(text) => text.len(),
+            Source::Gbnf(text, name) | Source::Composite(text, name) => text.len() + name.len(),
+            Source::Choice(texts) => texts.iter().map(|text| text.len() + 24).sum(),
+        }
+    }
+
     fn build(&self) -> Result<(Built, Vec<String>)> {
         match self {
             Source::Schema { text, options } => {
@@ -128,15 +168,26 @@ fn engine_of(built: Built, vocab: &Arc<Vocabulary>, limits: &Limits) -> Box<dyn 
 }
 
 impl Grammar {
-    /// The grammar of a source.
+    /// The grammar of a source; that of one that was read before costs a hash (see [`crate::cache`]).
     ///
     /// # Errors
     /// The kinds that begin with `Invalid`, `Unsupported` and `Unsatisfiable`, with the place in the source;
     /// [`Kind::LimitExceeded`]: reading it needs more work than [`Limits::default`] allows.
     pub fn new(source: Source) -> Result<Self> {
+        if let Some(known) = Self::known(&source, Patience::Wait) {
+            return Ok(known);
+        }
         let built = work::run(Limits::default().work, || source.build());
         let (built, report) = built.map_err(Error::from).and_then(|built| built)?;
-        Ok(Grammar { source: Arc::new(source), ready: Mutex::new(Some(built)), report })
+        let (source, report) = (Arc::new(source), Arc::from(report));
+        cache::add_report(&source, &report);
+        Ok(Grammar { source, ready: Mutex::new(Some(built)), report })
+    }
+
+    /// The grammar of a source that was read before.
+    pub fn known(source: &Source, patience: Patience) -> Option<Self> {
+        let (source, report) = cache::read(source, patience)?;
+        Some(Grammar { source, ready: Mutex::new(None), report })
     }
 
     /// The JSON documents that a schema, given as text, accepts.
@@ -178,5 +229,26 @@ impl Grammar {
         let (source, own) = (self.source.clone(), vocab.clone());
         let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
         TokenAutomaton::new(first, recipe, vocab, limits)
+    }
+
+    /// The automaton that all grammars of this source share, as long as it is remembered or used.
+    ///
+    /// # Errors
+    /// As [`Grammar::compile`].
+    pub fn compile_shared(&self, vocab: Arc<Vocabulary>, limits: Limits) -> Result<Arc<TokenAutomaton>> {
+        match self.known_automaton(&vocab, &limits, Patience::Wait) {
+            Some(known) => Ok(known),
+            None => Ok(cache::add_automaton(&self.source, self.compile(vocab, limits)?)),
+        }
+    }
+
+    /// That automaton, where it was made before.
+    pub fn known_automaton(
+        &self,
+        vocab: &Vocabulary,
+        limits: &Limits,
+        patience: Patience,
+    ) -> Option<Arc<TokenAutomaton>> {
+        cache::automaton(&self.source, vocab.key(), limits, patience)
     }
 }

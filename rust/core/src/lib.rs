@@ -5,10 +5,12 @@
 //! [`number`] exact decimals and sets of them; [`schema`] JSON Schema as formulas over values;
 //! [`json`] the pushdown part: frames of objects and arrays; [`gbnf`] a language of grammars;
 //! [`cfg`] the pushdown part of context-free grammars; [`compose`] constraints made of others;
-//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these.
-//! [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold.
+//! [`vocab`] the vocabulary and its trie; [`mask`] the token automaton; [`grammar`] the face of all these, `saved` its
+//! form as bytes. [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold, [`cache`]
+//! keeps what was compiled.
 //! Nothing here knows Python.
 
+pub mod cache;
 pub mod cfg;
 pub mod compose;
 pub mod error;
@@ -23,6 +25,7 @@ pub mod mask;
 pub mod number;
 pub mod process;
 pub mod regex;
+mod saved;
 pub mod schema;
 pub mod vocab;
 pub mod work;

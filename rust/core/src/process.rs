@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
+use crate::cache::Cache;
 use crate::mask::store::Store;
 use crate::mask::TokenAutomaton;
 
@@ -33,6 +34,7 @@ pub(crate) struct Process {
     id: u32,
     pub automata: Mutex<Vec<Weak<TokenAutomaton>>>,
     pub store: Store,
+    pub cache: Cache,
     rooms: [Room; ROOMS],
     garbage: Mutex<Option<Sender<Box<dyn Send>>>>,
     pool: OnceLock<Option<rayon_core::ThreadPool>>,
@@ -46,6 +48,7 @@ impl Process {
             id: epoch(),
             automata: Mutex::default(),
             store: Store::default(),
+            cache: Cache::default(),
             rooms: [const { Room { door: Mutex::new(()), bell: Condvar::new() } }; ROOMS],
             garbage: Mutex::default(),
             pool: OnceLock::new(),

@@ -14,9 +14,10 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Kind};
 
@@ -60,6 +61,8 @@ thread_local! {
     /// Bytes that this thread has allocated, less those that it has freed.
     static HELD: Cell<i64> = const { Cell::new(0) };
     static METER: Cell<Meter> = const { Cell::new(FREE) };
+    /// Whether the call that this thread does a part of is to end.
+    static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
 static INTERRUPT: OnceLock<fn() -> bool> = OnceLock::new();
@@ -71,7 +74,23 @@ pub fn set_interrupt(wanted: fn() -> bool) {
 
 /// Whether the host wants the call under way to end.
 pub fn interrupted() -> bool {
-    INTERRUPT.get().is_some_and(|wanted| wanted())
+    let flag = ENDING.with_borrow(Clone::clone);
+    if flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        return true;
+    }
+    let wanted = INTERRUPT.get().is_some_and(|wanted| wanted());
+    if let (true, Some(flag)) = (wanted, flag) {
+        flag.store(true, Ordering::Relaxed);
+    }
+    wanted
+}
+
+/// Runs a part of a call that other threads do other parts of: an interrupt that one of them meets ends all.
+pub fn together<T>(ending: &Arc<AtomicBool>, part: impl FnOnce() -> T) -> T {
+    let before = ENDING.replace(Some(ending.clone()));
+    let answer = part();
+    ENDING.set(before);
+    answer
 }
 
 /// Counts units of work.

@@ -7,7 +7,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use tokenform_core::mask::automaton::FAR;
-use tokenform_core::mask::batch::{self, Answer, Row};
+use tokenform_core::mask::batch::{self, Answer, Asked, Row};
 use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
@@ -178,7 +178,7 @@ impl TokenAutomaton {
                 answer: Ok(Answer::default()),
             })
             .collect();
-        unlocked(py, || batch::fill(&mut rows, false, threads));
+        unlocked(py, || batch::fill(&mut rows, Asked::default(), threads));
         rows.into_iter().try_for_each(|row| row.answer.map(|_| ())).map_err(raise)
     }
 
@@ -330,6 +330,7 @@ impl TokenAutomaton {
         out.set_item("states", s.states)?;
         out.set_item("bytes", s.bytes)?;
         out.set_item("bytes_of_live_texts", s.moved)?;
+        out.set_item("lanes", s.lanes)?;
         out.set_item("generations", s.generations)?;
         out.set_item("ended_full", s.full)?;
         out.set_item("ended_by_errors", s.failed)?;

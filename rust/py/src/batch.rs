@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use tokenform_core::mask::automaton::FAR;
-use tokenform_core::mask::batch::{self, Answer, Row, Step};
+use tokenform_core::mask::batch::{self, Answer, Asked, Row, Step};
 use tokenform_core::mask::{State as CoreState, TokenAutomaton};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
 use crate::automaton::words_of;
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::host::{take_raised, unlocked};
 use crate::matcher::Matcher;
 use crate::state::State;
 
@@ -73,6 +73,15 @@ pub fn failed_or<'py>(
     Ok(failed)
 }
 
+/// Raises what a signal's handler has raised: that is no error of a row, and rows may have ended before they knew.
+fn check_interrupt<T>(answers: &[Result<T>]) -> PyResult<()> {
+    if let Some(raised) = take_raised() {
+        return Err(raised);
+    }
+    let interrupted = answers.iter().filter_map(|a| a.as_ref().err()).find(|e| e.kind == Kind::Interrupted);
+    interrupted.map_or(Ok(()), |error| Err(raise(error.clone())))
+}
+
 /// Writes one value a row into an array of the caller's.
 fn write<T: Element + Copy>(
     name: &str,
@@ -90,12 +99,13 @@ fn write<T: Element + Copy>(
 /// Masks of states or matchers, which may be of different automata over vocabularies of one size: one row each.
 ///
 /// out: C-contiguous uint32 or int32 [B, ceil(V/32)], numpy or a CPU tensor. budgets: tokens left in each row, None
-/// for as many as there may be; a matcher keeps its own within that. accepting, finished: bool [B]; distances: int32 [B], tokens to an accepted end, -1
-/// where none is known; each is written where it is given. A row that fails is all zeros; its error is raised when
-/// the others are done, or returned by the row's number with errors="return".
+/// for as many as there may be; a matcher keeps its own within that. accepting, finished: bool [B]; distances: int32
+/// [B], tokens to an accepted end, -1 where none is known; forced: a list, which gets the bytes that every
+/// continuation of a row begins with; each is written where it is given. A row that fails is all zeros; its error is
+/// raised when the others are done, or returned by the row's number with errors="return".
 #[pyfunction]
 #[pyo3(signature = (states, out, *, budgets = None, accepting = None, finished = None, distances = None,
-    threads = 1, errors = "raise"))]
+    forced = None, threads = 1, errors = "raise"))]
 #[allow(clippy::too_many_arguments)]
 pub fn fill_masks<'py>(
     py: Python<'py>,
@@ -105,6 +115,7 @@ pub fn fill_masks<'py>(
     accepting: Option<&Bound<'py, PyArray1<bool>>>,
     finished: Option<&Bound<'py, PyArray1<bool>>>,
     distances: Option<&Bound<'py, PyArray1<i32>>>,
+    forced: Option<&Bound<'py, PyList>>,
     threads: usize,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -129,14 +140,20 @@ pub fn fill_masks<'py>(
     }
     let mut rows: Vec<Row<'_>> =
         words.chunks_mut(width.max(1)).zip(&states).map(|(out, place)| place.row(out)).collect();
-    let measured = distances.is_some();
-    unlocked(py, || batch::fill(&mut rows, measured, threads));
+    let asked = Asked { distance: distances.is_some(), forced: forced.is_some() };
+    unlocked(py, || batch::fill(&mut rows, asked, threads));
     let answers: Vec<Result<Answer>> = rows.into_iter().map(|row| row.answer).collect();
-    let known = || answers.iter().map(|a| a.as_ref().copied().unwrap_or_default());
+    check_interrupt(&answers)?;
+    let none = Answer::default();
+    let known = || answers.iter().map(|a| a.as_ref().unwrap_or(&none));
     write("accepting", accepting, known().map(|a| a.accepting))?;
     write("finished", finished, known().map(|a| a.finished))?;
-    let signed = |a: Answer| if a.distance == FAR { -1 } else { a.distance.min(i32::MAX as u32) as i32 };
+    let signed = |a: &Answer| if a.distance == FAR { -1 } else { a.distance.min(i32::MAX as u32) as i32 };
     write("distances", distances, known().map(signed))?;
+    if let Some(forced) = forced {
+        let bytes = known().map(|a| PyBytes::new(py, &a.forced));
+        forced.set_slice(0, forced.len(), PyList::new(py, bytes)?.as_any())?;
+    }
     failed_or(py, answers.into_iter().map(|answer| answer.map(|_| ())), return_errors)
 }
 
@@ -169,6 +186,7 @@ pub fn advance<'py>(
     unlocked(py, || batch::advance(&mut steps, threads));
     let taken: Vec<Result<CoreState>> =
         steps.into_iter().map(|step| step.next.expect("each step is taken")).collect();
+    check_interrupt(&taken)?;
     let out = PyList::empty(py);
     for (next, s) in taken.into_iter().zip(&states) {
         match next {

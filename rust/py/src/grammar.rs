@@ -1,12 +1,13 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
 use tokenform_core::regex::Dialect;
 use tokenform_core::schema::options::{Options, CHOICES};
-use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits, Result};
+use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
 use crate::automaton::TokenAutomaton;
 use crate::errors::raise;
@@ -19,29 +20,58 @@ pub struct Grammar {
     core: Core,
 }
 
+/// The grammar of a source; nobody is waited for with the interpreter in hand.
 fn grammar(py: Python<'_>, source: Source) -> PyResult<Grammar> {
-    Ok(Grammar { core: unlocked(py, || Core::new(source)).map_err(raise)? })
+    let core = match Core::known(&source, Patience::None) {
+        Some(known) => known,
+        None => unlocked(py, || Core::new(source)).map_err(raise)?,
+    };
+    Ok(Grammar { core })
 }
 
 #[pymethods]
 impl Grammar {
-    /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
-    #[pyo3(signature = (vocab, limits = None))]
+    /// The automaton over the tokens of a vocabulary; lazy, so this is quick. shared: the one that everybody who asks so
+    /// for the same source, vocabulary and limits gets, as long as it is remembered.
+    #[pyo3(signature = (vocab, limits = None, shared = false))]
     fn compile(
         slf: &Bound<'_, Self>,
         py: Python<'_>,
         vocab: &Bound<'_, Vocabulary>,
         limits: Option<&Bound<'_, PyLimits>>,
+        shared: bool,
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let (inner, this) = (vocab.get().inner.clone(), slf.get());
-        let core = unlocked(py, || this.core.compile(inner, limits));
+        let known = shared.then(|| this.core.known_automaton(&inner, &limits, Patience::None)).flatten();
+        let core = match (known, shared) {
+            (Some(known), _) => Ok(known),
+            (None, true) => unlocked(py, || this.core.compile_shared(inner, limits)),
+            (None, false) => unlocked(py, || this.core.compile(inner, limits)),
+        };
         Ok(TokenAutomaton::new(core.map_err(raise)?, slf.clone().unbind(), vocab.clone().unbind()))
     }
 
-    /// By its source: made again, from plain data, wherever it is unpickled.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        Ok((py.import("tokenform._core")?.getattr("grammar_again")?, parts(self.core.source())))
+    /// By its bytes: made again wherever it is unpickled.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let load = py.get_type::<Grammar>().getattr("from_bytes")?;
+        Ok((load, (self.to_bytes(py),)))
+    }
+
+    /// The grammar as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.core.to_bytes())
+    }
+
+    /// The grammar whose bytes these are.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        Ok(Grammar { core: unlocked(py, || Core::from_bytes(data)).map_err(raise)? })
+    }
+
+    /// The same as a form of the frontends, as JSON text.
+    fn form(&self) -> String {
+        self.core.source().to_form().to_string()
     }
 
     /// What was ignored, loosened or not proven.
@@ -70,70 +100,16 @@ pub fn json_schema(
     registry: Vec<(String, String)>,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Grammar> {
-    // what is no text is no known value either
-    let chosen: Vec<_> =
-        options.into_iter().flatten().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    grammar(py, schema_source(text, registry, &chosen).map_err(raise)?)
-}
-
-fn schema_source(
-    text: String,
-    registry: Vec<(String, String)>,
-    chosen: &[(String, String)],
-) -> Result<Source> {
-    let mut options = Options { registry, ..Options::default() };
-    chosen.iter().try_for_each(|(name, value)| options.set(name, value))?;
-    Ok(Source::Schema { text, options })
-}
-
-/// A source as plain data: its kind, texts, and pairs of texts.
-type Parts = (&'static str, Vec<String>, Vec<(String, String)>, Vec<(String, String)>);
-
-fn parts(source: &Source) -> Parts {
-    let plain = |kind, texts: &[&String]| (kind, texts.iter().map(|t| t.to_string()).collect());
-    let (kind, texts) = match source {
-        Source::Schema { text, options } => {
-            let owned = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
-            let chosen = options.names().into_iter().map(owned).collect();
-            return ("schema", vec![text.clone()], chosen, options.registry.clone());
-        }
-        Source::Regex { pattern, dialect: Dialect::Ecma } => plain("ecma", &[pattern]),
-        Source::Regex { pattern, .. } => plain("python", &[pattern]),
-        Source::Choice(words) => ("choice", words.clone()),
-        Source::ContextFree(text) => plain("context_free", &[text]),
-        Source::Gbnf(text, start) => plain("gbnf", &[text, start]),
-        Source::Composite(text, name) => plain("composite", &[text, name]),
-    };
-    (kind, texts, Vec::new(), Vec::new())
-}
-
-/// The grammar of a source as plain data, for `pickle`.
-#[pyfunction]
-pub fn grammar_again(
-    py: Python<'_>,
-    kind: &str,
-    mut texts: Vec<String>,
-    chosen: Vec<(String, String)>,
-    registry: Vec<(String, String)>,
-) -> PyResult<Grammar> {
-    if kind == "choice" {
-        return grammar(py, Source::Choice(texts));
+    let mut chosen = Options { registry, ..Options::default() };
+    for (name, value) in options.into_iter().flatten() {
+        // a flag, and what is no text and so no known value, as Python writes it
+        let value = match value.downcast_into_exact::<PyString>() {
+            Ok(text) => text,
+            Err(other) => other.into_inner().str()?,
+        };
+        chosen.set(name.downcast::<PyString>()?.to_str()?, value.to_str()?).map_err(raise)?;
     }
-    let second = if texts.len() == 2 { texts.pop() } else { None }.unwrap_or_default();
-    let first = texts.pop().unwrap_or_default();
-    let source = match kind {
-        "schema" => schema_source(first, registry, &chosen).map_err(raise)?,
-        "ecma" => Source::Regex { pattern: first, dialect: Dialect::Ecma },
-        "python" => Source::Regex { pattern: first, dialect: Dialect::Python },
-        "context_free" => Source::ContextFree(first),
-        "gbnf" => Source::Gbnf(first, second),
-        "composite" => Source::Composite(first, second),
-        _ => {
-            let message = format!("{kind:?} is no kind of grammar");
-            return Err(raise(Error::new(Kind::InvalidGrammar, message)));
-        }
-    };
-    grammar(py, source)
+    grammar(py, Source::Schema { text, options: chosen })
 }
 
 /// The options of JSON by name, each with the names of its values, the default first.

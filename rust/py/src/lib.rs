@@ -5,6 +5,7 @@ mod batch;
 mod errors;
 mod grammar;
 mod host;
+mod json_text;
 mod limits;
 mod matcher;
 mod state;
@@ -18,7 +19,9 @@ use tokenform_core::work::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
-#[pymodule]
+/// No call relies on the interpreter's lock: free-threaded builds need none (they have no stable interface, so `abi3` is
+/// ignored there).
+#[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<vocabulary::Vocabulary>()?;
     m.add_class::<grammar::Grammar>()?;
@@ -29,9 +32,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(limits::set_limits, m)?)?;
     m.add_function(wrap_pyfunction!(limits::limits_again, m)?)?;
     m.add_function(wrap_pyfunction!(limits::memory_held, m)?)?;
-    m.add_function(wrap_pyfunction!(limits::clear_shared, m)?)?;
+    m.add_function(wrap_pyfunction!(limits::clear_cache, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_options, m)?)?;
+    m.add_function(wrap_pyfunction!(json_text::json_text, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::context_free, m)?)?;
@@ -43,7 +47,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
     m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
     m.add_function(wrap_pyfunction!(matcher::accept_tokens, m)?)?;
-    m.add_function(wrap_pyfunction!(grammar::grammar_again, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())

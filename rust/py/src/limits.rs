@@ -1,8 +1,9 @@
 //! `Limits`: what a caller may bound.
 
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 use tokenform_core::mask::{reclaim, store};
-use tokenform_core::Limits as Core;
+use tokenform_core::{cache, Limits as Core};
 
 /// Limits of an automaton, or, by `set_limits`, of whatever says nothing else in this process.
 #[pyclass(frozen, eq, hash, get_all, module = "tokenform._core")]
@@ -56,10 +57,16 @@ pub fn limits_again(work: u64, memory: usize, depth: u32) -> Limits {
 }
 
 /// Sets limits of this process: those of automata that are made from now on and say nothing else, the bytes that all
-/// automata keep together, and those of the lexical masks that they share.
+/// automata keep together, those of the lexical masks that they share, and those of the table of what was compiled.
 #[pyfunction]
-#[pyo3(signature = (limits = None, *, memory = None, shared = None))]
-pub fn set_limits(py: Python<'_>, limits: Option<Limits>, memory: Option<usize>, shared: Option<usize>) {
+#[pyo3(signature = (limits = None, *, memory = None, shared = None, compiled = None))]
+pub fn set_limits(
+    py: Python<'_>,
+    limits: Option<Limits>,
+    memory: Option<usize>,
+    shared: Option<usize>,
+    compiled: Option<usize>,
+) {
     crate::host::unlocked(py, || {
         if let Some(limits) = limits {
             limits.core().make_default();
@@ -70,17 +77,29 @@ pub fn set_limits(py: Python<'_>, limits: Option<Limits>, memory: Option<usize>,
         if let Some(bytes) = shared {
             store::set_limit(bytes);
         }
+        if let Some(bytes) = compiled {
+            cache::set_limit(bytes);
+        }
     });
 }
 
-/// Bytes: what all automata keep, and may keep; what the masks they share take, and may take.
+/// Bytes held and the bound on them: of all automata ("automata"), of the masks they share ("shared") and of the table
+/// of what was compiled ("compiled").
 #[pyfunction]
-pub fn memory_held() -> (usize, usize, usize, usize) {
-    (reclaim::held(), reclaim::bound(), store::figures().bytes, store::limit())
+pub fn memory_held(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    [
+        ("automata", (reclaim::held(), reclaim::bound())),
+        ("shared", (store::figures().bytes, store::limit())),
+        ("compiled", (cache::held(), cache::limit())),
+    ]
+    .into_py_dict(py)
 }
 
-/// Empties the table of the masks that automata share.
+/// Forgets what was compiled and the masks that automata share; automata that are in use stay as they are.
 #[pyfunction]
-pub fn clear_shared(py: Python<'_>) {
-    crate::host::unlocked(py, store::clear);
+pub fn clear_cache(py: Python<'_>) {
+    crate::host::unlocked(py, || {
+        cache::clear();
+        store::clear();
+    });
 }

@@ -7,14 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tokenform_core::mask::{batch, Matcher as Core};
+use tokenform_core::mask::batch::{self, Asked};
+use tokenform_core::mask::Matcher as Core;
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
 use crate::automaton::{spelled, words_of, TokenAutomaton};
 use crate::batch::{failed_or, returned, wrong, Place};
 use crate::errors::raise;
-use crate::host::unlocked;
+use crate::host::{take_raised, unlocked};
 use crate::state::State;
 
 /// One text as it grows: takes tokens, takes them back, fills masks.
@@ -200,7 +201,7 @@ impl Matcher {
             Some(mask) if place.budget.is_none() => mask.write(words),
             _ => {
                 let mut rows = [place.row(words)];
-                unlocked(py, || batch::fill(&mut rows, false, 1));
+                unlocked(py, || batch::fill(&mut rows, Asked::default(), 1));
                 rows.into_iter().try_for_each(|row| row.answer.map(|_| ())).map_err(raise)?;
             }
         }
@@ -303,5 +304,6 @@ pub fn accept_tokens<'py>(
             *answer = matcher.lock().accept_tokens(tokens);
         });
     });
+    take_raised().map_or(Ok(()), Err)?;
     failed_or(py, steps.into_iter().map(|step| step.2), return_errors)
 }

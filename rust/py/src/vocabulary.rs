@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokenform_core::mask::lexmask::LexMask;
-use tokenform_core::vocab;
+use tokenform_core::{cache, vocab};
 
 use crate::errors::raise;
 use crate::host::unlocked;
@@ -14,6 +14,13 @@ use crate::host::unlocked;
 pub struct Vocabulary {
     pub inner: Arc<vocab::Vocabulary>,
     special: Vec<u32>,
+}
+
+impl Drop for Vocabulary {
+    /// Nobody asks for its automata any more.
+    fn drop(&mut self) {
+        cache::forget(self.inner.key());
+    }
 }
 
 #[pymethods]

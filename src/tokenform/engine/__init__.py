@@ -11,7 +11,9 @@ from tokenform._core import (
     TokenAutomaton,
     accept_tokens,
     advance,
+    clear_cache,
     fill_masks,
+    memory_held,
     set_limits,
 )
 from tokenform.engine.vocabulary import Vocabulary
@@ -26,7 +28,9 @@ __all__ = [
     "Vocabulary",
     "accept_tokens",
     "advance",
+    "clear_cache",
     "fill_masks",
+    "memory_held",
     "set_limits",
 ]
 

@@ -131,15 +131,15 @@ class Rules:
             return self.rule(name, [[self.symbol(part)] for part in form["choice"]])
         key = json.dumps(form)
         if key not in self._known:
-            title = name = _title(form)
+            known = name = title(form)
             while name in self.parts:
-                name = f"{title} ({len(self.parts)})"
+                name = f"{known} ({len(self.parts)})"
             self._known[key] = name
             self.parts[name] = form
         return self._known[key]
 
 
-def _title(form: Form) -> str:
+def title(form: Form) -> str:
     """A name for messages."""
     if "special" in form:
         return f"the special token {form['special']}"

@@ -4,25 +4,23 @@ Purpose: what every frontend returns.  It pairs the core's grammar (which texts 
 accepted) with the way to read an accepted text back (what the text means).
 Invariant: a grammar never changes; compiling it twice for one vocabulary gives one
 automaton, so masks that were computed once are shared by everybody who holds the grammar.
-Complexity: `compile` is one dictionary lookup after the first call.
+Complexity: `compile` is one dictionary lookup after the first call, and a hash of the source where another
+grammar of the same source was compiled before: the engine remembers those used last (`tf.set_limits`).
 The automata live as long as the grammar.
-Rejected: a cache keyed on the grammar's text in the module (it would outlive its users); weak keys (an
-automaton holds its vocabulary, so they would never be dropped); subclasses by kind of constraint (they
-would differ in nothing but `parse`).
+Rejected: weak keys (an automaton holds its vocabulary, so they would never be dropped); subclasses by kind of
+constraint (they would differ in nothing but `parse`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tokenform import _core
 from tokenform.errors import InvalidGrammar, InvalidSchema
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.json_text import read_json
-
-if TYPE_CHECKING:
-    from tokenform import _core
 
 
 def _same_text(text: str) -> Any:
@@ -78,7 +76,7 @@ class Grammar:
         key = vocabulary, limits
         automaton = self._automata.get(key)
         if automaton is None:
-            automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits))
+            automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits, True))
         return automaton
 
     @property
@@ -129,6 +127,31 @@ class Grammar:
     def __invert__(self) -> Grammar:
         return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")
 
+    def to_bytes(self) -> bytes:
+        """The grammar as bytes, which other processes and hosts without Python load.
+
+        They hold what it was made of, read already: a text in Lark's language is rules and patterns.  How to
+        read texts into values of a type stays behind.
+
+        >>> import tokenform as tf
+        >>> tf.Grammar.from_bytes(tf.regex("a|b").to_bytes())
+        Grammar('/a|b/')
+        """
+        return self.core.to_bytes()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Grammar:
+        """The grammar whose bytes these are; it combines with others, and a schema's texts are read as JSON.
+
+        Raises:
+            InvalidGrammar: they are not the bytes of a grammar, or of a later version of the library.
+        """
+        core = _core.Grammar.from_bytes(data)
+        form: Form = read_json(core.form(), name="the form", kind=InvalidGrammar)
+        read = _as_json if "schema" in form else None
+        source = form.get("schema") or form.get("gbnf") or forms.title(form)
+        return Grammar(core, form=form, read=read, source=source, schema=form.get("schema"))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools)
 
@@ -141,6 +164,10 @@ class Grammar:
     def __repr__(self) -> str:
         shown = self.source if len(self.source) <= 60 else f"{self.source[:57]}..."
         return f"Grammar({shown!r})"
+
+
+def _as_json(text: str) -> Any:
+    return read_json(text, name="the document", kind=InvalidSchema)
 
 
 def _again(

@@ -79,8 +79,7 @@ def json_schema(
         "unsupported": unsupported,
     }
     text = schema_text(schema)
-    given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
-    known = list((meta_schemas(text, *given.values()) | given).items())
+    known = _known_schemas(text, registry)
     form: Form = {"schema": text, "options": {**chosen, "strict": bool(strict), "registry": known}}
     if strings_in:
         form["schema"], form["holes"] = with_marks(text, strings_in)
@@ -88,6 +87,14 @@ def json_schema(
     else:
         core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
     return Grammar(core, form=form, read=_read, source=text, schema=schema)
+
+
+def _known_schemas(text: str, registry: Mapping[str, Schema] | None) -> list[tuple[str, str]]:
+    """URIs and texts of the schemas that `$ref` may point to."""
+    if not registry and '"$ref"' not in text:
+        return []
+    given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
+    return list((meta_schemas(text, *given.values()) | given).items())
 
 
 def _read(text: str) -> Any:
@@ -181,6 +188,9 @@ def schema_text(schema: Schema) -> str:
     if isinstance(schema, str):
         check_text(schema, InvalidSchema)
         return schema
+    text = _core.json_text(schema)
+    if text is not None:
+        return text
     # the common types first: an abstract class takes longer to say yes
     if not isinstance(schema, (dict, bool)) and not isinstance(schema, Mapping):
         raise InvalidSchema(

@@ -1,7 +1,9 @@
 //! The face of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
-//! What a state's record says is read without a lock; what is missing is made by the builder of the current
-//! generation, which one thread at a time takes (see [`super::generation`]).
+//! What a state's record says is read without a lock; what is missing is made by the builder of a generation, which
+//! one thread at a time takes (see [`super::generation`]). Threads that keep missing side by side get builders of
+//! their own: each lane has a current generation, and a state of one is made again in another from its text. A lane
+//! is opened when threads have waited for each other about as long as that costs.
 //! Invariant: an error or a panic belongs to the call in which it happened.  What that call was building is dropped
 //! as a whole and made again when it is asked for, so that nothing is remembered that was cut short.
 //! Memory: a generation that holds more than `Limits.memory` (beside what texts brought along from the one before it)
@@ -10,11 +12,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 
 use super::builder::Builder;
 use super::core::{Core, Engine, StateId};
-use super::generation::{Generation, Taken};
+use super::generation::{Generation, Taken, ANY};
 use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
@@ -30,6 +32,11 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
+
+/// Builders that threads may have side by side.
+const LANES: usize = 4;
+/// Times that threads wait for each other before one of them goes to another lane.
+const PATIENT: u32 = 8;
 
 /// Makes the constraint again, for the next generation.
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
@@ -47,11 +54,13 @@ pub fn engine<S: Structure + 'static>(
 /// What an automaton holds, and why.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stats {
-    /// States of the current generation.
+    /// States of the current generations.
     pub states: usize,
-    /// Bytes that the current generation holds, and those of them that texts begun before it needed.
+    /// Bytes that the current generations hold, and those of them that texts begun elsewhere needed.
     pub bytes: usize,
     pub moved: usize,
+    /// Builders that threads use side by side.
+    pub lanes: usize,
     /// Generations so far, and why those before this one ended.
     pub generations: u32,
     pub full: u32,
@@ -65,7 +74,12 @@ pub struct TokenAutomaton {
     vocab: Arc<Vocabulary>,
     limits: Limits,
     recipe: Recipe,
-    current: ArcSwap<Generation>,
+    /// The current generation of each lane; all but the first are opened when threads meet.
+    lanes: [ArcSwapOption<Generation>; LANES],
+    generations: AtomicU32,
+    numbers: AtomicU32,
+    /// Waits for builders since a thread last went to another lane.
+    lost: AtomicU32,
     /// The state after an end-of-text token.
     finished: State,
     /// When it was last asked, on the clock of [`reclaim`].
@@ -89,7 +103,10 @@ impl TokenAutomaton {
             number,
             limits,
             recipe,
-            current: ArcSwap::from_pointee(Generation::new(number, 1)),
+            lanes: Default::default(),
+            generations: AtomicU32::new(0),
+            numbers: AtomicU32::new(0),
+            lost: AtomicU32::new(0),
             finished: Self::finished_state(number),
             used: AtomicU64::new(reclaim::now()),
             full: AtomicU32::new(0),
@@ -97,8 +114,8 @@ impl TokenAutomaton {
             cleared: AtomicU32::new(0),
             vocab,
         });
-        let generation = this.current.load_full();
-        let taken = generation.take().map_err(Error::from)?;
+        let generation = this.lane(0);
+        let taken = generation.take(0);
         debug_assert!(matches!(taken, Taken::None));
         let builder = this.build(&generation, first)?;
         let spelled = this.vocab.spells_every_byte();
@@ -141,7 +158,7 @@ impl TokenAutomaton {
     }
 
     pub fn start(&self) -> State {
-        self.current.load().start.clone()
+        self.lane(0).start.clone()
     }
 
     /// Whether an end-of-text token was taken.
@@ -171,49 +188,107 @@ impl TokenAutomaton {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the current generation held when it was last at work.
-    pub fn bytes(&self) -> usize {
-        self.current.load().bytes()
+    /// The current generation of a lane, which is opened where it is not.
+    fn lane(&self, lane: usize) -> Arc<Generation> {
+        if let Some(generation) = self.lanes[lane].load_full() {
+            return generation;
+        }
+        self.begin(lane, None);
+        self.lanes[lane].load_full().expect("a lane that was opened stays open")
     }
 
-    /// Lets go of the generation where nobody works in it.
+    /// The next generation of a lane follows on a closed one.
+    fn begin(&self, lane: usize, closed: Option<&Arc<Generation>>) {
+        // a number is used once, even where another thread is quicker
+        let count = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = count.wrapping_mul(LANES as u32) + lane as u32;
+        let next = Arc::new(Generation::new(self.number, number));
+        let before = self.lanes[lane].compare_and_swap(&closed.cloned(), Some(next));
+        if before.as_ref().map(Arc::as_ptr) == closed.map(Arc::as_ptr) {
+            self.generations.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn open_lanes(&self) -> impl Iterator<Item = Arc<Generation>> + '_ {
+        self.lanes.iter().filter_map(|lane| lane.load_full())
+    }
+
+    /// Bytes that the current generations held when they were last at work.
+    pub fn bytes(&self) -> usize {
+        self.open_lanes().map(|generation| generation.bytes()).sum()
+    }
+
+    /// Lets go of generations where nobody works in them.
     pub(super) fn let_go(&self) {
-        let generation = self.current.load_full();
-        if generation.close_idle() {
-            self.cleared.fetch_add(1, Ordering::Relaxed);
-            self.renew(&generation);
+        for generation in self.open_lanes() {
+            if generation.close_idle() {
+                self.cleared.fetch_add(1, Ordering::Relaxed);
+                self.renew(&generation);
+            }
         }
     }
 
     /// Lets go of everything but the states that are held, which are made again when they are asked for.
     pub fn clear(&self) {
-        let generation = self.current.load_full();
-        generation.close();
-        self.cleared.fetch_add(1, Ordering::Relaxed);
-        self.renew(&generation);
-    }
-
-    /// The next generation follows on a closed one.
-    fn renew(&self, closed: &Arc<Generation>) {
-        let next = Arc::new(Generation::new(self.number, closed.number + 1));
-        self.current.compare_and_swap(closed, next);
-    }
-
-    /// Runs a call on the builder of the current generation.
-    fn with<T>(&self, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
-        self.note_use();
-        loop {
-            let generation = self.current.load_full();
-            let builder = match generation.take().map_err(Error::from)? {
-                Taken::Builder(builder) => builder,
-                Taken::None => self.build(&generation, None)?,
-                Taken::Closed => {
-                    self.renew(&generation);
-                    continue;
-                }
-            };
-            return self.call(&generation, builder, call);
+        for generation in self.open_lanes() {
+            generation.close();
+            self.renew(&generation);
         }
+        self.cleared.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn renew(&self, closed: &Arc<Generation>) {
+        self.begin(closed.number as usize % LANES, Some(closed));
+    }
+
+    /// The lane in which a state is known, or the first.
+    fn home(&self, s: Option<&State>) -> usize {
+        let known = |lane: &usize| {
+            let generation = self.lanes[*lane].load();
+            s.is_some_and(|s| generation.as_ref().is_some_and(|g| s.0.place(g.number).is_some()))
+        };
+        (0..LANES).find(known).unwrap_or(0)
+    }
+
+    /// A builder that no other thread has: of the lane in which the state is known, unless threads keep meeting there.
+    fn take(&self, s: Option<&State>) -> Result<(Arc<Generation>, Box<Builder>)> {
+        let subject = s.map_or(ANY, State::address);
+        let mut lane = self.home(s);
+        loop {
+            let generation = self.lane(lane);
+            match generation.take(subject) {
+                Taken::Builder(builder) => return Ok((generation, builder)),
+                Taken::None => {
+                    let builder = self.build(&generation, None)?;
+                    return Ok((generation, builder));
+                }
+                Taken::Closed => self.renew(&generation),
+                Taken::Busy => {
+                    let in_time = generation.wait().map_err(Error::from)?;
+                    if generation.is_at(subject) {
+                        continue;
+                    }
+                    let lost = if in_time { 1 } else { PATIENT };
+                    if self.lost.fetch_add(lost, Ordering::Relaxed) + lost >= PATIENT {
+                        self.lost.store(0, Ordering::Relaxed);
+                        lane = self.free_lane(lane);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A lane after this one whose builder no thread has; this one where there is none.
+    fn free_lane(&self, lane: usize) -> usize {
+        let free = |next: &usize| self.lanes[*next].load().as_ref().is_none_or(|g| !g.is_busy());
+        (1..LANES).map(|on| (lane + on) % LANES).find(free).unwrap_or(lane)
+    }
+
+    /// Runs a call on a builder; `s`: the state that it asks about.
+    fn with<T>(&self, s: Option<&State>, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
+        self.note_use();
+        let (generation, builder) = self.take(s)?;
+        self.call(&generation, builder, call)
     }
 
     /// Makes the builder of a generation, which this thread has taken.
@@ -251,9 +326,10 @@ impl TokenAutomaton {
             generation.put(builder, generation.bytes());
             return answer;
         };
+        let lanes = self.open_lanes().count().max(1);
         // what live texts brought along may double before it is thrown away: a text that does not fit is not made
         // again at every call
-        if bytes > self.limits.memory.saturating_add(2 * builder.moved()) {
+        if bytes > (self.limits.memory / lanes).saturating_add(2 * builder.moved()) {
             reclaim::later(builder, bytes);
             generation.close();
             self.full.fetch_add(1, Ordering::Relaxed);
@@ -273,7 +349,7 @@ impl TokenAutomaton {
         self.check_state(s)?;
         match s.0.mask() {
             Some(mask) => Ok(mask.clone()),
-            None => self.with(|builder| builder.mask(s)),
+            None => self.with(Some(s), |builder| builder.mask(s)),
         }
     }
 
@@ -289,7 +365,7 @@ impl TokenAutomaton {
         if self.vocab.is_eos(token) && self.accepting(s)? {
             return Ok(true);
         }
-        self.with(|builder| {
+        self.with(Some(s), |builder| {
             let here = builder.here(s)?;
             Ok(builder.follow(here.0.id, token)?.is_some())
         })
@@ -312,7 +388,7 @@ impl TokenAutomaton {
         if self.vocab.is_eos(token) && self.accepting(s)? {
             return Ok(Some(self.finished.clone()));
         }
-        self.with(|builder| builder.step(s, token))
+        self.with(Some(s), |builder| builder.step(s, token))
     }
 
     pub(super) fn rejection(&self, s: &State, token: TokenId) -> Error {
@@ -340,7 +416,7 @@ impl TokenAutomaton {
         self.check_state(s)?;
         match s.0.accepting() {
             Some(known) => Ok(known),
-            None => self.with(|builder| builder.accepting(s)),
+            None => self.with(Some(s), |builder| builder.accepting(s)),
         }
     }
 
@@ -353,7 +429,7 @@ impl TokenAutomaton {
         self.check_state(s)?;
         match s.0.distance() {
             Some(known) => Ok(known),
-            None => self.with(|builder| builder.distance(s, within)),
+            None => self.with(Some(s), |builder| builder.distance(s, within)),
         }
     }
 
@@ -364,7 +440,7 @@ impl TokenAutomaton {
     pub fn mask_within(&self, s: &State, budget: u32) -> Result<Vec<u32>> {
         self.check_state(s)?;
         if s.0.farthest().is_none_or(|farthest| budget <= farthest) && !self.is_finished(s) {
-            if let Some(row) = self.with(|builder| builder.within(s, budget))? {
+            if let Some(row) = self.with(Some(s), |builder| builder.within(s, budget))? {
                 return Ok(row);
             }
         }
@@ -378,7 +454,7 @@ impl TokenAutomaton {
         self.check_state(s)?;
         match s.0.forced() {
             Some(known) => Ok(known.to_vec()),
-            None => self.with(|builder| builder.forced(s, LONGEST_FORCED)),
+            None => self.with(Some(s), |builder| builder.forced(s, LONGEST_FORCED)),
         }
     }
 
@@ -388,13 +464,13 @@ impl TokenAutomaton {
         if bytes.is_empty() || self.is_finished(s) {
             return Ok(bytes.is_empty().then(|| s.clone()));
         }
-        self.with(|builder| builder.step_bytes(s, bytes))
+        self.with(Some(s), |builder| builder.step_bytes(s, bytes))
     }
 
     /// Offset of the first byte that is refused, what was expected there, and where the schema says so;
     /// `None` when the text is accepted. At the end of the text the offset is its length.
     pub fn check(&self, text: &[u8]) -> Result<Option<Refusal>> {
-        self.with(|builder| {
+        self.with(None, |builder| {
             let (read, id) = builder.engine.walk(StateId(0), text)?;
             if read == text.len() && builder.engine.accepting(id)? {
                 return Ok(None);
@@ -410,7 +486,7 @@ impl TokenAutomaton {
         if self.is_finished(s) {
             return Ok((vec!["nothing: the text has ended".into()], None));
         }
-        self.with(|builder| {
+        self.with(Some(s), |builder| {
             let here = builder.here(s)?;
             Ok(builder.engine.describe(here.0.id, None))
         })
@@ -422,18 +498,18 @@ impl TokenAutomaton {
         if self.is_finished(s) {
             return Ok(Vec::new());
         }
-        self.with(|builder| super::oracle::mask(builder, s))
+        self.with(Some(s), |builder| super::oracle::mask(builder, s))
     }
 
     /// What the automaton holds, and why earlier generations ended.
     pub fn stats(&self) -> Stats {
-        let generation = self.current.load_full();
-        let (states, moved) = generation.counts();
+        let counts = || self.open_lanes().map(|generation| generation.counts());
         Stats {
-            states,
-            bytes: generation.bytes(),
-            moved,
-            generations: generation.number,
+            states: counts().map(|c| c.0).sum(),
+            bytes: self.bytes(),
+            moved: counts().map(|c| c.1).sum(),
+            lanes: self.open_lanes().count(),
+            generations: self.generations.load(Ordering::Relaxed),
             full: self.full.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             cleared: self.cleared.load(Ordering::Relaxed),

@@ -4,13 +4,15 @@
 //! Invariant: an error belongs to its row; the others are as if it were not there.
 //! Complexity: a row that is known costs its copy; no thread is started but the pool's own, once a process.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::automaton::{TokenAutomaton, FAR};
 use super::state::State;
 use crate::error::Result;
 use crate::process::Process;
 use crate::vocab::TokenId;
+use crate::work;
 
 /// One row: a state, and where its mask goes.
 pub struct Row<'a> {
@@ -23,23 +25,32 @@ pub struct Row<'a> {
 }
 
 /// What is asked of a state beside its mask.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Answer {
     pub accepting: bool,
     pub finished: bool,
     /// Tokens to an accepted end where that was asked for; [`super::automaton::FAR`]: none is known.
     pub distance: u32,
+    /// The bytes that every continuation begins with, where they were asked for.
+    pub forced: Vec<u8>,
+}
+
+/// What to ask of each state beside its mask and whether the text may end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    pub distance: bool,
+    pub forced: bool,
 }
 
 impl Row<'_> {
-    pub(super) fn fill(&mut self, distances: bool) {
-        self.answer = self.ask(distances);
+    pub(super) fn fill(&mut self, asked: Asked) {
+        self.answer = self.ask(asked);
         if self.answer.is_err() {
             self.out.fill(0);
         }
     }
 
-    fn ask(&mut self, distances: bool) -> Result<Answer> {
+    fn ask(&mut self, asked: Asked) -> Result<Answer> {
         let (automaton, state) = (self.automaton, self.state);
         match self.budget {
             None => automaton.mask(state)?.write(self.out),
@@ -48,7 +59,11 @@ impl Row<'_> {
         Ok(Answer {
             accepting: automaton.accepting(state)?,
             finished: automaton.is_finished(state),
-            distance: if distances { automaton.distance(state, self.budget.unwrap_or(FAR))? } else { 0 },
+            distance: match asked.distance {
+                true => automaton.distance(state, self.budget.unwrap_or(FAR))?,
+                false => 0,
+            },
+            forced: if asked.forced { automaton.forced_bytes(state)? } else { Vec::new() },
         })
     }
 
@@ -58,9 +73,9 @@ impl Row<'_> {
 }
 
 /// Fills rows, on so many threads where some have to be built.
-pub fn fill(rows: &mut [Row<'_>], distances: bool, threads: usize) {
+pub fn fill(rows: &mut [Row<'_>], asked: Asked, threads: usize) {
     let new = rows.iter().filter(|row| !row.is_known()).count();
-    spread(rows, threads.min(new.max(1)), |row| row.fill(distances));
+    spread(rows, threads.min(new.max(1)), |row| row.fill(asked));
 }
 
 /// One token of one sequence.
@@ -79,26 +94,41 @@ pub fn advance(steps: &mut [Step<'_>], threads: usize) {
     });
 }
 
+/// How long a thread that has done its part waits for the others before it asks whether all are to end.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 /// Does something with each of some things, on so many threads, this one among them.
 pub fn spread<T: Send>(things: &mut [T], threads: usize, work: impl Fn(&mut T) + Sync) {
-    if threads < 2 || things.len() < 2 {
-        return things.iter_mut().for_each(work);
-    }
-    let process = Process::current();
-    let Some(pool) = process.pool() else { return things.iter_mut().for_each(work) };
-    let threads = threads.min(things.len()).min(pool.current_num_threads() + 1);
+    let ending = Arc::default();
+    let threads = threads.min(things.len());
     let left = Mutex::new(things.iter_mut());
-    let one_by_one = || loop {
-        let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
-        match next {
-            Some(thing) => work(thing),
-            None => return,
-        }
+    let one_by_one = || {
+        work::together(&ending, || loop {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            match next {
+                Some(thing) => work(thing),
+                None => return,
+            }
+        })
     };
+    let process = Process::current();
+    let Some(pool) = (threads > 1).then(|| process.pool()).flatten() else { return one_by_one() };
+    let others = (threads - 1).min(pool.current_num_threads());
+    let (running, done) = (Mutex::new(others), Condvar::new());
     pool.in_place_scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|_| one_by_one());
+        for _ in 0..others {
+            scope.spawn(|_| {
+                one_by_one();
+                *running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+                done.notify_one();
+            });
         }
         one_by_one();
+        // signals come to this thread alone, so it goes on looking for them
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running > 0 {
+            running = done.wait_timeout(running, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+            work::together(&ending, work::interrupted);
+        }
     });
 }

@@ -58,10 +58,10 @@ impl Builder {
         self.engine.bytes() + self.ways.bytes() + self.records.len() * RECORD + self.published
     }
 
-    /// [`Builder::bytes`], every few calls: each call adds little, but for the first ones.
+    /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
     pub fn count(&mut self) -> Option<usize> {
-        self.calls += 1;
-        (self.calls <= CALLS || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
+        self.calls = self.calls.wrapping_add(1);
+        (self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
     }
 
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
@@ -111,6 +111,9 @@ impl Builder {
             let id = id.ok_or_else(|| Error::new(Kind::EngineError, "a text can't be read again"))?;
             at = self.record(id, &at, via.clone());
             next.0.set_place(self.generation, id);
+            if let Some(mask) = next.0.mask().filter(|mask| at.0.set_mask(mask)) {
+                self.published += mask.bytes();
+            }
         }
         work::refill();
         self.moved += self.bytes().saturating_sub(held);
@@ -167,8 +170,9 @@ impl Builder {
                 next
             }
         };
-        s.0.edges.add(token, &next.0);
-        Ok(Some(next))
+        // another lane may have been first: whoever takes this token gets the same state
+        let first = if s.0.edges.add(token, &next.0) { None } else { s.known_edge(token) };
+        Ok(Some(first.unwrap_or(next)))
     }
 
     /// The number of the state after a token of the text, a special one included.

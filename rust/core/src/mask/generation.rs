@@ -20,14 +20,18 @@ use super::state::{Record, State};
 use crate::process::{epoch, Process};
 use crate::work::{self, Cut};
 
-/// How long a thread that waits for the builder goes without asking whether it should.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// How long a thread waits for the builder before it looks elsewhere, and whether it is to go on.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Where the builder is: nobody has asked for anything yet; here; with a thread; nowhere, for ever.
 const UNBUILT: u32 = 0;
 const HERE: u32 = 1;
 const TAKEN: u32 = 2;
 const CLOSED: u32 = 3;
+
+/// What the thread that has the builder asks, where that is no state: it makes the builder; a text of its own.
+const BUILDING: usize = 0;
+pub(super) const ANY: usize = 1;
 
 pub(super) struct Generation {
     pub number: u32,
@@ -37,6 +41,8 @@ pub(super) struct Generation {
     /// The process of the thread that took the builder last.
     process: AtomicU32,
     waiting: AtomicU32,
+    /// What the thread that took the builder last asks: the address of a state, or one of the above.
+    subject: AtomicUsize,
     /// Bytes that the builder held when it was last put back.
     bytes: AtomicUsize,
     /// Its states then, and the bytes that texts of older generations had brought along.
@@ -49,6 +55,8 @@ pub(super) enum Taken {
     Builder(Box<Builder>),
     /// There is none yet: this thread makes it.
     None,
+    /// Another thread has it.
+    Busy,
     /// The generation has ended: ask the automaton for the next.
     Closed,
 }
@@ -62,6 +70,7 @@ impl Generation {
             builder: AtomicCell::new(None),
             process: AtomicU32::new(epoch()),
             waiting: AtomicU32::new(0),
+            subject: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             states: AtomicUsize::new(0),
             moved: AtomicUsize::new(0),
@@ -72,30 +81,47 @@ impl Generation {
         self.status.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The builder, as soon as no other thread has it.
-    pub fn take(&self) -> Result<Taken, Cut> {
+    /// The builder, where no other thread has it; `subject`: what is to be asked, the address of a state or [`ANY`].
+    pub fn take(&self, subject: usize) -> Taken {
         loop {
             match self.status.load(Ordering::Acquire) {
                 HERE if self.moves(HERE, TAKEN) => {
-                    self.process.store(epoch(), Ordering::Relaxed);
-                    return Ok(Taken::Builder(self.builder.take().expect("it was here")));
+                    self.note(subject);
+                    return Taken::Builder(self.builder.take().expect("it was here"));
                 }
                 UNBUILT if self.moves(UNBUILT, TAKEN) => {
-                    self.process.store(epoch(), Ordering::Relaxed);
-                    return Ok(Taken::None);
+                    self.note(BUILDING);
+                    return Taken::None;
                 }
                 TAKEN if self.process.load(Ordering::Relaxed) != epoch() => {
                     self.status.store(CLOSED, Ordering::Release);
-                    return Ok(Taken::Closed);
+                    return Taken::Closed;
                 }
-                TAKEN => self.wait()?,
-                CLOSED => return Ok(Taken::Closed),
+                TAKEN => return Taken::Busy,
+                CLOSED => return Taken::Closed,
                 _ => {}
             }
         }
     }
 
-    fn wait(&self) -> Result<(), Cut> {
+    fn note(&self, subject: usize) {
+        self.process.store(epoch(), Ordering::Relaxed);
+        self.subject.store(subject, Ordering::Relaxed);
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.status.load(Ordering::Relaxed) == TAKEN
+    }
+
+    /// Whether the thread that has the builder does what another would have to do as well: it asks the same, or makes
+    /// the builder.
+    pub fn is_at(&self, subject: usize) -> bool {
+        let now = self.subject.load(Ordering::Relaxed);
+        now == BUILDING || now == subject && now != ANY
+    }
+
+    /// Waits a while for the builder to come back; false where it has not.
+    pub fn wait(&self) -> Result<bool, Cut> {
         let process = Process::current();
         let room = process.room(self as *const Self as usize);
         self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -104,7 +130,7 @@ impl Generation {
         if !in_time && work::interrupted() {
             return Err(Cut::Interrupted);
         }
-        Ok(())
+        Ok(in_time)
     }
 
     fn wake(&self) {

@@ -29,7 +29,7 @@
 use std::sync::Arc;
 
 use super::automaton::{TokenAutomaton, FAR};
-use super::batch::{self, Answer, Row};
+use super::batch::{self, Answer, Asked, Row};
 use super::state::State;
 use crate::error::{Error, Kind, Result};
 use crate::vocab::TokenId;
@@ -210,7 +210,7 @@ impl Matcher {
     pub fn fill_mask(&self, out: &mut [u32]) -> Result<()> {
         self.check_words(out.len(), 1)?;
         let mut row = self.row(out);
-        row.fill(false);
+        row.fill(Asked::default());
         row.answer.map(|_| ())
     }
 
@@ -277,7 +277,7 @@ impl Matcher {
                 Some(Row { automaton: &self.automaton, state, budget, out, answer: Ok(Answer::default()) })
             })
             .collect();
-        batch::fill(&mut rows, false, threads);
+        batch::fill(&mut rows, Asked::default(), threads);
         rows.into_iter().try_for_each(|row| row.answer.map(|_| ()))?;
         Ok(allowed)
     }

@@ -23,6 +23,8 @@ pub mod lexmask;
 pub mod matcher;
 mod oracle;
 pub mod pattern;
+#[cfg(test)]
+mod races;
 pub mod reclaim;
 mod rest;
 pub mod row;

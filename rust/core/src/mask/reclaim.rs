@@ -86,7 +86,7 @@ pub(super) fn keep_within_bound() {
 }
 
 /// Below this many bytes dropping costs less than handing over.
-const SMALL: usize = 1 << 16;
+const SMALL: usize = 1 << 19;
 
 /// Drops something of so many bytes on a thread of its own: giving megabytes back takes milliseconds, which no call
 /// should wait for.

@@ -36,8 +36,8 @@ pub(super) struct Record {
     pub generation: u32,
     pub id: StateId,
     pub from: Option<(State, Via)>,
-    /// The generation that it was last made again in (upper half), and its number there.
-    moved: AtomicU64,
+    /// The generations that it was last made again in (upper half), those of even and of odd lanes, and its number there.
+    moved: [AtomicU64; 2],
     mask: OnceLock<Arc<Mask>>,
     accepting: AtomicU8,
     distance: AtomicU32,
@@ -56,7 +56,7 @@ impl Record {
             generation,
             id,
             from,
-            moved: AtomicU64::new(0),
+            moved: Default::default(),
             mask: OnceLock::new(),
             accepting: AtomicU8::new(0),
             distance: AtomicU32::new(UNKNOWN),
@@ -71,12 +71,12 @@ impl Record {
         if self.generation == generation {
             return Some(self.id);
         }
-        let moved = self.moved.load(Ordering::Acquire);
+        let moved = self.moved[generation as usize & 1].load(Ordering::Acquire);
         (moved >> 32 == generation as u64).then_some(StateId(moved as u32))
     }
 
     pub fn set_place(&self, generation: u32, id: StateId) {
-        self.moved.store((generation as u64) << 32 | id.0 as u64, Ordering::Release);
+        self.moved[generation as usize & 1].store((generation as u64) << 32 | id.0 as u64, Ordering::Release);
     }
 
     pub fn mask(&self) -> Option<&Arc<Mask>> {

@@ -23,7 +23,7 @@ pub use matcher::matches;
 use syntax::Node;
 
 /// How a pattern is written and what it means by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// ECMA-262 as JSON Schema's `pattern` uses it: the pattern is found somewhere in the string.
     Ecma,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Kind, Result};
 
 /// In which order the keys of an object may come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// As the schema's text first names them, undeclared keys last.
     Declared,
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 /// What stands between the lexemes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whitespace {
     /// At each gap what a writer puts there: nothing, a space, or a line break with an indentation.
     Natural,
@@ -45,7 +45,7 @@ pub enum Numbers {
 }
 
 /// How the characters of strings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strings {
     /// As they are, or by any escape.
     Any,
@@ -53,7 +53,7 @@ pub enum Strings {
     Canonical,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     pub order: Order,
     pub whitespace: Whitespace,

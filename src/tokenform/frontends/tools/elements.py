@@ -110,7 +110,7 @@ class Nested(Notation):
         return self.element(TEXT, RawString(schema, (self.layout.marker,)), place)
 
     def number(self, schema: dict[str, Any], place: Node | None) -> Node:
-        return self.element(JSON, self._json(schema), place)
+        return self.element(JSON, sequence(BLANK, self._json(schema), BLANK), place)
 
     def array(self, item: Node | None, least: int, most: int | None, place: Node | None) -> Node:
         inside = Seq(()) if item is None else Repeat(sequence(item, BLANK), least, most)

@@ -151,10 +151,8 @@ class Builder:
             return sequence(self.reasoning(reasoning), BLANK, self.calls(most), BLANK)
         if self.form.at_start:
             text = Free(not_prefix=self.beginnings(), allow=self.allowed())
-            called = sequence(BLANK, self.calls(most), BLANK)
-            return sequence(
-                self.reasoning(reasoning, False), text if tool_choice == "none" else choice([called, text])
-            )
+            options = [text] if tool_choice == "none" else [text, *self.calls_at_start(most)]
+            return sequence(self.reasoning(reasoning, False), choice(options))
         if tool_choice == "none":
             text = Free(until=self.triggers(), allow=self.allowed())
             return sequence(self.reasoning(reasoning, False), text)
@@ -166,6 +164,20 @@ class Builder:
         return choice(
             [after_thought, sequence(self.opening(reasoning), self.free_and_calls(most, 1, closed))]
         )
+
+    def calls_at_start(self, most: int | None) -> list[Node]:
+        """The calls of a format that has no marker for them; of its layouts with one, text may come first.
+
+        What follows them is text, if it can't be the beginning of a call.
+        """
+        rest = Free(not_prefix=(r"[\s;,]*[\[{<]", r"\s*[;,\]}]"), allow=self.allowed())
+        ways: list[Node] = [sequence(BLANK, self.calls(most), rest)]
+        marked = [wire for wire in self.wires() if self.form.opener(wire) in self.form.special]
+        if marked:
+            until = tuple(Trigger(t, special=True) for t in dict.fromkeys(map(self.form.opener, marked)))
+            before = Free(until=until, not_prefix=self.beginnings(), allow=self.allowed())
+            ways.append(sequence(before, choice([self._calls(wire, most) for wire in marked]), rest))
+        return ways
 
     def free_and_calls(self, most: int | None, least: int, barred: tuple[Trigger, ...]) -> Node:
         """Text with calls in it; no trigger of `barred` occurs in the text."""
@@ -251,11 +263,15 @@ class Builder:
             return Choice(())
         before: list[Node] = []
         for index, part in enumerate(wire.call):
-            if isinstance(part, JsonCall):
-                before.append(self._head(part))
             if isinstance(part, (Name, JsonCall)):
                 rest = wire.call[index:]
-                return sequence(*before, choice([self._rest(rest, tool) for tool in self.known]))
+                named = choice([self._rest(rest, tool) for tool in self.known])
+                if isinstance(part, JsonCall):
+                    named = sequence(self._head(part), named)
+                    if part.turned:
+                        after = wire.call[index + 1 :]
+                        named = choice([named, *(self._turned(part, after, tool) for tool in self.known)])
+                return sequence(*before, named)
             before += [self._part(part, self.known[0]), self._gap(wire.call[index : index + 2])]
         raise AssertionError(f"the layout of {self.form.name} has no name")
 
@@ -264,6 +280,14 @@ class Builder:
         made: list[Node] = []
         for index, part in enumerate(parts):
             made += [self._part(part, tool), self._gap(parts[index : index + 2])]
+        return sequence(*made)
+
+    def _turned(self, part: JsonCall, after: tuple[Part, ...], tool: Tool) -> Node:
+        """A call's object with the arguments before the name."""
+        head = sequence(Text("{"), BLANK, self._key(part.arguments), self.json(tool), BLANK, Text(","), BLANK)
+        made: list[Node] = [head, self._key(part.name), Text(dump(tool.name)), BLANK, Text("}")]
+        for index, inner in enumerate(after):
+            made += [self._gap((part, *after)[index : index + 2]), self._part(inner, tool)]
         return sequence(*made)
 
     def _gap(self, pair: tuple[Part, ...]) -> Node:
@@ -308,7 +332,7 @@ class Builder:
         if isinstance(part, str):
             return self.literal(part)
         if isinstance(part, Either):
-            return self.literal(part.texts[0])
+            return choice([self.literal(text) for text in part.texts])
         if isinstance(part, Name):
             return Text(tool.name)
         if isinstance(part, Id):

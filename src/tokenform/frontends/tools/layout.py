@@ -87,12 +87,14 @@ class JsonCall:
 
     id: the key of the call's id, which is then written first, as digits in a string.
     last_id: the pattern of an id that may be written last, under "id".
+    turned: the arguments may be written before the name.
     """
 
     name: str
     arguments: str
     id: str | None = None
     last_id: str | None = None
+    turned: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Tagged:
     open_middle: read too, and then the schema decides.
     markers: texts that no raw value may hold besides the closing one.
     python_words: True, False and None are read and written besides true, false and null.
+    wrappers: names that models give to one element with all arguments as JSON, which is read.
     """
 
     before: str
@@ -114,6 +117,7 @@ class Tagged:
     open_middle: str | None = None
     markers: tuple[str, ...] = ()
     python_words: bool = False
+    wrappers: tuple[str, ...] = ()
 
     def typed_middle(self, kind: str) -> str:
         """What is written before a JSON value of this type."""
@@ -136,7 +140,7 @@ class Maybe:
 
 @dataclass(frozen=True)
 class Either:
-    """One of these literals; the grammar writes the first."""
+    """One of these literals; the template writes the first."""
 
     texts: tuple[str, ...]
 
@@ -187,7 +191,6 @@ class Format:
             only.
         prefix: a special token that may stand before the calls.
         whole_word: the opener counts only where no word character stands before it.
-        text_after: free text may follow the calls.
         reasoning: what opens and closes the reasoning block.
         trigger_ends_reasoning: an opener inside an unclosed reasoning block ends it.
         content: what opens and closes the answer's text, where the model marks it.
@@ -214,7 +217,6 @@ class Format:
     at_start: bool = False
     prefix: str | None = None
     whole_word: bool = False
-    text_after: bool = True
     reasoning: tuple[str, str] = ("<think>", "</think>")
     trigger_ends_reasoning: bool = False
     content: tuple[str, ...] = ()

@@ -84,6 +84,7 @@ class CallReader:
         self._wrong: ToolError | None = None
         self._guess = False
         self._begun = False
+        self._aside: list[str] | None = None
         self._arguments: dict[str, dict[str, Argument]] = {}
         self._places: dict[str, Place] = {}
         self._tokens: dict[str, tuple[str, ...]] = {}
@@ -95,7 +96,7 @@ class CallReader:
         unless it is a guess that a call is meant at all.
         """
         self._tool, self._id, self._begun = None, "", False
-        self._wrong, self._guess = None, wire.guess
+        self._wrong, self._guess, self._aside = None, wire.guess, None
         try:
             yield from self._parts(wire.call, wire)
         except ToolError as error:
@@ -123,7 +124,9 @@ class CallReader:
             raise fail(self.source, "the call has no name")
 
     def _fragment(self, text: str) -> None:
-        if self._tool is not None:
+        if self._aside is not None:
+            self._aside.append(text)
+        elif self._tool is not None:
             self.report.fragment(text)
 
     def _finish(self) -> None:
@@ -331,10 +334,26 @@ class CallReader:
                 raise fail(
                     self.source, f"the argument {key!r} is given twice" if key else "an argument needs a name"
                 )
-            self._fragment((", " if seen else "") + json.dumps(key, ensure_ascii=False) + ": ")
+            between, name = ", " if seen else "", json.dumps(key, ensure_ascii=False)
+            if key in layout.wrappers and not self._argument(key).declared:
+                self._aside = []
+                yield from self._tagged_value(layout, key)
+                value, self._aside = "".join(self._aside), None
+                inside = self._unwrapped(value)
+                seen |= set(inside) or {key}
+                text = json.dumps(inside, ensure_ascii=False)[1:-1] if inside else f"{name}: {value}"
+                self._fragment(between + text)
+                continue
+            self._fragment(f"{between}{name}: ")
             seen.add(key)
             yield from self._tagged_value(layout, key)
         self._fragment("}")
+
+    def _unwrapped(self, text: str) -> dict[str, Any]:
+        """The arguments in an object, or in a string of one, if all are declared; else nothing."""
+        value = json.loads(_object_in_string(text) or text)
+        whole = isinstance(value, dict) and all(self._argument(key).declared for key in value)
+        return value if whole else {}
 
     def _tagged_value(self, layout: Tagged, key: str) -> Reading[None]:
         argument = self._argument(key)
@@ -452,6 +471,15 @@ class Argument:
 
 
 _ANYTHING = Argument("true", frozenset(TYPES))
+
+
+def _object_in_string(text: str) -> str | None:
+    """The object that a JSON string holds as JSON once more."""
+    try:
+        inside = json.loads(text)
+        return inside if isinstance(inside, str) and isinstance(json.loads(inside), dict) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _argument_of(tool: Tool, key: str) -> Argument:

@@ -12,6 +12,7 @@ Rejected: reading elements as XML (raw text holds any `<` and `&`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ from tokenform.frontends.tools.elements import JSON, LIST, OBJECT, TEXT
 from tokenform.frontends.tools.judge import satisfies
 from tokenform.frontends.tools.layout import Elements, Format, MarkedArguments
 from tokenform.frontends.tools.members import alone, conjuncts, types_of
-from tokenform.frontends.tools.read_values import DEPTH, Emit, fail, inside_string
+from tokenform.frontends.tools.read_values import DEPTH, Emit, comma, fail, inside_string
 from tokenform.frontends.tools.source import Reading, Source
 
 ANNOTATIONS = {
@@ -34,6 +35,8 @@ ANNOTATIONS = {
     "$defs",
     "definitions",
 }
+# A whole number with zeros before it, as Python's `int` takes it.
+_PADDED = re.compile(r"-?0+[1-9][0-9]{0,400}")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
@@ -56,7 +59,7 @@ def marked_object(
         seen.add(key)
         yield from source.blank()
         yield from _marked_value(source, layout, emit, place.member(key), depth + 1)
-        yield from _comma(source, "}")
+        yield from comma(source, "}")
     emit("}")
 
 
@@ -72,13 +75,6 @@ def _marked_key(source: Source, layout: MarkedArguments) -> Reading[str]:
     if not (yield from source.accept(":")):
         raise fail(source, "an object needs ':' after a key")
     return "".join(taken).strip()
-
-
-def _comma(source: Source, closer: str) -> Reading[None]:
-    yield from source.blank()
-    if not (yield from source.accept(",")) and not (yield from source.matches(closer)):
-        raise fail(source, f"',' or {closer!r} is needed here")
-    yield from source.blank()
 
 
 def _marked_value(
@@ -99,7 +95,7 @@ def _marked_value(
             emit(between)
             between = ", "
             yield from _marked_value(source, layout, emit, place.items(), depth + 1)
-            yield from _comma(source, "]")
+            yield from comma(source, "]")
         emit("[]" if between == "[" else "]")
     else:
         taken: list[str] = []
@@ -140,6 +136,9 @@ class NestedReader:
         yield from self._members(emit, place, 0)
 
     def _members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+        if depth and not place.declares:
+            yield from self._free_members(emit, place, depth)
+            return
         seen: set[str] = set()
         emit("{")
         while (head := (yield from self._opened(self.layout.member))) is not None:
@@ -150,6 +149,22 @@ class NestedReader:
             seen.add(key)
             yield from self._value(emit, place.member(key), kind, self._closer(key), depth + 1)
         emit("}")
+
+    def _free_members(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
+        """Members that the schema does not name: one that is repeated is a list (vLLM 0.33 reads so)."""
+        found: dict[str, list[str]] = {}
+        while (head := (yield from self._opened(self.layout.member))) is not None:
+            key, kind = head
+            if not key:
+                raise fail(self.source, "a name is needed")
+            taken: list[str] = []
+            yield from self._value(taken.append, place.member(key), kind, self._closer(key), depth + 1)
+            found.setdefault(key, []).append("".join(taken))
+        pairs = []
+        for key, values in found.items():
+            text = values[0] if len(values) == 1 else f"[{', '.join(values)}]"
+            pairs.append(f"{json.dumps(key, ensure_ascii=False)}: {text}")
+        emit("{" + ", ".join(pairs) + "}")
 
     def _items(self, emit: Emit, place: Place, depth: int) -> Reading[None]:
         between = "["
@@ -254,6 +269,11 @@ class Place:
         """Whether everything is allowed, because nothing is said."""
         return not isinstance(self.schema, Mapping) or set(self.schema) <= ANNOTATIONS
 
+    @property
+    def declares(self) -> bool:
+        """Whether members are named."""
+        return any(part.get("properties") or "additionalProperties" in part for part in self._parts)
+
     def member(self, key: str) -> Place:
         """The place of a member's value."""
         if key not in self._inside:
@@ -291,6 +311,8 @@ class Place:
 def leaf(source: Source, text: str, place: Place, json_only: bool = False) -> str:
     """A bare value as JSON: what it is as JSON, if the schema takes that, else a word, else the text."""
     kinds = place.kinds
+    if kinds & {"integer", "number"} and _PADDED.fullmatch(text.strip()):
+        text = re.sub("0+", "", text.strip(), count=1)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -182,44 +182,50 @@ def _python_word(source: Source, emit: Emit) -> Reading[None]:
         raise fail(source, f"{word!r} is no Python literal" if word else "a Python literal is needed here")
 
 
-def _python_list(source: Source, emit: Emit, closer: str, depth: int) -> Reading[None]:
-    emit("[")
-    yield from source.blank()
-    first = True
+def _python_list(source: Source, emit: Emit, closer: str, depth: int, first: str = "") -> Reading[None]:
+    """The items up to the closer; first: one that was read already."""
+    emit("[" + first)
+    between = ", " if first else ""
+    yield from comma(source, closer) if first else source.blank()
     while not (yield from source.accept(closer)):
-        if not first:
-            emit(", ")
+        emit(between)
+        between = ", "
         yield from python_value(source, emit, depth + 1)
-        first = False
-        yield from source.blank()
-        if not (yield from source.accept(",")) and not (yield from source.matches(closer)):
-            raise fail(source, f"a list needs ',' or {closer!r} here")
-        yield from source.blank()
+        yield from comma(source, closer)
     emit("]")
 
 
 def _python_dict(source: Source, emit: Emit, depth: int) -> Reading[None]:
-    emit("{")
+    """A dictionary; a set is read as a list."""
     yield from source.blank()
-    first = True
+    if (yield from source.peek()) not in ("'", '"', "}"):
+        yield from _python_list(source, emit, "}", depth)
+        return
+    between = "{"
     while not (yield from source.accept("}")):
-        if not first:
-            emit(", ")
         if (yield from source.peek()) not in ("'", '"'):
             raise fail(source, "the keys of a dictionary must be strings")
-        yield from _python_string(source, emit)
+        key: list[str] = []
+        yield from _python_string(source, key.append)
         yield from source.blank()
         if not (yield from source.accept(":")):
-            raise fail(source, "a dictionary needs ':' after a key")
-        emit(": ")
+            if between != "{":
+                raise fail(source, "a dictionary needs ':' after a key")
+            yield from _python_list(source, emit, "}", depth, "".join(key))
+            return
+        emit(between + "".join(key) + ": ")
+        between = ", "
         yield from source.blank()
         yield from python_value(source, emit, depth + 1)
-        first = False
-        yield from source.blank()
-        if not (yield from source.accept(",")) and not (yield from source.matches("}")):
-            raise fail(source, "a dictionary needs ',' or '}' here")
-        yield from source.blank()
-    emit("}")
+        yield from comma(source, "}")
+    emit("{}" if between == "{" else "}")
+
+
+def comma(source: Source, closer: str) -> Reading[None]:
+    yield from source.blank()
+    if not (yield from source.accept(",")) and not (yield from source.matches(closer)):
+        raise fail(source, f"',' or {closer!r} is needed here")
+    yield from source.blank()
 
 
 # Characters and short escapes of a Python string, so many at a time.

@@ -31,6 +31,7 @@ FORMAT = Format(
         "</think>",
     ),
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=("<｜end▁of▁sentence｜>",),
     template=("<｜tool▁sep｜>", "```json"),
 )

@@ -17,6 +17,7 @@ FORMAT = Format(
     ),
     special=V3.special,
     trigger_ends_reasoning=True,
+    prompt_opens=True,
     dropped=V3.dropped,
     template=("<｜tool▁sep｜>",),
     template_without=("```json",),

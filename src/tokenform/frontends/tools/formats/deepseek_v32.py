@@ -6,30 +6,20 @@ The reader goes by the schema where `string` is missing or says what the schema 
 
 from __future__ import annotations
 
-from tokenform.frontends.tools.layout import Format, Name, Tagged, Wire
+from tokenform.frontends.tools.formats.deepseek_v4 import dsml
+from tokenform.frontends.tools.layout import Format
+
+_WIRE, _WHOLE, _BARE = dsml("function_calls", "invoke", "parameter")
 
 FORMAT = Format(
     name="deepseek_v32",
     models="DeepSeek V3.2, V3.2-Speciale",
-    wire=Wire(
-        call=(
-            '<｜DSML｜invoke name="',
-            Name(),
-            '">\n',
-            Tagged(
-                before='<｜DSML｜parameter name="',
-                middle='" string="true">',
-                json_middle='" string="false">',
-                open_middle='">',
-                after="</｜DSML｜parameter>\n",
-            ),
-            "</｜DSML｜invoke>\n",
-        ),
-        section=("<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>"),
-    ),
+    wire=_WIRE,
+    also=(_WHOLE, _BARE),
     lead="\n\n",
     special=("<think>", "</think>"),
     embedded=("｜DSML｜",),
+    prompt_opens=True,
     dropped=("<｜end▁of▁sentence｜>",),
     template=("｜DSML｜",),
 )

@@ -3,40 +3,47 @@
 Source: `encoding_dsv4.py` of deepseek-ai/DeepSeek-V4, which writes two line feeds before the block and an
 empty line where a call has no arguments.  The model is seen to misspell the section's name, to leave it out
 and to write a call without arguments as one element that closes itself, or all arguments as one JSON object
-(SGLang 0.5.23, `function_call/deepseekv4_detector.py`).
+(SGLang 0.5.23, `function_call/deepseekv4_detector.py`), or in one parameter that no tool declares.
 """
 
 from __future__ import annotations
 
-from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Part, Tagged, Wire
+from tokenform.frontends.tools.layout import Format, JsonArguments, Name, Tagged, Wire
 
 
-def dsml(section: str, invoke: str, parameter: str) -> tuple[tuple[Part, ...], tuple[str, str]]:
-    """The layout of a call and what opens and closes the section, with these names of the elements."""
+def dsml(section: str, invoke: str, parameter: str) -> tuple[Wire, Wire, Wire]:
+    """With these names of the elements: the layout of calls, the same with all arguments as one JSON object,
+    and a call without the section around it."""
     arguments = Tagged(
         before=f'<｜DSML｜{parameter} name="',
         middle='" string="true">',
         json_middle='" string="false">',
         open_middle='">',
         after=f"</｜DSML｜{parameter}>\n",
+        wrappers=("arguments", "input"),
     )
-    call = (f'<｜DSML｜{invoke} name="', Name(), '">\n', arguments, f"</｜DSML｜{invoke}>\n")
-    return call, (f"<｜DSML｜{section}>\n", f"</｜DSML｜{section}>")
+    head, end = (f'<｜DSML｜{invoke} name="', Name(), '">\n'), f"</｜DSML｜{invoke}>\n"
+    around = (f"<｜DSML｜{section}>\n", f"</｜DSML｜{section}>")
+    return (
+        Wire(call=(*head, arguments, end), section=around),
+        Wire(call=(*head, JsonArguments(), end), section=around, written=True),
+        Wire(call=(*head, arguments, end), written=True),
+    )
 
 
-_CALL, _SECTION = dsml("tool_calls", "invoke", "parameter")
-_CLOSED = (_CALL[0], Name(), '"/>\n')
+_WIRE, _WHOLE, _BARE = dsml("tool_calls", "invoke", "parameter")
+_CLOSER = "</｜DSML｜tool_calls>"
 
 FORMAT = Format(
     name="deepseek_v4",
     models="DeepSeek V4",
-    wire=Wire(call=_CALL, section=_SECTION),
+    wire=_WIRE,
     also=(
-        Wire(call=(*_CALL[:3], JsonArguments(), _CALL[-1]), section=_SECTION, written=True),
-        Wire(call=_CLOSED, section=_SECTION),
-        Wire(call=_CALL, section=("<｜DSML｜toolcalls>", _SECTION[1])),
-        Wire(call=_CALL, section=("<｜DSML｜tool>", _SECTION[1])),
-        Wire(call=_CALL),
+        _WHOLE,
+        Wire(call=(*_WIRE.call[:2], '"/>\n'), section=_WIRE.section),
+        Wire(call=_WIRE.call, section=("<｜DSML｜toolcalls>", _CLOSER), written=True),
+        Wire(call=_WIRE.call, section=("<｜DSML｜tool>", _CLOSER), written=True),
+        _BARE,
     ),
     lead="\n\n",
     special=("<think>", "</think>"),

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.formats.deepseek_v4 import FORMAT as V4
 from tokenform.frontends.tools.formats.deepseek_v4 import dsml
-from tokenform.frontends.tools.layout import Format, Wire
+from tokenform.frontends.tools.layout import Format
 
-_CALL, _SECTION = dsml(" calls", " invoke", " parameter")
+_WIRE, _WHOLE, _BARE = dsml(" calls", " invoke", " parameter")
 
 FORMAT = Format(
     name="deepseek_v41",
     models="DeepSeek V4.1",
-    wire=Wire(call=_CALL, section=_SECTION),
+    wire=_WIRE,
+    also=(_WHOLE, _BARE),
     lead="\n\n",
     special=V4.special,
     embedded=V4.embedded,

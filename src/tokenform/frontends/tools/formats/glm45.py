@@ -37,6 +37,7 @@ FORMAT = Format(
         between="\n",
     ),
     special=MARKERS,
+    prompt_opens=True,
     dropped=("<|user|>", "<|observation|>", "<|endoftext|>"),
     template=("<arg_key>", "</arg_key>\\n<arg_value>"),
 )

@@ -23,6 +23,7 @@ FORMAT = Format(
         ),
     ),
     special=MARKERS,
+    prompt_opens=True,
     dropped=GLM45.dropped,
     template=("<arg_key>", "</arg_key><arg_value>"),
 )

@@ -20,7 +20,6 @@ FORMAT = Format(
         ),
     ),
     special=("<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"),
-    text_after=False,
     channels=True,
     template=("<|channel|>", "<|call|>"),
 )

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
-_CALL = (JsonCall("name", "arguments"),)
+_CALL = (JsonCall("name", "arguments", turned=True),)
 
 FORMAT = Format(
     name="granite",
     models="Granite 3.0, 3.1, 3.2, 3.3",
     wire=Wire(call=_CALL, section=("<|tool_call|>[", "]"), between=", "),
     also=(
-        Wire(call=_CALL, section=("<tool_call> [", "]"), between=", "),
+        Wire(call=_CALL, section=("<tool_call>[", "]"), between=", ", written=True),
         Wire(call=_CALL, section=("[", "]"), between=", ", guess=True),
     ),
-    special=("<|tool_call|>",),
+    special=("<|tool_call|>", "<tool_call>"),
+    prompt_opens=True,
     dropped=("<|end_of_text|>",),
     template=("<|tool_call|>",),
 )

@@ -15,6 +15,7 @@ FORMAT = Format(
         between="\n",
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    prompt_opens=True,
     dropped=("<|im_end|>", "<|endoftext|>", "</s>"),
     template=("<tool_call>",),
     template_without=("<function=", "<arg_key>", "<|tool_call|>"),

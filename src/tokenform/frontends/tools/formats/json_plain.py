@@ -27,5 +27,4 @@ FORMAT = Format(
     ),
     bare=True,
     at_start=True,
-    text_after=False,
 )

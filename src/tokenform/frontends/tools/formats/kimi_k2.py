@@ -9,7 +9,7 @@ from tokenform.frontends.tools.layout import Format, Id, JsonArguments, Maybe, N
 
 _HEAD = (
     "<|tool_call_begin|>",
-    Maybe(("functions.",), written=True),
+    Maybe(("functions.",), written=None),
     Name(),
     Maybe((":", Id("[0-9]+", "functions.{name}:{id}")), written=True),
     "<|tool_call_argument_begin|>",
@@ -28,7 +28,7 @@ FORMAT = Format(
             call=(*_HEAD, "<|tool_call_end|>"),
             section=("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
         ),
-        Wire(call=(*_HEAD, Maybe(("<|tool_call_end|>",), written=True))),
+        Wire(call=(*_HEAD, Maybe(("<|tool_call_end|>",), written=None)), written=True),
     ),
     special=(
         "<|tool_calls_section_begin|>",

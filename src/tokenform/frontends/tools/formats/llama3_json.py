@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
+_CALL = (JsonCall("name", "parameters"),)
+
 FORMAT = Format(
     name="llama3_json",
     models="Llama 3.1, 3.2, 3.3",
-    wire=Wire(call=(JsonCall("name", "parameters"),), between="; ", guess=True),
-    also=(Wire(call=(JsonCall("name", "parameters"),), section=("[", "]"), between=", ", guess=True),),
+    wire=Wire(call=_CALL, between="; ", guess=True),
+    also=(
+        Wire(call=_CALL, between="\n", guess=True, written=True),
+        Wire(call=_CALL, section=("[", "]"), between=", ", guess=True),
+    ),
     special=("<|python_tag|>",),
     at_start=True,
     prefix="<|python_tag|>",
-    text_after=False,
     dropped=("<|python_tag|>", "<|eot_id|>", "<|eom_id|>"),
     template=("<|start_header_id|>", '"parameters"'),
 )

@@ -14,7 +14,6 @@ FORMAT = Format(
     special=("<|python_tag|>",),
     at_start=True,
     prefix="<|python_tag|>",
-    text_after=False,
     dropped=("<|python_tag|>", "<|eot_id|>", "<|eom_id|>"),
     template=("<|start_header_id|>", "[func_name"),
 )

@@ -13,10 +13,12 @@ FORMAT = Format(
     name="llama4_pythonic",
     models="Llama 4",
     wire=Wire(call=_CALL, section=("[", "]"), between=", ", guess=True),
-    also=(Wire(call=_CALL, section=("<|python_start|>[", "]<|python_end|>"), between=", ", written=True),),
+    also=(
+        Wire(call=_CALL, section=("<|python_start|>[", "]<|python_end|>"), between=", ", written=True),
+        Wire(call=_CALL, section=("<|python_start|>[", "]"), between=", ", written=True),
+    ),
     special=("<|python_start|>", "<|python_end|>"),
     at_start=True,
-    text_after=False,
     dropped=("<|python_start|>", "<|python_end|>", "<|eot|>", "<|eom|>"),
     template=("<|header_start|>",),
 )

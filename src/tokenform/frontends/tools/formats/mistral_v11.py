@@ -6,7 +6,7 @@ it). Some servers leave out `[ARGS]` when they turn tokens into text, which is r
 
 from __future__ import annotations
 
-from tokenform.frontends.tools.layout import Format, Id, JsonArguments, Maybe, Name, Wire
+from tokenform.frontends.tools.layout import Format, Id, JsonArguments, JsonCall, Maybe, Name, Wire
 
 FORMAT = Format(
     name="mistral_v11",
@@ -20,6 +20,7 @@ FORMAT = Format(
             JsonArguments(),
         ),
     ),
+    also=(Wire(call=(JsonCall("name", "arguments"),), section=("[TOOL_CALLS][", "]"), between=", "),),
     special=("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[THINK]", "[/THINK]"),
     reasoning=("[THINK]", "[/THINK]"),
     trigger_ends_reasoning=True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tokenform.frontends.tools.layout import Format, JsonCall, Wire
 
-_CALL = (JsonCall("name", "arguments", last_id="[a-zA-Z0-9]{9}"),)
+_CALL = (JsonCall("name", "arguments", last_id="[a-zA-Z0-9]{9}", turned=True),)
 
 FORMAT = Format(
     name="mistral_v3",

@@ -29,9 +29,11 @@ FORMAT = Format(
                 Maybe(("</tool_call>",), written=None),
             ),
             between="\n",
+            written=True,
         ),
     ),
     special=("<tool_call>", "</tool_call>", "<think>", "</think>"),
+    prompt_opens=True,
     dropped=("<|im_end|>", "<|endoftext|>"),
     template=("<function=", "<parameter="),
 )

@@ -1,0 +1,191 @@
+"""What threads cost each other: misses side by side, and readers beside a thread that builds.
+
+    python benchmarks/threads.py                # all four
+    python benchmarks/threads.py --seconds 1    # to see that it runs
+
+Purpose: a server asks one automaton from several threads, and one request must not hold the others.
+ misses    masks a second of new states of one automaton, two threads over one
+ known     microseconds that a thread waits for masks, edges and ends that are known, beside a thread that
+           makes masks of about 100 ms each on the same automaton
+ ordinary  milliseconds that a thread with an ordinary schema of its own waits, beside hostile schemas that
+           are compiled and asked for their masks
+ alone     the same reader without anybody beside it: what the machine and the interpreter cost
+Invariant: ways run in turns; waiting is wall time as the thread sees it, so other load of the machine counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import string
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import tokenform as tf
+
+LETTERS = string.ascii_lowercase
+HARD = {"type": "string", "pattern": "^(?=(.*a.{9}b){3})(?=(.*c.{11}d){3})(?=(.*e.{10}f){3}).*$"}
+ORDINARY = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "count": {"type": "integer"}, "tags": {"enum": ["a", "b"]}},
+    "required": ["name"],
+}
+HOSTILE: list[Any] = [
+    HARD,
+    {
+        "type": "array",
+        "items": {"type": "integer", "multipleOf": 7},
+        "uniqueItems": True,
+        "contains": {"const": 5},
+    },
+    {"type": "string", "pattern": "^(a|b)*a(a|b){14}$"},
+    {
+        "allOf": [
+            {"type": "object", "patternProperties": {f"^{c}.*{c}$": {"minLength": 3}}} for c in LETTERS[:8]
+        ]
+    },
+]
+
+
+def vocabulary(words: int) -> tf.Vocabulary:
+    rng = random.Random(0)
+    made = sorted({"".join(rng.choices(LETTERS, k=rng.randint(2, 6))) for _ in range(words)})
+    tokens = [bytes([b]) for b in range(256)] + [w.encode() for w in made]
+    return tf.Vocabulary([*tokens, b"</s>"], eos=[len(tokens)])
+
+
+def quantile(waits: list[float], share: float) -> float:
+    return sorted(waits)[min(len(waits) - 1, int(share * len(waits)))]
+
+
+def make_masks(automaton: tf.TokenAutomaton, texts: list[bytes]) -> float:
+    """Processor seconds of this thread for the masks of states that are new, one a text."""
+    begin = time.thread_time()
+    for text in texts:
+        automaton.mask(automaton.step_bytes(automaton.start, text))
+    return time.thread_time() - begin
+
+
+def misses(vocab: tf.Vocabulary, rounds: int) -> tuple[float, float]:
+    """Speed of two threads on one automaton over that of one, medians of some rounds: by the wall, and by the
+    processor time of the thread that needs more, which is what two free processors would give."""
+    rng, wall, processor = random.Random(3), list[float](), list[float]()
+    schema = {"type": "array", "items": {"type": "string", "maxLength": 30}, "uniqueItems": True}
+
+    def text() -> bytes:
+        return ('["' + '", "'.join("".join(rng.choices(LETTERS, k=7)) for _ in range(6)) + '", "').encode()
+
+    for _ in range(rounds):
+        seconds, used = [], []
+        for threads in (1, 2):
+            automaton = tf.json_schema(schema).core.compile(vocab)
+            make_masks(automaton, [text() for _ in range(100)])
+            parts = [[text() for _ in range(600 // threads)] for _ in range(threads)]
+            begin = time.perf_counter()
+            with ThreadPoolExecutor(threads) as pool:
+                used.append(max(pool.map(make_masks, [automaton] * threads, parts)))
+            seconds.append(time.perf_counter() - begin)
+        wall.append(seconds[0] / seconds[1])
+        processor.append(used[0] / used[1])
+    return quantile(wall, 0.5), quantile(processor, 0.5)
+
+
+def beside(build: Callable[[], None], read: Callable[[], None], seconds: float) -> list[float]:
+    """Waits of `read`, in seconds, while another thread builds again and again."""
+    ended = threading.Event()
+
+    def loop() -> None:
+        while not ended.is_set():
+            build()
+
+    other = threading.Thread(target=loop)
+    other.start()
+    waits, end = [], time.perf_counter() + seconds
+    while (begin := time.perf_counter()) < end:
+        read()
+        waits.append(time.perf_counter() - begin)
+    ended.set()
+    other.join()
+    return waits
+
+
+def reader(automaton: tf.TokenAutomaton, text: bytes, fresh: bool = False) -> Callable[[], None]:
+    """Walks a text, all masks and edges of which are known unless `fresh`."""
+    row = np.zeros((1, automaton.mask_words), np.uint32)
+
+    def read() -> None:
+        if fresh:
+            automaton.clear()
+        state = automaton.start
+        for byte in text:
+            automaton.fill_masks([state], row)
+            automaton.is_accepting(state)
+            state = automaton.advance(state, byte)
+
+    read()
+    return read
+
+
+def known(vocab: tf.Vocabulary, seconds: float) -> tuple[list[float], list[float]]:
+    """Waits of a reader of known states, and how long the masks beside it took."""
+    automaton = tf.json_schema(HARD).compile(vocab, limits=tf.Limits(work=10**12, memory=1 << 30))
+    read, took, rng = reader(automaton, b'"abcabc'), list[float](), random.Random(1)
+
+    def build() -> None:
+        text = "".join(rng.choices("abcdef", k=12)).encode()
+        state = automaton.step_bytes(automaton.start, b'"' + text)
+        begin = time.perf_counter()
+        automaton.mask(state)
+        took.append(time.perf_counter() - begin)
+
+    return beside(build, read, seconds), took
+
+
+def ordinary(vocab: tf.Vocabulary, seconds: float) -> list[float]:
+    rng = random.Random(2)
+
+    def build() -> None:
+        try:
+            automaton = tf.json_schema(rng.choice(HOSTILE)).core.compile(vocab)
+            state = automaton.start
+            for _ in range(5):
+                allowed = automaton.allowed_tokens(state)
+                if automaton.is_finished(state) or not allowed.size:
+                    break
+                state = automaton.advance(state, int(rng.choice(allowed)))
+        except tf.TokenformError:
+            pass
+
+    automaton = tf.json_schema(ORDINARY).compile(vocab)
+    return beside(build, reader(automaton, b'{"name": "Ada", "count": 12}', fresh=True), seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each reader")
+    parser.add_argument("--rounds", type=int, default=5, help="of the misses side by side")
+    options = parser.parse_args()
+    vocab = vocabulary(60_000)
+    wall, processor = misses(vocab, options.rounds)
+    print(f"misses: two threads make {wall:.2f} times the masks of one; {processor:.2f} by processor time")
+    read = reader(tf.json_schema(HARD).compile(vocab), b'"abcabc')
+    waits, took = known(vocab, options.seconds)
+    alone = beside(lambda: time.sleep(0.1), read, options.seconds)
+    for name, some in (("known", waits), ("alone", alone)):
+        p50, p99, worst = (quantile(some, share) * 1e6 for share in (0.5, 0.99, 1.0))
+        print(
+            f"{name}: {len(some)} reads of 7 tokens, p50 {p50:.1f} us, p99 {p99:.1f} us, worst {worst:.0f} us"
+        )
+    print(f"  beside {len(took)} masks of {quantile(took, 0.5) * 1e3:.0f} ms each (median)", flush=True)
+    waits = ordinary(vocab, options.seconds)
+    p99, worst = quantile(waits, 0.99) * 1e3, max(waits) * 1e3
+    print(f"ordinary: {len(waits)} texts made anew, p99 {p99:.2f} ms, worst {worst:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+//! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
+//!
+//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported, and its
+//! automata. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
+//! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
+//! Invariant: an automaton of the table allows what a fresh one allows; what was refused or cut short is never kept.
+//! Complexity: a look is one hash of the source; past the bound the half that was not asked for longest goes.
+//! Rejected: keys that are hashes alone (an attacker who finds a collision is served another's constraint); entries
+//! that live as long as somebody uses them (a server compiles the same schema for one request after the other).
+
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::grammar::Source;
+use crate::limits::Limits;
+use crate::mask::TokenAutomaton;
+use crate::process::Process;
+
+/// Bytes that a process keeps unless told otherwise: some ten thousand schemas.
+pub const BYTES: usize = 16 << 20;
+/// Bytes of an entry, and of an automaton, beside the texts of the source.
+const FIXED: usize = 512;
+
+static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
+
+/// By source; the hash has a key of its own, which no caller knows.
+type Table = HashMap<Arc<Source>, Entry, RandomState>;
+
+/// The table of a process.
+#[derive(Default)]
+pub(crate) struct Cache {
+    table: RwLock<Table>,
+    bytes: AtomicUsize,
+    clock: AtomicU64,
+}
+
+struct Entry {
+    report: Arc<[String]>,
+    automata: Vec<Arc<TokenAutomaton>>,
+    used: AtomicU64,
+}
+
+impl Entry {
+    fn bytes(&self, source: &Source) -> usize {
+        source.bytes() + FIXED * (1 + self.automata.len())
+    }
+}
+
+/// Whether whoever looks may wait for a thread that writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    Wait,
+    /// Nothing is found rather than waited for.
+    None,
+}
+
+impl Cache {
+    fn read(&self, patience: Patience) -> Option<RwLockReadGuard<'_, Table>> {
+        match patience {
+            Patience::Wait => Some(self.table.read().unwrap_or_else(PoisonError::into_inner)),
+            Patience::None => self.table.try_read().ok(),
+        }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look<T>(
+        &self,
+        source: &Source,
+        patience: Patience,
+        take: impl FnOnce(&Arc<Source>, &Entry) -> Option<T>,
+    ) -> Option<T> {
+        let table = self.read(patience)?;
+        let (source, entry) = table.get_key_value(source)?;
+        entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        take(source, entry)
+    }
+
+    /// Changes the entry of a source, which is made where there is none, and keeps within the bound.
+    fn change<T>(&self, source: &Arc<Source>, change: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut table = self.write();
+        let used = self.clock.fetch_add(1, Ordering::Relaxed);
+        let fresh = || Entry { report: Arc::new([]), automata: Vec::new(), used: AtomicU64::new(used) };
+        let known = table.get(source).map_or(0, |entry| entry.bytes(source));
+        let entry = table.entry(source.clone()).or_insert_with(fresh);
+        let answer = change(entry);
+        let added = entry.bytes(source) - known;
+        let gone = match self.bytes.fetch_add(added, Ordering::Relaxed) + added > limit() {
+            true => self.older_half(&mut table),
+            false => Vec::new(),
+        };
+        drop(table);
+        drop_later(gone);
+        answer
+    }
+
+    /// Takes out the half that was not asked for longest: linear, and rare.
+    fn older_half(&self, table: &mut Table) -> Vec<(Arc<Source>, Entry)> {
+        let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
+        if ages.is_empty() {
+            return Vec::new();
+        }
+        let middle = (ages.len() - 1) / 2;
+        let (_, &mut median, _) = ages.select_nth_unstable(middle);
+        let gone = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median).collect();
+        self.recount(table);
+        gone
+    }
+
+    fn recount(&self, table: &Table) {
+        self.bytes.store(table.iter().map(|(source, entry)| entry.bytes(source)).sum(), Ordering::Relaxed);
+    }
+}
+
+/// What falls out of the table may hold megabytes, whose return no call should wait for.
+fn drop_later(gone: Vec<(Arc<Source>, Entry)>) {
+    if !gone.is_empty() {
+        Process::current().drop_later(Box::new(gone));
+    }
+}
+
+/// A source that was read before, and what reading it reported.
+pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
+    let both = |source: &Arc<Source>, entry: &Entry| Some((source.clone(), entry.report.clone()));
+    Process::current().cache.look(source, patience, both)
+}
+
+/// A source was read.
+pub(crate) fn add_report(source: &Arc<Source>, report: &Arc<[String]>) {
+    if source.bytes() + FIXED <= limit() {
+        Process::current().cache.change(source, |entry| entry.report = report.clone());
+    }
+}
+
+fn find(entry: &Entry, vocabulary: u64, limits: &Limits) -> Option<Arc<TokenAutomaton>> {
+    let fits = |a: &&Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary && a.limits() == limits;
+    entry.automata.iter().find(fits).cloned()
+}
+
+/// The automaton of a source over a vocabulary, which is named by its key.
+pub(crate) fn automaton(
+    source: &Source,
+    vocabulary: u64,
+    limits: &Limits,
+    patience: Patience,
+) -> Option<Arc<TokenAutomaton>> {
+    Process::current().cache.look(source, patience, |_, entry| find(entry, vocabulary, limits))
+}
+
+/// Keeps an automaton of a source that was read; the one that stays is returned, where another thread was first.
+pub(crate) fn add_automaton(source: &Arc<Source>, automaton: Arc<TokenAutomaton>) -> Arc<TokenAutomaton> {
+    let process = Process::current();
+    if process.cache.look(source, Patience::Wait, |_, _| Some(())).is_none() {
+        return automaton;
+    }
+    process.cache.change(source, |entry| {
+        find(entry, automaton.vocabulary().key(), automaton.limits()).unwrap_or_else(|| {
+            entry.automata.push(automaton.clone());
+            automaton
+        })
+    })
+}
+
+/// A vocabulary is gone: its automata are let go.
+pub fn forget(vocabulary: u64) {
+    let process = Process::current();
+    let mut table = process.cache.write();
+    let of_it = |a: &mut Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary;
+    let gone: Vec<_> = table.values_mut().flat_map(|entry| entry.automata.extract_if(.., of_it)).collect();
+    if !gone.is_empty() {
+        process.cache.recount(&table);
+        drop(table);
+        process.drop_later(Box::new(gone));
+    }
+}
+
+/// Empties the table.
+pub fn clear() {
+    let process = Process::current();
+    let mut table = process.cache.write();
+    let gone = table.drain().collect();
+    process.cache.bytes.store(0, Ordering::Relaxed);
+    drop(table);
+    drop_later(gone);
+}
+
+/// Bytes that the table holds.
+pub fn held() -> usize {
+    Process::current().cache.bytes.load(Ordering::Relaxed)
+}
+
+/// The bound on [`held`].
+pub fn limit() -> usize {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Sets the bound, at once; 0: nothing is kept.
+pub fn set_limit(bytes: usize) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+    let process = Process::current();
+    while held() > bytes {
+        let gone = process.cache.older_half(&mut process.cache.write());
+        drop_later(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, since the table is the process's: what is kept, for whom, and what goes first.
+    #[test]
+    fn the_table_keeps_what_was_asked_for_last() {
+        let source = |text: &str| Arc::new(Source::Choice(vec![format!("{text:1000}")]));
+        let known = |text: &str| read(&source(text), Patience::Wait).map(|(_, report)| report);
+        let report: Arc<[String]> = Arc::from(["said".to_string()]);
+        let one = source("a").bytes() + FIXED;
+        let before = limit();
+        clear();
+        add_report(&source("a"), &report);
+        add_report(&source("b"), &report);
+        assert_eq!((known("a"), known("c")), (Some(report.clone()), None));
+        assert_eq!(held(), 2 * one);
+        set_limit(4 * one);
+        for name in ["c", "d", "e"] {
+            add_report(&source(name), &report);
+            assert!(known("a").is_some(), "asked for last");
+        }
+        assert!(held() <= limit());
+        assert_eq!(known("b"), None);
+        set_limit(0);
+        add_report(&source("a"), &report);
+        assert_eq!((held(), known("a")), (0, None));
+        set_limit(before);
+        add_report(&source("a"), &report);
+        clear();
+        assert_eq!(held(), 0);
+    }
+}
