@@ -18,6 +18,7 @@ from tokenform.decoding.aligned.rejection_step import (
     spaced,
     two_loops,
 )
+from tokenform.decoding.aligned.results import LogZ
 
 WEIGHTS = np.array([0.4, 0.25, 0.2, 0.1, 0.05])
 
@@ -217,3 +218,32 @@ def test_side_by_side_equals_alone():
     assert together == alone
     assert rounds[0] == 6
     assert len(rounds) == max(outcome.tests for outcome in alone)
+
+
+@pytest.mark.parametrize("name", ["recursive", "two_loops", "geometric", "auto"])
+@pytest.mark.parametrize("length", [8, 30])
+def test_the_stated_error_of_log_z_covers_products_of_many_steps(name, length):
+    """Few runs of many steps: the mean misses the rare great weights, and says so, if not always."""
+    missed = 0
+    for trial in range(5):
+        generator = np.random.default_rng([trial, length])
+        logs, truth = np.zeros(60), 0.0
+        for step in range(length):
+            weights, valid = generator.dirichlet(np.ones(24) * 0.1) + 1e-300, generator.random(24) < 0.5
+            if weights[valid].sum() < 0.02:
+                continue
+            truth += math.log(weights[valid].sum())
+            chosen = set(np.flatnonzero(valid))
+            for i in range(len(logs)):
+                one = estimator(name)(np.log(weights), np.random.default_rng([trial, step, i]))
+                logs[i] += run(one, chosen).log_mass
+        found = LogZ.mean(logs)
+        missed += abs(found.value - truth) > 4 * found.error
+    assert missed <= 1
+
+
+def test_the_stated_error_of_enough_runs_is_that_of_their_mean():
+    logs = np.log(np.array([0.1, 1.0] * 500))
+    found = LogZ.mean(logs)
+    assert found.value == pytest.approx(math.log(0.55))
+    assert found.error == pytest.approx(np.exp(logs).std(ddof=1) / 0.55 / math.sqrt(1000))

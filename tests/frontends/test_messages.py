@@ -146,3 +146,26 @@ def test_keys_that_are_not_shown_are_counted() -> None:
         {"type": "object", "properties": keys, "additionalProperties": False}, order="any"
     )
     assert told(grammar, "{x")[1][-1] == '"}"' and "5 other keys" in told(grammar, "{x")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ('{"a": x', "/properties/a"),
+        ('{"b": x', "/properties/b"),
+        ('{"b": 1.5', "/properties/b"),
+        ('{"c": {"a": x', "/properties/c/properties/a"),
+        ('{"b": 1, "d": [1, x', "/properties/d/items"),
+    ],
+)
+def test_schemas_that_say_the_same_keep_their_places(text: str, pointer: str) -> None:
+    integer = {"type": "integer"}
+    inner = {"type": "object", "properties": {"a": integer}}
+    properties = {"a": integer, "b": integer, "c": inner, "d": {"type": "array", "items": integer}}
+    # whatever comes first, in the text or in the schema
+    for order in (properties, dict(reversed(properties.items()))):
+        schema = {"type": "object", "properties": order}
+        automaton = tf.json_schema(schema, order="any").compile(BYTES)
+        automaton.matches(b'{"d": [1], "c": {"a": 1}, "b": 1, "a": 1}')
+        verdict = automaton.check(text.encode())
+        assert verdict is not None and verdict[2] == pointer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 
 import pytest
@@ -92,6 +93,72 @@ def test_a_prompt_that_is_in_the_cache_is_not_run_again():
     net_logits = backbone.score({(s := backbone.open([*prompt[:30], 50, 51])): DraftTree()})[s]
     assert backbone.counters.prefilled - before == 1
     assert float((net_logits[0] - replay(model("llama"), backbone.tokens(s))).abs().max()) <= TOLERANCE
+
+
+def passes(monkeypatch, net) -> list[tuple[int, int]]:
+    """(lines, tokens of a line) of each pass from now on."""
+    seen, whole = [], type(net).forward
+
+    @functools.wraps(whole)
+    def forward(self, input_ids=None, **named):
+        seen.append(tuple(input_ids.shape))
+        return whole(self, input_ids=input_ids, **named)
+
+    monkeypatch.setattr(type(net), "forward", forward)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral"])
+def test_a_long_prompt_that_joins_costs_its_own_tokens(name, monkeypatch):
+    net, rng = model(name), random.Random(1)
+    backbone = Backbone(net)
+    rows = [backbone.open([rng.randrange(VOCABULARY) for _ in range(9)]) for _ in range(3)]
+    backbone.score({seq: DraftTree() for seq in rows})
+    for seq in rows:
+        backbone.commit(seq, [seq, 5])
+    seen = passes(monkeypatch, net)
+    joining = backbone.open([rng.randrange(VOCABULARY) for _ in range(400)])
+    tree = DraftTree.chain([3, 4])
+    scored = backbone.score({seq: tree for seq in (*rows, joining)})
+    assert sum(lines * tokens for lines, tokens in seen) <= 450 and len(seen) == 2
+    for seq in (*rows, joining):
+        assert error_at_every_node(net, backbone, seq, tree, scored[seq]) <= TOLERANCE
+
+
+@pytest.mark.parametrize("share", [3, 8])
+def test_equal_beginnings_are_run_once(share, monkeypatch):
+    net, rng = model("llama"), random.Random(2)
+    backbone = Backbone(net, share=share)
+    prompt = [rng.randrange(VOCABULARY) for _ in range(300)]
+    seen = passes(monkeypatch, net)
+    equal = [backbone.open(prompt) for _ in range(8)]
+    scored = backbone.score({seq: DraftTree() for seq in equal})
+    assert sum(lines * tokens for lines, tokens in seen) <= 320
+    other = [backbone.open([*prompt[:100], i, 7, 8]) for i in range(4)]
+    scored |= backbone.score({seq: DraftTree() for seq in other})
+    assert backbone.counters.prefilled == 298 + 4 * 2
+    for seq in (*equal, *other):
+        assert error_at_every_node(net, backbone, seq, DraftTree(), scored[seq]) <= TOLERANCE
+        backbone.commit(seq, [seq, 3])
+    scored = backbone.score({seq: DraftTree.chain([1, 2]) for seq in (*equal, *other)})
+    for seq in (*equal, *other):
+        assert error_at_every_node(net, backbone, seq, DraftTree.chain([1, 2]), scored[seq]) <= TOLERANCE
+
+
+def test_long_prompts_are_run_in_chunks(monkeypatch):
+    """No pass is wider than a chunk, so no mask is a square of the prompt."""
+    from tokenform.decoding.speculative.backbone import trees
+
+    monkeypatch.setattr(trees, "_CHUNK", 64)
+    net, rng = model("gemma3"), random.Random(3)
+    backbone = Backbone(net)
+    rows = [backbone.open([rng.randrange(VOCABULARY) for _ in range(n)]) for n in (300, 290, 90, 5)]
+    seen = passes(monkeypatch, net)
+    scored = backbone.score({seq: DraftTree() for seq in rows})
+    assert max(tokens for _, tokens in seen) <= 64
+    assert sum(lines * tokens for lines, tokens in seen) <= 1.2 * (300 + 290 + 90 + 5)
+    for seq in rows:
+        assert error_at_every_node(net, backbone, seq, DraftTree(), scored[seq]) <= TOLERANCE
 
 
 def test_a_fork_takes_the_scored_tree_along():

@@ -330,7 +330,7 @@ def _unmarked(value: Any, schema: Any) -> Any:
     said = schema if isinstance(schema, dict) else {}
     if isinstance(value, str):
         valid = jsonschema.Draft202012Validator(schema).is_valid(value)
-        return value if valid else json.loads(value)
+        return value if valid else json.loads("null" if value == "None" else value)
     if isinstance(value, list):
         return [_unmarked(item, said.get("items", True)) for item in value]
     if isinstance(value, dict):

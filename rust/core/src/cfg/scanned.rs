@@ -27,7 +27,7 @@ use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
+use crate::mask::structure::{Alive, CtxId, Piece, Pos, Scanner, Seen, Structure};
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;
@@ -569,7 +569,7 @@ impl Structure for Scanned {
         Some(self)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         super::describe::describe(self, pos)
     }
 

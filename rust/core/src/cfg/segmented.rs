@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
-use crate::mask::structure::{CtxId, Pos, Structure};
+use crate::mask::structure::{CtxId, Pos, Seen, Structure};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Context {
@@ -245,7 +245,7 @@ impl Structure for Segmented {
         Some(out)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         let Some(ctx) = self.at_border(pos) else { return (vec!["the rest of a character".into()], None) };
         let threads = self.threads(ctx);
         let terminals = &self.chart.grammar.terminals;

@@ -11,6 +11,7 @@ use crate::cfg::scanned::Opening;
 use crate::lexical::{LexId, Spelling};
 use crate::mask::pattern::shortest_lexeme;
 use crate::mask::structure::{Piece, LONGEST};
+use crate::mask::Seen;
 use crate::mask::{CtxId, Pos, Structure};
 
 /// Bytes that the special token of a way counts for.
@@ -175,7 +176,7 @@ impl Joint {
     }
 
     /// What the threads of a position expect.
-    pub(super) fn in_words(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
+    pub(super) fn in_words(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         let threads = self.threads_at(pos, &[]);
         let mut all: Vec<Thread> = threads.clone();
         for thread in &threads {
@@ -190,10 +191,10 @@ impl Joint {
         let quoted = all.iter().any(|t| matches!(t.run, Run::Quoted(_)));
         for thread in &all {
             if quoted && matches!(thread.run, Run::Json { .. }) {
-                place = place.or(self.thread_in_words(thread, refused).1);
+                place = place.or(self.thread_in_words(thread, seen).1);
                 continue;
             }
-            let (words, at) = self.thread_in_words(thread, refused);
+            let (words, at) = self.thread_in_words(thread, seen);
             out.extend(words.into_iter().filter(|w| w != "the end of the text"));
             place = place.or(at);
         }
@@ -210,7 +211,7 @@ impl Joint {
         (out, place)
     }
 
-    fn thread_in_words(&mut self, thread: &Thread, refused: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn thread_in_words(&mut self, thread: &Thread, seen: Seen) -> (Vec<String>, Option<String>) {
         match thread.run {
             Run::Done => (Vec::new(), None),
             Run::Special(token) => {
@@ -224,14 +225,14 @@ impl Joint {
                 )
             }
             Run::Language(lex) => (self.lexicon.in_words(lex), None),
-            Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos, refused)),
-            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos, refused)),
+            Run::Lexeme { host, pos } => self.with_lexer(host, |s| s.describe(pos, seen)),
+            Run::Json { machine, pos, .. } => self.with_json(machine, |m| m.describe(pos, seen)),
             Run::Quoted(quote) => {
                 let quote = self.quotes[quote as usize].clone();
                 if !quote.pending.is_empty() {
                     return (vec!["the rest of an escape".into()], None);
                 }
-                let inner = quote.threads.iter().map(|t| self.thread_in_words(t, refused));
+                let inner = quote.threads.iter().map(|t| self.thread_in_words(t, seen));
                 let mut words: Vec<String> = inner.flat_map(|w| w.0).collect();
                 if self.accepts(&quote.threads) {
                     words.push("the closing quote".into());

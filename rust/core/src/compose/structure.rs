@@ -6,6 +6,7 @@ use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::mask::structure::Piece;
+use crate::mask::Seen;
 use crate::mask::{CtxId, Pos, Structure};
 use crate::vocab::{TokenId, Vocabulary};
 
@@ -283,8 +284,8 @@ impl Structure for Joint {
         self.pos_of(next.to_vec())
     }
 
-    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
-        self.in_words(pos, refused)
+    fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
+        self.in_words(pos, seen)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -1,9 +1,10 @@
 //! What may come at a position, in words, and the schema that says so.
 
+use super::place::{fit, way_to};
 use super::{JsonMachine, Kind, Node, Place};
 use crate::lexical::in_words::{quoted, shortened, SHOWN};
 use crate::lexical::{LexId, Lexicon};
-use crate::mask::Pos;
+use crate::mask::{Pos, Seen};
 use crate::number::set::{Bound, NumSet};
 use crate::number::Decimal;
 use crate::schema::object::Obj;
@@ -11,16 +12,16 @@ use crate::schema::value::dedup;
 use crate::schema::{NameId, ObjId, ShapeId, ValId};
 
 impl JsonMachine {
-    pub(super) fn in_words(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
+    pub(super) fn in_words(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         let node = self.node(pos.ctx);
         match node.place {
-            Place::Scalar => return self.scalar_in_words(node, pos, refused),
+            Place::Scalar => return self.scalar_in_words(node, pos, seen),
             Place::Key => {
                 return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.frame));
             }
             _ => {}
         }
-        let (words, place) = self.place_in_words(node);
+        let (words, place) = self.place_in_words(node, seen);
         // whitespace that must stand here
         if self.lexicon().outcome(pos.lex) == Lexicon::NONE {
             return (self.lexicon().in_words(pos.lex), place);
@@ -28,11 +29,11 @@ impl JsonMachine {
         (words, place)
     }
 
-    fn place_in_words(&mut self, node: Node) -> (Vec<String>, Option<String>) {
+    fn place_in_words(&mut self, node: Node, seen: Seen) -> (Vec<String>, Option<String>) {
         match node.place {
             Place::Done => (vec!["the end of the text".into()], None),
             Place::Root | Place::Value | Place::Item => {
-                (self.values_in_words(node.frame), self.place_of_goals(node.frame))
+                (self.values_in_words(node.frame), self.place_of_goals(node.frame, seen))
             }
             Place::ObjectStart | Place::ObjectNext | Place::ObjectAfter => {
                 let mut words = self.keys_in_words(node);
@@ -50,7 +51,7 @@ impl JsonMachine {
                         Place::ArrayStart => words.extend(items),
                         _ => words.push(format!("{} and {}", quoted(","), listed(&items))),
                     }
-                    place = self.place_of_goals(goals);
+                    place = self.place_of_goals(goals, seen);
                 }
                 if !self.array_goals(node.frame).is_empty() {
                     words.push(quoted("]"));
@@ -97,21 +98,16 @@ impl JsonMachine {
     }
 
     /// What may follow inside a string, a number or a word, and after it where it may end.
-    fn scalar_in_words(
-        &mut self,
-        node: Node,
-        pos: Pos,
-        refused: Option<u8>,
-    ) -> (Vec<String>, Option<String>) {
+    fn scalar_in_words(&mut self, node: Node, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         let goals = self.goals_of_scalar(node);
-        let place = self.place_of(goals.as_deref().unwrap_or_default());
+        let place = self.place_of(goals.as_deref().unwrap_or_default(), seen);
         let outcome = self.lexicon().outcome(pos.lex);
         if self.lexicon().is_string(pos.lex) {
             let mut words = self.lexicon().in_words(pos.lex);
             if outcome != Lexicon::NONE {
                 words.insert(0, "the closing quote".into());
             }
-            if refused.is_some_and(|b| b < 0x20) {
+            if seen.refused.is_some_and(|b| b < 0x20) {
                 words.push("control characters as escapes only: \\n, \\t, \\u0000".into());
             }
             return (shortened(words, "other characters"), place);
@@ -124,13 +120,13 @@ impl JsonMachine {
         // which item this was is not known here where the array compares its items
         let plain = node.record <= Self::OTHER;
         let (after, behind) = match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
-            Some(next) if self.node(next.ctx).place == Place::ObjectAfter => self.in_words(next, None),
-            Some(next) => (self.in_words(next, None).0, place.clone()),
+            Some(next) if self.node(next.ctx).place == Place::ObjectAfter => self.in_words(next, seen),
+            Some(next) => (self.in_words(next, seen).0, place.clone()),
             None => (vec!["the end of the value".into()], place.clone()),
         };
         // what would go on with the value is said of it, all else of what lies behind it
         let numeric = |b: u8| b.is_ascii_digit() || b".eE+-".contains(&b);
-        let inside = !rest.is_empty() && refused.is_some_and(numeric);
+        let inside = !rest.is_empty() && seen.refused.is_some_and(numeric);
         let words = if inside { [rest, after] } else { [after, rest] }.concat();
         (shortened(words, "other characters"), if inside { place } else { behind })
     }
@@ -254,13 +250,23 @@ impl JsonMachine {
         }
     }
 
-    fn place_of_goals(&self, goals: u32) -> Option<String> {
-        self.place_of(&self.goals[goals as usize])
+    fn place_of_goals(&self, goals: u32, seen: Seen) -> Option<String> {
+        self.place_of(&self.goals[goals as usize], seen)
     }
 
-    fn place_of(&self, goals: &[ValId]) -> Option<String> {
-        let node = self.schema.origin.get(goals.first()?)?;
-        Some(self.schema.doc.pointer(*node))
+    /// Where a value is said to be so: of several places, the one on the way that was read.
+    fn place_of(&self, goals: &[ValId], seen: Seen) -> Option<String> {
+        let said = *goals.first()?;
+        let first = self.schema.doc.pointer(*self.schema.origin.get(&said)?);
+        let more = self.schema.more_origins.iter().filter(|o| o.0 == said);
+        let more = more.map(|&(_, node)| self.schema.doc.pointer(node));
+        let way = way_to(seen.read);
+        more.fold((fit(&first, &way), first), |best, pointer| match fit(&pointer, &way) {
+            fits if fits > best.0 => (fits, pointer),
+            _ => best,
+        })
+        .1
+        .into()
     }
 
     fn place_of_object(&self, frame: u32) -> Option<String> {

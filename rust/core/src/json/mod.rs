@@ -17,6 +17,7 @@ mod finish;
 mod generic;
 mod memory;
 mod object;
+mod place;
 mod simple;
 mod step;
 mod white;

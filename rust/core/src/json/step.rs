@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{Lexicon, Step};
 use crate::mask::structure::step;
+use crate::mask::Seen;
 use crate::mask::{CtxId, Pos, Structure};
 
 impl JsonMachine {
@@ -311,8 +312,8 @@ impl Structure for JsonMachine {
         self.complete(pos, text, most)
     }
 
-    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>) {
-        self.in_words(pos, refused)
+    fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
+        self.in_words(pos, seen)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -20,7 +20,7 @@ use super::generation::{Generation, Taken, ANY};
 use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
-use super::structure::Structure;
+use super::structure::{Seen, Structure};
 pub use super::ways::FAR;
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
@@ -475,7 +475,8 @@ impl TokenAutomaton {
             if read == text.len() && builder.engine.accepting(id)? {
                 return Ok(None);
             }
-            let (expected, pointer) = builder.engine.describe(id, text.get(read).copied());
+            let (expected, pointer) =
+                builder.engine.describe(id, Seen { read: &text[..read], refused: text.get(read).copied() });
             Ok(Some((read, expected, pointer)))
         })
     }
@@ -488,7 +489,7 @@ impl TokenAutomaton {
         }
         self.with(Some(s), |builder| {
             let here = builder.here(s)?;
-            Ok(builder.engine.describe(here.0.id, None))
+            Ok(builder.engine.describe(here.0.id, Seen::default()))
         })
     }
 

@@ -13,7 +13,7 @@ use super::collect::{unfinished, without_escapes};
 use super::lexemes::Lexemes;
 use super::lexmask::LexMask;
 use super::row::Mask;
-use super::structure::{step, CtxId, Piece, Pos, Structure};
+use super::structure::{step, CtxId, Piece, Pos, Seen, Structure};
 use super::within::Within;
 use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
@@ -52,7 +52,7 @@ pub trait Engine: Send {
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
-    fn describe(&mut self, s: StateId, refused: Option<u8>) -> (Vec<String>, Option<String>);
+    fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>);
     /// Offset of the first byte that can't be, and the state before it; `None` when all can.
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)>;
     /// Shows the number of bytes read and the class of the position after each byte of a text, as long as the visitor
@@ -372,9 +372,9 @@ impl<S: Structure> Engine for Core<S> {
         self.check(out)
     }
 
-    fn describe(&mut self, s: StateId, refused: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, s: StateId, seen: Seen) -> (Vec<String>, Option<String>) {
         let stand = self.stand(s);
-        self.structure.describe(stand.pos, refused)
+        self.structure.describe(stand.pos, seen)
     }
 
     fn walk(&mut self, s: StateId, bytes: &[u8]) -> Result<(usize, StateId)> {

@@ -42,4 +42,4 @@ pub use automaton::TokenAutomaton;
 pub use matcher::Matcher;
 pub use row::Mask;
 pub use state::State;
-pub use structure::{CtxId, Piece, Pos, Structure};
+pub use structure::{CtxId, Piece, Pos, Seen, Structure};

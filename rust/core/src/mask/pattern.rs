@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::structure::{CtxId, Pos, Structure};
+use super::structure::{CtxId, Pos, Seen, Structure};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, TermId};
 
@@ -68,7 +68,7 @@ impl Structure for Pattern {
         shortest_lexeme(&mut self.lexicon, pos.lex, most).map(|(bytes, _)| bytes)
     }
 
-    fn describe(&mut self, pos: Pos, _: Option<u8>) -> (Vec<String>, Option<String>) {
+    fn describe(&mut self, pos: Pos, _: Seen) -> (Vec<String>, Option<String>) {
         let mut shown = self.lexicon.in_words(pos.lex);
         if self.lexicon.outcome(pos.lex) != Lexicon::NONE {
             shown.push("the end of the text".into());

@@ -16,7 +16,7 @@ use super::automaton::TokenAutomaton;
 use crate::process::Process;
 
 /// Bytes of generations that a process keeps unless told otherwise.
-pub const PROCESS_BYTES: usize = 256 << 20;
+pub const PROCESS_BYTES: usize = 160 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static BOUND: AtomicUsize = AtomicUsize::new(PROCESS_BYTES);

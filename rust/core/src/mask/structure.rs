@@ -128,11 +128,19 @@ pub trait Structure: Send {
         None
     }
 
-    /// What is expected here, in words, and where in the schema that is said; the byte that was refused, where one was.
-    fn describe(&mut self, pos: Pos, refused: Option<u8>) -> (Vec<String>, Option<String>);
+    /// What is expected here, in words, and where in the schema that is said.
+    fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>);
 
     /// A limit that was reached by a call since the last time this was asked.
     fn take_error(&mut self) -> Option<crate::Error>;
+}
+
+/// What is known of a text that ends at a position, where one was refused there: what was read of it, and the byte
+/// that could not follow.
+#[derive(Clone, Copy, Default)]
+pub struct Seen<'a> {
+    pub read: &'a [u8],
+    pub refused: Option<u8>,
 }
 
 /// Languages of one lexeme, walked side by side: a place for each terminal, and what is left of its language.

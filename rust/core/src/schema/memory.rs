@@ -45,6 +45,7 @@ impl Schema {
         let known = held::map(&self.constants)
             + held::map(&self.compiled)
             + held::map(&self.origin)
+            + held::list(&self.more_origins)
             + held::map(&self.parsed)
             + held::map(&self.patterns)
             + held::map(&self.formats)

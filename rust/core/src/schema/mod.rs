@@ -78,6 +78,8 @@ pub struct Schema {
     pub(crate) compiled_names: FxHashMap<SubId, ValId>,
     pub(crate) names_only: bool,
     pub(crate) origin: FxHashMap<ValId, JId>,
+    /// Further schemas that come to a formula.
+    pub(crate) more_origins: Vec<(ValId, JId)>,
     pub(crate) parsed: KeyedMap<Box<str>, Lang>,
     pub(crate) patterns: KeyedMap<Box<str>, TermId>,
     pub(crate) formats: KeyedMap<Box<str>, Option<TermId>>,
@@ -144,9 +146,16 @@ impl Schema {
             compiled_names: FxHashMap::default(),
             names_only: false,
             origin: FxHashMap::default(),
+<<<<<<< HEAD
             parsed: KeyedMap::default(),
             patterns: KeyedMap::default(),
             formats: KeyedMap::default(),
+=======
+            more_origins: Vec::new(),
+            parsed: FxHashMap::default(),
+            patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
+>>>>>>> main
             matches: FxHashMap::default(),
             key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),

@@ -327,7 +327,9 @@ impl Schema {
                 let value = super::keywords::compile(self, node);
                 self.scope = outer;
                 let value = value?;
-                self.origin.entry(value).or_insert(node);
+                if *self.origin.entry(value).or_insert(node) != node {
+                    self.more_origins.push((value, node));
+                }
                 Ok(value)
             }
             Sub::Const(json) => self.constant(json),
@@ -346,7 +348,9 @@ impl Schema {
                 let schema = |p: &&SubId| matches!(self.subs[p.0 as usize], Sub::Node(..));
                 let said = list.iter().filter(schema).find_map(|p| self.origin.get(self.compiled.get(p)?));
                 if let Some(&node) = said {
-                    self.origin.entry(v).or_insert(node);
+                    if *self.origin.entry(v).or_insert(node) != node {
+                        self.more_origins.push((v, node));
+                    }
                 }
                 Ok(v)
             }

@@ -46,7 +46,9 @@ class LogZ:
 
     Attributes:
         value: log of the estimate of Z.  The estimate is unbiased for Z, not for log Z.
-        error: standard error of `value` (delta method: the relative error of Z); inf with one run.
+        error: standard error of `value` (delta method: the relative error of Z); inf with one run.  Where the
+            runs are too few for their spread, the mean has most likely missed the estimates that matter, and
+            the error is the distance to what a log-normal distribution of that spread would have for mean.
         runs: independent estimates behind it.
     """
 
@@ -62,7 +64,24 @@ class LogZ:
         if count < 2 or value == -math.inf:
             return LogZ(value, math.inf, count)
         relative = np.exp(np.asarray(log_estimates) - value)
-        return LogZ(value, float(relative.std(ddof=1) / math.sqrt(count)), count)
+        error = float(relative.std(ddof=1) / math.sqrt(count))
+        return LogZ(value, max(error, _missed(np.asarray(log_estimates), value)), count)
+
+
+def _missed(log_estimates: Float, value: float) -> float:
+    """How far the mean of so few estimates may be off; 0 where they are enough.
+
+    A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + 2 s) draws (Chatterjee, Diaconis 2018):
+    with fewer it is too low in most samples, and their own spread does not show it.
+    """
+    finite = log_estimates[log_estimates > -math.inf]
+    if len(finite) < 2:
+        return 0.0
+    variance = float(finite.var(ddof=1))
+    if math.log(len(finite)) >= variance / 2 + 2 * math.sqrt(variance):
+        return 0.0
+    smooth = float(finite.mean()) + variance / 2 + math.log(len(finite) / len(log_estimates))
+    return abs(smooth - value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,3 +133,49 @@ def _joined(row: list[Piece]) -> list[Piece]:
     if out and isinstance(out[0], str):
         out[0] = out[0].lstrip()
     return [piece for piece in out if piece]
+
+
+def around(pattern: str, name: str | None) -> tuple[str, str] | None:
+    """The literals right before and right after a group, without whitespace; None: there is no such group.
+
+    name: of the group; None: the first.  Of alternatives beside it the first counts, what is free does not.
+    """
+    try:
+        parsed = sre.parse(pattern, re.DOTALL)
+    except (re.error, OverflowError, RecursionError):
+        return None
+    number = 1 if name is None else parsed.state.groupdict.get(name)
+    if number is None or number >= parsed.state.groups:
+        return None
+    waiting: list[Any] = [list(parsed)]
+    while waiting:
+        items = waiting.pop()
+        for index, (op, value) in enumerate(items):
+            if str(op) == "SUBPATTERN" and value[0] == number:
+                return _run(items[:index][::-1])[::-1], _run(items[index + 1 :])
+            inner = {"SUBPATTERN": 3, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "ASSERT": 1}.get(str(op))
+            waiting += [list(value[inner])] if inner else map(list, value[1]) if str(op) == "BRANCH" else []
+    return None
+
+
+def _run(items: list[Any]) -> str:
+    """The literals that the items begin with."""
+    taken = ""
+    for op, value in items:
+        if str(op) == "LITERAL":
+            taken += chr(value)
+        elif str(op) == "SUBPATTERN" and value[0] is None:
+            return taken + _run(list(value[3]))
+        elif str(op) == "BRANCH":
+            return taken + _run(list(value[1][0]))
+        elif not (str(op) == "AT" or _skipped(str(op), value)):
+            break
+    return "".join(taken.split())
+
+
+def _skipped(op: str, value: Any) -> bool:
+    """Whether the item is whitespace, of any length."""
+    if op in ("MAX_REPEAT", "MIN_REPEAT") and len(value[2]) == 1:
+        op, value = str(value[2][0][0]), value[2][0][1]
+        return (op == "LITERAL" and chr(value).isspace()) or (op == "IN" and _blank(value))
+    return op == "IN" and _blank(value)

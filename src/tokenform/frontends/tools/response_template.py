@@ -31,6 +31,7 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.literal_pattern import Group, Piece, spellings
+from tokenform.frontends.tools.response_schema import schema_format
 
 SPELLINGS = 16
 _FIELD = "tool_calls"
@@ -40,7 +41,7 @@ _TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_
 
 
 def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> Format:
-    """The format of a `response_template`.
+    """The format of a `response_template`, or of a `response_schema` as tokenizers had before.
 
     Args:
         template: the tokenizer's `response_template`.
@@ -49,6 +50,8 @@ def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> 
         ToolError: the template has no region of calls, or one that no layout says exactly; the message names
             the field.
     """
+    if "fields" not in template and "properties" in template:
+        return schema_format(template)
     fields = template.get("fields")
     if not isinstance(fields, Mapping) or not isinstance(fields.get(_FIELD), Mapping):
         raise ToolError(f"the response template has no field {_FIELD!r}: it says nothing of tool calls")

@@ -93,7 +93,7 @@ class SlotCache:
         """Says where the next pass writes.
 
         Args:
-            rows: the row of each line of the batch, ascending.
+            rows: the row of each line of the batch, ascending; several lines may be of one row.
             slots: int64 [lines, tokens], the slot of each token.
             width: slots [0, width) are what the pass attends to.
             shape: (rows, slots) that the tensors must have room for.
@@ -106,8 +106,8 @@ class SlotCache:
         if self._index is None and (taken == np.arange(taken[0], taken[0] + len(taken))).all():
             self._span = slice(first, last), slice(None), slice(int(taken[0]), int(taken[-1]) + 1)
         read: Any = slice(first, last)
-        if self._index is not None and last - first > len(rows):
-            read = self._index[:, 0]
+        if rows != list(range(first, last)):
+            read = torch.tensor(rows, device=device)
         self._read = read, slice(None), slice(width)
         self._width, self._shape = width, shape
 

@@ -4,7 +4,8 @@ Purpose: `score` packs, for every row of the cache, the tokens that its sequence
 run yet and their draft trees into one line of the batch.
 Invariant: see `base.py`; a sequence's `slots[i]` holds position i of its text.
 Complexity: one forward pass over (rows x longest line) tokens, attending to the highest
-slot in use; rows are compacted when less than half of that is in use.
+slot in use; rows are compacted when less than half of that is in use.  Prompts that would pad the others
+are run before, in passes of similar lengths and bounded chunks.
 Source: tree attention (Miao et al. 2024; Cai et al. 2024); ragged lines (Ni et al. 2024, EMS-SD).
 Rejected: cropping the cache after each pass (its meaning changes between versions, and
 a static cache has none).
@@ -28,6 +29,9 @@ from .slots import Row, SlotCache
 
 _CHAIN = np.tri(64, dtype=bool)
 _SHARED_PREFIX = 16  # tokens; a shorter common prefix is not worth a shared row
+_PADDING = 192  # token positions of padding that are cheaper than one more pass
+_SHORT = 32  # tokens up to which a prompt is run with the others in any case
+_CHUNK = 512  # tokens of a prompt that are run at once
 
 
 @dataclass
@@ -66,16 +70,15 @@ class TreeBackbone(Backbone):
         best, length = None, 0
         for other in self._tracks.values():
             place: Place = other.place
-            if other.computed > length and place.row.members < self.share and not other.thin:
+            room = place.row.members < self.share
+            if other.computed >= length + (not room) and not other.thin:
                 common = _common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
-                if common > length:
+                if common > length or (common == length and room):
                     best, length = other, common
+        track = Track(tokens, place=Place(self._new_row()))
         if best is not None and length >= _SHARED_PREFIX:
-            row, slots = best.place.row, best.place.slots[:length]
-            row.hold(slots)
-            row.members += 1
-            return Track(tokens, computed=length, place=Place(row, list(slots)))
-        return Track(tokens, place=Place(self._new_row()))
+            self._adopt(best, track, length)
+        return track
 
     def _new_row(self) -> Row:
         row = Row(members=1)
@@ -163,23 +166,84 @@ class TreeBackbone(Backbone):
     def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
         if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
             self.compact()
+        if not skip:
+            self._prefill([self._track(seq) for seq in trees])
         lines: dict[int, list[_Item]] = {}
         order = {id(row): i for i, row in enumerate(self._rows)}
-        taken: list[tuple[Row, list[int]]] = []
         for seq, tree in trees.items():
             track = self._track(seq)
             pending = track.tokens[track.computed :]
-            slots = track.place.row.take(len(pending) + len(tree))
-            taken.append((track.place.row, slots))
-            lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, slots))
-        rows = sorted(lines)
+            lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, []))
+        return self._pass([(r, lines[r]) for r in sorted(lines)], skip)
+
+    def _prefill(self, tracks: list[Track]) -> None:
+        """Runs long prompts apart, all but their last token, where the others would be padded to them.
+
+        Prompts that begin alike are run once, as far as they are alike.
+        """
+        followers = _followers([track for track in tracks if not track.computed])
+        self._prefill_apart(
+            [t for t in tracks if id(t) not in followers], {id(f[0]) for f in followers.values()}
+        )
+        for leader, track, common in followers.values():
+            self._adopt(leader, track, common)
+        if followers:
+            self._prefill_apart([track for _, track, _ in followers.values()], set())
+
+    def _prefill_apart(self, tracks: list[Track], needed: set[int]) -> None:
+        """Args:
+        needed: sequences that are run in any case, for others go on from them.
+        """
+        left = {id(track): len(track.tokens) - track.computed - 1 for track in tracks}
+        padding = len(left) * max(left.values(), default=0) - sum(left.values())
+        if padding <= _PADDING and max(left.values(), default=0) <= _CHUNK:
+            tracks = [track for track in tracks if id(track) in needed]
+        apart = [t for t in tracks if left[id(t)] > _SHORT or (id(t) in needed and left[id(t)] > 0)]
+        order = {id(row): i for i, row in enumerate(self._rows)}
+        apart.sort(key=lambda track: -left[id(track)])
+        while apart:
+            most = left[id(apart[0])]
+            group = [track for track in apart if 3 * left[id(track)] >= 2 * most]
+            apart = apart[len(group) :]
+            for start in range(0, most, _CHUNK):
+                going = [t for t in group if left[id(t)] > start]
+                lines = []
+                for track in going:
+                    pending = track.tokens[track.computed : -1][:_CHUNK]
+                    lines.append((order[id(track.place.row)], [_Item(-1, track, DraftTree(), pending, [])]))
+                self._pass(sorted(lines, key=lambda line: line[0]), frozenset())
+
+    def _adopt(self, leader: Track, track: Track, common: int) -> None:
+        """Gives a fresh sequence the first keys and values of another, in its row or as a copy."""
+        source: Place = leader.place
+        if source.row.members < self.share:
+            self._close(track)
+            source.row.members += 1
+            source.row.hold(source.slots[:common])
+            track.place = Place(source.row, source.slots[:common])
+        else:
+            place: Place = track.place
+            place.slots = place.row.take(common)
+            rows = self._rows.index(source.row), self._rows.index(place.row)
+            self._cache.copy(rows[0], source.slots[:common], rows[1], place.slots, self._shape())
+            place.row.position[place.slots] = source.row.position[source.slots[:common]]
+        track.computed = common
+
+    def _pass(self, lines: list[tuple[int, list[_Item]]], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+        """One forward pass over lines, each with the number of its row, ascending."""
+        taken: list[tuple[Row, list[int]]] = []
+        for _, line in lines:
+            for item in line:
+                row: Row = item.track.place.row
+                item.taken = row.take(len(item.pending) + len(item.tree))
+                taken.append((row, item.taken))
         try:
-            logits, wide = self._forward(rows, [lines[r] for r in rows], skip)
+            logits, wide = self._forward([r for r, _ in lines], [line for _, line in lines], skip)
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
             raise
-        return self._collect(rows, lines, logits, wide)
+        return self._collect([line for _, line in lines], logits, wide)
 
     def _forward(
         self, rows: list[int], lines: list[list[_Item]], skip: frozenset[int]
@@ -244,14 +308,12 @@ class TreeBackbone(Backbone):
                 ids[columns], positions[columns] = tokens[part], depths[part]
                 slots[columns], allowed[columns] = own[part], seen[part]
 
-    def _collect(
-        self, rows: list[int], lines: dict[int, list[_Item]], logits: torch.Tensor, wide: int
-    ) -> dict[int, torch.Tensor]:
+    def _collect(self, lines: list[list[_Item]], logits: torch.Tensor, wide: int) -> dict[int, torch.Tensor]:
         """Splits the logits and books the slots."""
         out: dict[int, torch.Tensor] = {}
         offset = wide - logits.shape[1]
-        for b, r in enumerate(rows):
-            for item in lines[r]:
+        for b, line in enumerate(lines):
+            for item in line:
                 n, track = len(item.pending), item.track
                 got = logits[b, item.late - offset : item.late - offset + min(n, 1) + len(item.tree)]
                 if not n:
@@ -259,7 +321,7 @@ class TreeBackbone(Backbone):
                     got = torch.cat([track.root[None].to(got.dtype), got])
                 track.place.slots.extend(item.taken[:n])
                 track.place.nodes = item.taken[n:]
-                track.computed = len(track.tokens)
+                track.computed += n
                 self.counters.prefilled += max(n - 1, 0)
                 self.counters.scored += len(item.tree) + min(n, 1)
                 out[item.seq] = got
@@ -277,6 +339,24 @@ def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
             nodes[node] = nodes[parent] if parent >= 0 else False
             nodes[node, node] = True
     return sees
+
+
+def _followers(tracks: list[Track]) -> dict[int, tuple[Track, Track, int]]:
+    """id of a fresh sequence -> another whose first tokens it shares, itself, and how many these are."""
+    leaders: list[Track] = []
+    found: dict[int, tuple[Track, Track, int]] = {}
+    for track in tracks:
+        best, length = None, 0
+        for leader in leaders:
+            most = min(len(leader.tokens), len(track.tokens)) - 1
+            common = _common(track.tokens, leader.tokens, most)
+            if common > length:
+                best, length = leader, common
+        if best is not None and length >= _SHARED_PREFIX:
+            found[id(track)] = best, track, length
+        else:
+            leaders.append(track)
+    return found
 
 
 def _common(a: Sequence[int], b: Sequence[int], most: int) -> int:

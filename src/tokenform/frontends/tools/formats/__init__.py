@@ -101,7 +101,7 @@ FORMATS: dict[str, Format] = {
 
 
 def find_format(name: Any) -> Format:
-    """The format of this name, of a tokenizer, or of a tokenizer's `response_template`.
+    """The format of this name, of a tokenizer, or of its `response_template` or `response_schema`.
 
     Of a tokenizer the chat template is asked first, then its response template.
     Raises:
@@ -127,8 +127,9 @@ def _told_by(tokenizer: Any) -> Format:
     try:
         return detect_format(tokenizer)
     except ToolError:
-        template = getattr(tokenizer, "response_template", None)
-        if not isinstance(template, Mapping):
+        told = (getattr(tokenizer, key, None) for key in ("response_template", "response_schema"))
+        template = next((said for said in told if isinstance(said, Mapping)), None)
+        if template is None:
             raise
         from tokenform.frontends.tools.response_template import response_format
 
