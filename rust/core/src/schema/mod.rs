@@ -146,16 +146,10 @@ impl Schema {
             compiled_names: FxHashMap::default(),
             names_only: false,
             origin: FxHashMap::default(),
-<<<<<<< HEAD
+            more_origins: Vec::new(),
             parsed: KeyedMap::default(),
             patterns: KeyedMap::default(),
             formats: KeyedMap::default(),
-=======
-            more_origins: Vec::new(),
-            parsed: FxHashMap::default(),
-            patterns: FxHashMap::default(),
-            formats: FxHashMap::default(),
->>>>>>> main
             matches: FxHashMap::default(),
             key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),
