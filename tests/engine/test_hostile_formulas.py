@@ -4,6 +4,7 @@ document satisfies" where some does.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
@@ -78,7 +79,9 @@ def test_what_plainly_needs_more_tokens_than_there_are_is_not_spelled_out() -> N
 @pytest.mark.parametrize("longest", [16, 17, 24])
 def test_four_kinds_of_four_characters_never_end_in_a_dead_end(longest: int) -> None:
     pattern = r"^(?=(.*[A-Z]){4})(?=(.*[0-9]){4})(?=(.*[!@#]){4})(?=(.*[a-z]){4}).*$"
-    automaton = compiled({"type": "string", "maxLength": longest, "pattern": pattern})
+    grammar = tf.json_schema({"type": "string", "maxLength": longest, "pattern": pattern})
+    # the shortest way out of 24 characters takes more steps than the usual limit
+    automaton = grammar.compile(VOCABULARY, limits=tf.Limits(work=10**8))
     judge = re.compile(pattern)
     for seed in range(4):
         text = json.loads(walk(automaton, random.Random(seed)))
@@ -207,3 +210,34 @@ def test_until_a_long_word() -> None:
     automaton = tf.until(word).compile(VOCABULARY)
     for text, good in ((word, True), ("aa" + word, True), (word[1:], False), (word + word, False)):
         assert automaton.matches(text.encode()) is good
+
+
+def test_the_first_number_that_no_unit_divides_is_found_however_far_it_is() -> None:
+    # 5,003 is the least prime beyond all units, and every number from 2 to there is a multiple of one
+    schema = {"type": "integer", "minimum": 2, "allOf": [{"not": {"multipleOf": n}} for n in range(2, 5003)]}
+    with contextlib.suppress(LimitExceeded):
+        assert compiled(schema).matches(b"5003")
+    small = {"type": "integer", "minimum": 2, "allOf": [{"not": {"multipleOf": n}} for n in range(2, 40)]}
+    automaton = compiled(small)
+    assert automaton.matches(b"41")
+    assert not automaton.matches(b"39")
+
+
+def test_a_call_that_would_hold_too_much_is_refused() -> None:
+    schema = tower(
+        20,
+        lambda i, low: {"type": "array", "minItems": 2, "uniqueItems": True, "items": low},
+        {"type": "boolean"},
+    )
+    with pytest.raises(LimitExceeded, match=r"Limits\.work"):
+        compiled(schema).mask(compiled(schema).start)
+    assert compiled({"type": "integer"}).matches(b"17")
+
+
+def test_an_object_of_many_required_keys_is_read_in_any_order() -> None:
+    names = [f"k{i}" for i in range(500)]
+    automaton = compiled(needs(*names), order="any")
+    random.Random(0).shuffle(names)
+    text = json.dumps(dict.fromkeys(names, 0), separators=(",", ":"))
+    assert automaton.matches(text.encode())
+    assert not automaton.matches(text.replace(f'"{names[7]}"', '"other"').encode())

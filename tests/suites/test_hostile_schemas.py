@@ -10,23 +10,14 @@ import pytest
 from tokenform.bench.hard_cases import HardCase, hard_cases
 from tokenform.bench.suites import hostile
 
-# inputs of which some entry still takes longer, or more memory, than is asked: the list only becomes shorter
-OPEN = {
-    "unique pairs, 20 levels",
-    "pattern: many lookaheads",
-    "10,000 required keys",
-    "negative lookaheads",
-    "gbnf: 9,999 optional loops",
-}
 
-
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("every", [96, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])])
 def test_hostile_inputs_do_no_harm(every: int) -> None:
-    verdicts = hostile.run(timeout=20.0, every=every)
-    harm = [v for v in verdicts if not v.harmless and v.kind != "slow"]  # seconds are the benchmark's matter
-    harm = [v for v in harm if v.name not in OPEN or v.kind not in ("timeout", "memory")]
+    # seconds are the benchmark's matter; what never ends is a failure here
+    verdicts = hostile.run(timeout=120.0, every=every)
+    harm = [v for v in verdicts if not v.harmless and v.kind != "slow"]
     assert not harm, "\n".join(f"{v.kind} {v.name} {v.detail[:300]}" for v in harm[:20])
-    assert len(verdicts) > 600 / every
+    assert len(verdicts) > 800 / min(every, 4) + 900 / every
 
 
 @pytest.mark.parametrize("case", [c for c in hard_cases() if c.dialects is None], ids=lambda c: c.name)

@@ -49,6 +49,7 @@ pub mod error;
 #[doc(hidden)]
 pub mod gbnf;
 pub mod grammar;
+mod hash;
 #[doc(hidden)]
 pub mod held;
 #[doc(hidden)]

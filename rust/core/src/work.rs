@@ -4,12 +4,15 @@
 //! of one step of an automaton.  Past the limit the call is unwound from where it stands, so that no loop has to ask
 //! whether it should end, and nothing that was half done is looked at again: who catches a [`Cut`] drops what the
 //! call was building (see `mask::generation`).
-//! Invariant: outside of [`run`] nothing is limited.
-//! Complexity: a subtraction a call of [`spend`]; the interrupt is asked once a slice.
+//! Memory is counted too, where the host's allocator is [`Counting`]: each block is work, so that what grows is never
+//! free of charge, and a call that holds too much at once is cut like one that works too long.
+//! Invariant: outside of [`run`] nothing is limited; an allocation never unwinds, the next [`spend`] does.
+//! Complexity: a subtraction a call of [`spend`] or a block; the interrupt is asked once a slice.
 //! Source: `Cancelled::throw` of salsa, which rust-analyzer cancels its queries by.
 //! Rejected: clocks (results would depend on the machine, and on who else uses it); a flag that every loop looks at
 //! (each memo has to know that what it keeps may be half done); errors as values (through two hundred functions).
 
+use std::alloc::{GlobalAlloc, Layout};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -20,12 +23,20 @@ use crate::error::{Error, Kind};
 
 /// Units after which the interrupt is asked: well below a millisecond.
 const SLICE: u64 = 1 << 13;
+/// Bytes that a call may hold beside what was there before it, or as many as [`BYTES`] a unit of its work, where that
+/// is more.
+const MEMORY: u64 = 256 << 20;
+const BYTES: u64 = 8;
+/// Bytes that cost as much as a step: 256 are taken and cleared in about 30 ns.
+const BLOCK: usize = 256;
 
 /// Why a call was cut short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// It needed more than this many units.
     Work(u64),
+    /// It held more than this many bytes.
+    Memory(u64),
     /// The host wants it to end.
     Interrupted,
     /// A mistake in the engine.
@@ -37,14 +48,18 @@ struct Meter {
     /// Units beyond the slice.
     rest: u64,
     limit: u64,
+    /// Bytes of this thread above which the call is cut.
+    most_held: i64,
 }
 
 /// Without a limit.
-const FREE: Meter = Meter { rest: u64::MAX, limit: u64::MAX };
+const FREE: Meter = Meter { rest: u64::MAX, limit: u64::MAX, most_held: i64::MAX };
 
 thread_local! {
-    /// Units left of the slice.
-    static SLICE_LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// Units left of the slice; less than none where blocks have cost more.
+    static SLICE_LEFT: Cell<i64> = const { Cell::new(i64::MAX) };
+    /// Bytes that this thread has allocated, less those that it has freed.
+    static HELD: Cell<i64> = const { Cell::new(0) };
     static METER: Cell<Meter> = const { Cell::new(FREE) };
     /// Whether the call that this thread does a part of is to end.
     static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
@@ -81,20 +96,22 @@ pub fn together<T>(ending: &Arc<AtomicBool>, part: impl FnOnce() -> T) -> T {
 /// Counts units of work.
 ///
 /// # Panics
-/// With a [`Cut`], which [`run`] catches, where the limit is passed or the host wants the call to end.
+/// With a [`Cut`], which [`run`] catches, where a limit is passed or the host wants the call to end.
 #[inline]
 pub fn spend(units: u64) {
-    SLICE_LEFT.with(|left| match left.get().checked_sub(units) {
-        Some(less) => left.set(less),
-        None => next_slice(units),
+    SLICE_LEFT.with(|left| {
+        left.set(left.get().saturating_sub_unsigned(units));
+        if left.get() < 0 {
+            next_slice(left);
+        }
     });
 }
 
 #[cold]
-fn next_slice(units: u64) {
+fn next_slice(left: &Cell<i64>) {
     let meter = METER.get();
     if meter.limit == u64::MAX {
-        return SLICE_LEFT.set(u64::MAX);
+        return left.set(i64::MAX);
     }
     if std::thread::panicking() {
         return;
@@ -102,19 +119,27 @@ fn next_slice(units: u64) {
     if interrupted() {
         resume_unwind(Box::new(Cut::Interrupted));
     }
-    let missing = units - SLICE_LEFT.get();
+    let missing = left.get().unsigned_abs();
     if meter.rest < missing {
         resume_unwind(Box::new(Cut::Work(meter.limit)));
     }
+    if HELD.get() > meter.most_held {
+        resume_unwind(Box::new(Cut::Memory(most_bytes(meter.limit))));
+    }
     let slice = SLICE.max(missing).min(meter.rest);
     METER.set(Meter { rest: meter.rest - slice, ..meter });
-    SLICE_LEFT.set(slice - missing);
+    left.set((slice - missing) as i64);
+}
+
+fn most_bytes(limit: u64) -> u64 {
+    MEMORY.max(limit.saturating_mul(BYTES))
 }
 
 /// Runs a call that may spend `limit` units.
 pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
     let before = (METER.get(), SLICE_LEFT.get());
-    refill_to(limit);
+    let most_held = HELD.get().saturating_add_unsigned(most_bytes(limit));
+    refill_to(Meter { limit, rest: limit, most_held });
     let answer = catch_unwind(AssertUnwindSafe(call));
     METER.set(before.0);
     SLICE_LEFT.set(before.1);
@@ -124,18 +149,57 @@ pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
 /// Units that the call under way has spent.
 pub fn spent() -> u64 {
     let meter = METER.get();
-    meter.limit - meter.rest - SLICE_LEFT.get().min(meter.limit - meter.rest)
+    (meter.limit - meter.rest).saturating_add_signed(SLICE_LEFT.get().saturating_neg())
 }
 
-/// The call under way gets its whole allowance once more: what it did so far was done on behalf of others.
+/// The call under way gets its whole allowance of work once more: what it did so far was done on behalf of others.
 pub fn refill() {
-    refill_to(METER.get().limit);
+    refill_to(METER.get());
 }
 
-fn refill_to(limit: u64) {
-    let slice = limit.min(SLICE);
-    METER.set(Meter { rest: limit - slice, limit });
-    SLICE_LEFT.set(if limit == u64::MAX { u64::MAX } else { slice });
+fn refill_to(meter: Meter) {
+    let slice = meter.limit.min(SLICE);
+    METER.set(Meter { rest: meter.limit - slice, ..meter });
+    SLICE_LEFT.set(if meter.limit == u64::MAX { i64::MAX } else { slice as i64 });
+}
+
+/// An allocator whose blocks are counted as work and memory of the call under way.
+pub struct Counting<A>(pub A);
+
+impl<A> Counting<A> {
+    fn took(bytes: usize) {
+        SLICE_LEFT.with(|left| left.set(left.get().saturating_sub_unsigned(1 + (bytes / BLOCK) as u64)));
+        HELD.with(|held| held.set(held.get() + bytes as i64));
+    }
+
+    fn gave(bytes: usize) {
+        HELD.with(|held| held.set(held.get() - bytes as i64));
+    }
+}
+
+// what is counted are numbers of the thread's own, which need neither memory nor a destructor
+#[allow(unsafe_code)]
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::took(layout.size());
+        self.0.alloc(layout)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Self::took(layout.size());
+        self.0.alloc_zeroed(layout)
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Self::gave(layout.size());
+        Self::took(size);
+        self.0.realloc(block, layout, size)
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        Self::gave(layout.size());
+        self.0.dealloc(block, layout);
+    }
 }
 
 fn cut_of(payload: Box<dyn Any + Send>) -> Cut {
@@ -157,6 +221,11 @@ impl From<Cut> for Error {
             Cut::Work(limit) => Error::limit(format!(
                 "the call needs more than {limit} steps of work (Limits.work); simplify the constraint or raise the limit"
             )),
+            Cut::Memory(most) => Error::limit(format!(
+                "the call needs more than {} MB of memory (256, or 8 bytes a step of Limits.work); simplify the \
+                 constraint or raise the limit",
+                most >> 20
+            )),
             Cut::Interrupted => Error::new(Kind::Interrupted, "the call was interrupted"),
             Cut::Panic(message) => Error::new(
                 Kind::EngineError,
@@ -169,6 +238,44 @@ impl From<Cut> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: Counting<std::alloc::System> = Counting(std::alloc::System);
+
+    #[test]
+    fn blocks_are_work() {
+        let many = || {
+            (0..1000u64)
+                .map(|i| {
+                    spend(1);
+                    Box::new(i)
+                })
+                .collect::<Vec<_>>()
+                .len()
+        };
+        assert_eq!(run(10_000, many), Ok(1000));
+        assert_eq!(run(1500, many), Err(Cut::Work(1500)));
+        let large = || {
+            let block = vec![1u8; 1 << 20];
+            spend(1);
+            block.len()
+        };
+        assert_eq!(run(1000, large), Err(Cut::Work(1000)));
+        assert_eq!(run(100_000, large), Ok(1 << 20));
+    }
+
+    #[test]
+    fn what_is_held_at_once_is_bounded() {
+        let block = |_| {
+            let block = Vec::<u8>::with_capacity(16 << 20);
+            spend(1);
+            block
+        };
+        let kept = || (0..20).map(block).collect::<Vec<_>>().len();
+        assert_eq!(run(30_000_000, kept), Err(Cut::Memory(256 << 20)));
+        assert_eq!(run(50_000_000, kept), Ok(20));
+        assert_eq!(run(30_000_000, || (0..200).map(block).map(|b| b.len()).sum::<usize>()), Ok(0));
+    }
 
     #[test]
     fn work_is_counted_and_cut() {

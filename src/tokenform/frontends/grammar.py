@@ -93,7 +93,7 @@ class Grammar:
 
     @property
     def report(self) -> list[Any]:
-        """What was ignored, loosened or not proven live, one entry each; empty: the grammar is exact."""
+        """What was ignored or loosened, one entry each; empty: the grammar is exact."""
         return list(self.core.report)
 
     def to_gbnf(self) -> str:

@@ -9,11 +9,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::layout::Layout;
 use super::structure::{Entry, Structure};
 use crate::error::{Error, Kind, Result};
+use crate::hash::{KeyedMap, KeyedSet};
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::regex::{parse_with, Dialect, RegexErrorKind};
 
@@ -50,7 +49,7 @@ impl Terminal {
 #[derive(Default)]
 pub struct Parts {
     /// By name: the number of the constraint, and the bytes of a short text of it.
-    pub known: FxHashMap<String, (u32, u64)>,
+    pub known: KeyedMap<String, (u32, u64)>,
 }
 
 pub struct Expansion {
@@ -121,7 +120,7 @@ pub fn read(structure: Structure) -> Result<(Grammar, Box<Lexicon>)> {
 /// The same, with some of the declared terminals bound to constraints.
 pub fn read_with(structure: Structure, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
     let segmented = structure.segmented;
-    let ignored: FxHashSet<&str> = structure.ignore.iter().map(String::as_str).collect();
+    let ignored: KeyedSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();
     let mut order: Vec<(i64, bool, usize)> = Vec::new();
     for entry in structure.terminals {
@@ -208,7 +207,7 @@ fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<Te
 
 impl Grammar {
     fn read_rules(&mut self, entries: &[(String, Vec<String>)], start: &str) -> Result<()> {
-        let mut symbols: FxHashMap<String, Symbol> = FxHashMap::default();
+        let mut symbols: KeyedMap<String, Symbol> = KeyedMap::default();
         for (i, terminal) in self.terminals.iter().enumerate() {
             symbols.insert(terminal.name.clone(), Symbol::Terminal(i as u32));
         }

@@ -3,8 +3,8 @@
 //! Complexity: linear in the symbols (a worklist with one counter for each expansion; Hopcroft, Motwani, Ullman,
 //! *Introduction to Automata Theory*, 3rd ed., section 7.4.3).
 
+use crate::hash::{KeyedMap, KeyedSet};
 use indexmap::{IndexMap, IndexSet};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A rule that derives no string of terminals because each of its expansions needs itself, directly or not, or
 /// another rule of that kind: one on a circle, the first in the text of those there.
@@ -15,15 +15,15 @@ pub fn endless<'a, S>(
 where
     S: IntoIterator<Item = &'a str>,
 {
-    let known: FxHashSet<&str> = terminals.into_iter().collect();
+    let known: KeyedSet<&str> = terminals.into_iter().collect();
     // of each rule one symbol of an expansion that is still waited for
     let mut origins: IndexSet<&str> = IndexSet::new();
-    let mut expansions: Vec<(&str, FxHashSet<&str>)> = Vec::new();
+    let mut expansions: Vec<(&str, KeyedSet<&str>)> = Vec::new();
     for (origin, body) in rules {
         origins.insert(origin);
         expansions.push((origin, body.into_iter().filter(|s| !known.contains(s)).collect()));
     }
-    let mut waiting: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    let mut waiting: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
     let mut missing: Vec<usize> = Vec::with_capacity(expansions.len());
     let mut ready: Vec<&str> = Vec::new();
     for (i, (origin, needs)) in expansions.iter().enumerate() {
@@ -35,7 +35,7 @@ where
             waiting.entry(symbol).or_default().push(i);
         }
     }
-    let mut productive: FxHashSet<&str> = FxHashSet::default();
+    let mut productive: KeyedSet<&str> = KeyedSet::default();
     while let Some(name) = ready.pop() {
         if !productive.insert(name) {
             continue;

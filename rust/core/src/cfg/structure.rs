@@ -66,7 +66,7 @@ impl Structure {
                 "kind": if t.literal.is_some() { "str" } else { "re" }, "priority": t.priority,
             })
         });
-        let mut orders: rustc_hash::FxHashMap<&str, u32> = Default::default();
+        let mut orders: crate::hash::KeyedMap<&str, u32> = Default::default();
         let rules = self.rules.iter().map(|(origin, expansion)| {
             let order = orders.entry(origin).or_default();
             *order += 1;

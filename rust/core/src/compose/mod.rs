@@ -36,6 +36,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::automaton::{CtxId, Piece, Pos};
 use crate::cfg::chart::Chart;
 use crate::cfg::scanned::Scanned;
+use crate::hash::Keyed;
 use crate::json::JsonMachine;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
@@ -137,8 +138,8 @@ pub struct Joint {
     root: u32,
     backs: IndexSet<Back, FxBuildHasher>,
     ctxs: IndexSet<Ctx, FxBuildHasher>,
-    texts: IndexSet<Box<[u8]>, FxBuildHasher>,
-    quotes: IndexSet<quoted::Quoted, FxBuildHasher>,
+    texts: IndexSet<Box<[u8]>, Keyed>,
+    quotes: IndexSet<quoted::Quoted, Keyed>,
     /// Threads after parts that end at one place.
     settled: FxHashMap<Box<[BackId]>, Arc<[Thread]>>,
     /// Threads at a place of a host.

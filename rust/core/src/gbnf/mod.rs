@@ -19,12 +19,13 @@ mod chars;
 mod scan;
 
 use indexmap::{IndexMap, IndexSet};
-use rustc_hash::{FxHashMap, FxHashSet};
+
 use serde_json::Value;
 
 use crate::cfg::productive;
 use crate::cfg::structure::{Entry, Structure};
 use crate::error::{Error, Kind, Result};
+use crate::hash::{KeyedMap, KeyedSet};
 use scan::{Piece, Place, Scan, Token};
 
 /// Sum of all counts in `{m,n}`.
@@ -256,11 +257,11 @@ impl<'t> Reader<'t> {
 
     /// Leaves out what the start rule doesn't need.
     fn keep_reachable(&mut self, start: &str) {
-        let mut by_origin: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut by_origin: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
         for (i, (origin, _)) in self.rules.iter().enumerate() {
             by_origin.entry(origin).or_default().push(i);
         }
-        let mut seen: FxHashSet<&str> = FxHashSet::from_iter([start]);
+        let mut seen: KeyedSet<&str> = KeyedSet::from_iter([start]);
         let mut pending = vec![start];
         while let Some(name) = pending.pop() {
             for &rule in by_origin.get(name).into_iter().flatten() {

@@ -16,7 +16,6 @@ impl JsonMachine {
         let mut ways = Vec::new();
         for (goal, &v) in list.iter().enumerate() {
             let formula = self.schema.value(v).arr;
-            self.schema.refill();
             if self.schema.array_is_live(formula) {
                 ways.push((goal as u32, formula));
             }
@@ -47,7 +46,6 @@ impl JsonMachine {
         let mut remembers = false;
         for &(goal, formula) in frame.iter() {
             remembers |= self.schema.remembers(formula);
-            self.schema.refill();
             for (sub, rest) in self.schema.next_items(formula) {
                 let v = self.schema.compile_or_none(sub);
                 // frames of arrays and objects share the shape of a branch; the formula's number is an array's
@@ -89,7 +87,6 @@ impl JsonMachine {
             if let Some(value) = value {
                 self.recall(value);
                 rest = self.schema.remember(rest, value);
-                self.schema.refill();
                 if !self.schema.array_is_live(rest) {
                     continue;
                 }

@@ -41,7 +41,6 @@ impl JsonMachine {
             let sub = self.schema.flat(levels);
             let bound = self.schema.compile_or_none(sub);
             let both = self.schema.and_values(v, bound);
-            self.schema.refill();
             if self.schema.is_live(both) {
                 return both;
             }

@@ -159,7 +159,6 @@ impl JsonMachine {
     fn best_value(&mut self, way: &mut Way, goals: &[ValId], up: CtxId) -> Option<()> {
         let mut best: Option<(usize, std::sync::Arc<Witness>)> = None;
         for (i, &v) in goals.iter().enumerate() {
-            self.schema.refill();
             let Some(value) = self.schema.witness(v) else { continue };
             let cost = value.length.saturating_add(self.cost_above(way, up, i as u32));
             if cost < NEVER && best.as_ref().is_none_or(|b| cost < b.0) {
@@ -209,13 +208,11 @@ impl JsonMachine {
 
     fn object_cost(&mut self, a: &Alternative, used: KeySet) -> usize {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
-        self.schema.refill();
         let rest = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
         rest.map_or(NEVER, |rest| rest.length - 1)
     }
 
     fn array_cost(&mut self, formula: ArrId, item: Option<ValId>) -> usize {
-        self.schema.refill();
         let items = self.schema.array_rest_witness(formula).or_else(|| {
             // the end needs an item equal to this one: as long as for a short value of its kind
             let item = self.schema.witness(item?)?;
@@ -243,7 +240,6 @@ impl JsonMachine {
         }
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         let keys = Keys { used: frame.used, order, next: None };
-        self.schema.refill();
         let mut key = self.schema.first_key(a.formula, &keys);
         if key.is_none() {
             // after a comma some key must come, needed or not

@@ -29,6 +29,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::automaton::{CtxId, Pos};
 use crate::error::Result;
+use crate::hash::Keyed;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::used::KeySet;
@@ -113,7 +114,7 @@ pub struct JsonMachine {
     pendings: IndexSet<Pending, FxBuildHasher>,
     orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
     ranks: Vec<FxHashMap<NameId, u32>>,
-    records: IndexSet<Box<[u8]>, FxBuildHasher>,
+    records: IndexSet<Box<[u8]>, Keyed>,
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<u32, TermId>,
     pendings_of: FxHashMap<(u32, NameId), Option<u32>>,

@@ -13,6 +13,7 @@ use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
 use crate::schema::Simple;
 use crate::schema::{NameId, ObjId, ValId};
+use crate::work;
 
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
@@ -42,7 +43,6 @@ impl JsonMachine {
     fn alternative_is_live(&mut self, a: &Alternative, used: KeySet) -> bool {
         let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
         let keys = Keys { used, order, next: None };
-        self.schema.refill();
         self.schema.object_is_live(a.formula, &keys)
     }
 
@@ -289,11 +289,11 @@ impl JsonMachine {
         name: Option<NameId>,
         simple: Option<&(Simple, Option<Room>)>,
     ) -> bool {
+        work::spend(4);
         let Some(from) = self.rank_after(a, name) else { return false };
         if let Some(simple) = simple {
             return self.simple_key(a, simple, key, name, from);
         }
-        self.schema.refill();
         if let Some(name) = name {
             // one way is enough: no need for all the branches of the key
             let there = self.schema.required(vec![name]);
@@ -342,7 +342,6 @@ impl JsonMachine {
             let Some(from) = self.rank_after(a, Some(name)) else { continue };
             for (sub, rest) in self.schema.read_key(a.formula, &Key::Name(name)) {
                 let next = Alternative { formula: rest, from, ..*a };
-                self.schema.refill();
                 if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, used) {
                     continue;
                 }

@@ -37,7 +37,10 @@ impl JsonMachine {
         used: KeySet,
         plain: bool,
     ) -> Option<(Simple, Option<Room>)> {
-        let simple = self.schema.simple_parts(a.formula)?;
+        let mut simple = self.schema.simple_parts(a.formula)?;
+        let ranks = &self.ranks[a.order as usize];
+        simple.due = simple.required.iter().filter_map(|name| ranks.get(name).copied()).collect();
+        simple.due.sort_unstable();
         // the key that is read counts as one
         if simple.least < 2 {
             return Some((simple, None));
@@ -48,7 +51,8 @@ impl JsonMachine {
         let endless = self.value_is_live(&simple, &Key::Cell(&[]));
         let (mut ranks, mut unranked) = (Vec::new(), 0);
         for &name in names {
-            let open = !self.schema.key_sets.contains(used, name) && !simple.absent.contains(&name);
+            let open =
+                !self.schema.key_sets.contains(used, name) && simple.absent.binary_search(&name).is_err();
             if open && self.value_is_live(&simple, &Key::Name(name)) {
                 match self.ranks[a.order as usize].get(&name) {
                     Some(&rank) => ranks.extend((rank >= a.from).then_some(rank)),
@@ -69,13 +73,17 @@ impl JsonMachine {
         name: Option<NameId>,
         from: u32,
     ) -> bool {
-        if name.is_some_and(|n| simple.absent.contains(&n)) {
+        if name.is_some_and(|n| simple.absent.binary_search(&n).is_ok()) {
             return false;
         }
         let ranks = &self.ranks[a.order as usize];
-        let skips = |n: &NameId| Some(*n) != name && ranks.get(n).is_some_and(|&rank| rank < from);
-        let own = name.is_some_and(|n| simple.required.binary_search(&n).is_ok()) as usize;
-        if simple.required.iter().any(skips) || simple.required.len() + 1 - own > simple.most as usize {
+        let required = name.filter(|n| simple.required.binary_search(n).is_ok());
+        let own = required.is_some() as usize;
+        // the key itself is no longer due
+        let read = required.and_then(|n| ranks.get(&n)).is_some_and(|&rank| rank < from) as usize;
+        if simple.due.partition_point(|&rank| rank < from) > read
+            || simple.required.len() + 1 - own > simple.most as usize
+        {
             return false;
         }
         let ranked = name.is_none_or(|n| ranks.contains_key(&n));
@@ -88,7 +96,6 @@ impl JsonMachine {
     fn value_is_live(&mut self, simple: &Simple, key: &Key) -> bool {
         let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
         let sub = self.schema.and_subs(&subs);
-        self.schema.refill();
         self.schema.sub_is_live(sub)
     }
 }

@@ -9,6 +9,7 @@
 //! Rejected: inclusion of languages by search, which each union would pay for.
 
 use super::term::{SetId, Term, TermId, Terms, INF};
+use crate::work;
 
 /// Operands of one union or conjunction that are compared with each other.
 const PAIRED: usize = 16;
@@ -28,6 +29,7 @@ impl Terms {
         if flat.len() > PAIRED {
             return;
         }
+        work::spend(flat.len() as u64 / 4);
         let holders: Vec<TermId> = flat.iter().copied().filter(|&x| self.may_cover(x)).collect();
         for holder in holders {
             if flat.contains(&holder) {
@@ -41,6 +43,7 @@ impl Terms {
         if flat.len() > PAIRED {
             return;
         }
+        work::spend(flat.len() as u64 / 4);
         let holders: Vec<TermId> =
             flat.iter().copied().filter(|&x| self.denied(x).is_some() || self.may_cover(x)).collect();
         for holder in holders {
@@ -79,6 +82,8 @@ impl Terms {
                 return false;
             }
             *left -= 1;
+            // a step of this takes a few nanoseconds
+            work::spend(left.is_multiple_of(4) as u64);
             let ((head, tail), (other, rest)) = (self.head_and_tail(a), self.head_and_tail(b));
             if head == other && tail != Self::EPS && rest != Self::EPS && self.covers(tail, rest, left) {
                 return true;

@@ -213,8 +213,9 @@ impl Terms {
         let mut targets: Vec<TermId> = parts.iter().map(|p| p[0].to).collect();
         let mut last: Option<(Vec<TermId>, TermId)> = None;
         let mut out: Vec<Run> = Vec::new();
+        let mut looked = 0;
         loop {
-            work::spend(1 + parts.len() as u64 / 8);
+            looked += 8 + parts.len() as u64;
             let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
             let to = match &last {
                 Some((key, to)) if *key == targets => *to,
@@ -229,6 +230,7 @@ impl Terms {
                 _ => out.push(Run { end, to }),
             }
             if end >= MAX_CP {
+                work::spend(1 + looked / 32);
                 return out.into();
             }
             for (k, part) in parts.iter().enumerate() {

@@ -94,6 +94,7 @@ impl Terms {
             return (t != Self::EMPTY) as u64;
         }
         *left -= 1;
+        work::spend(1);
         let mut of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.words_at_least(x, left));
         match self.get(t) {
             Term::Empty => 0,
@@ -258,6 +259,7 @@ impl Terms {
         if let Some(&effort) = known.get(&(t, holds)) {
             return effort;
         }
+        work::spend(1 + xs.len() as u64 / 4);
         let within = holds != matches!(self.get(t), Term::Not(_));
         let mut of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.effort(x, within, known));
         let effort = match sum {

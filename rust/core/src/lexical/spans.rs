@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::hash::Keyed;
 use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
 
 use super::delta::Run;
 use super::term::{Term, TermId, Terms, MAX_CP};
@@ -27,12 +27,12 @@ pub(super) struct Spans {
     /// Characters of each different chunk.
     chunks: Vec<Vec<char>>,
     next: Vec<BTreeMap<u32, u32>>,
-    sets: IndexSet<Box<[Place]>, FxBuildHasher>,
+    sets: IndexSet<Box<[Place]>, Keyed>,
 }
 
 impl Spans {
     fn new(chunks: &[&str]) -> Self {
-        let mut names: IndexSet<&str, FxBuildHasher> = IndexSet::default();
+        let mut names: IndexSet<&str, Keyed> = IndexSet::default();
         let sequence: Vec<u32> =
             chunks.iter().filter(|c| !c.is_empty()).map(|&c| names.insert_full(c).0 as u32).collect();
         let mut next: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new()];
@@ -70,7 +70,7 @@ impl Spans {
             last = new;
         }
         let chunks = names.iter().map(|c| c.chars().collect()).collect();
-        let mut sets: IndexSet<Box<[Place]>, FxBuildHasher> = IndexSet::default();
+        let mut sets: IndexSet<Box<[Place]>, Keyed> = IndexSet::default();
         sets.insert(Box::new([Place { state: 0, chunk: 0, offset: 0 }]));
         Spans { chunks, next, sets }
     }

@@ -7,13 +7,14 @@
 //! Rejected: one automaton state a count, and unions of thousands of literals.
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::branch::Branch;
 use super::delta::Derived;
 use super::lengths::Span;
 use super::words::{WordSet, WordSetId, Words};
 use crate::error::Error;
+use crate::hash::Keyed;
 use crate::held;
 use crate::lexical::number::{NumberTerms, SpelledId};
 use crate::work;
@@ -69,12 +70,13 @@ pub(super) struct Facts {
 
 /// The arena of terms of one automaton.
 pub struct Terms {
-    pub(super) terms: IndexSet<Term, FxBuildHasher>,
+    pub(super) terms: IndexSet<Term, Keyed>,
     pub(super) facts: Vec<Facts>,
-    pub(super) sets: IndexSet<Box<[(u32, u32)]>, FxBuildHasher>,
+    pub(super) sets: IndexSet<Box<[(u32, u32)]>, Keyed>,
     pub(super) word_sets: Vec<WordSet>,
     /// Tables by the hash of their words.
     pub(super) word_tables: FxHashMap<u64, WordSetId>,
+    pub(super) word_keys: Keyed,
     pub(super) raw: Derived,
     pub(super) pruned: Derived,
     pub(super) live: FxHashMap<TermId, bool>,
@@ -144,6 +146,7 @@ impl Terms {
             sets: IndexSet::default(),
             word_sets: Vec::new(),
             word_tables: FxHashMap::default(),
+            word_keys: Keyed::default(),
             raw: Derived::default(),
             pruned: Derived::default(),
             live: FxHashMap::default(),
@@ -395,7 +398,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(1 + flat.len() as u64 / 8);
+        work::spend(2 + flat.len() as u64 / 4);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {
@@ -437,7 +440,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(1 + flat.len() as u64 / 8);
+        work::spend(2 + flat.len() as u64 / 4);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

@@ -6,8 +6,6 @@
 
 use std::hash::BuildHasher;
 
-use rustc_hash::FxBuildHasher;
-
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
 use crate::held;
@@ -61,7 +59,7 @@ impl Terms {
 
     /// The table of sorted, distinct words; the one that is there, where they are known.
     fn word_table(&mut self, words: Vec<Box<str>>) -> WordSetId {
-        let hash = FxBuildHasher.hash_one(&words);
+        let hash = self.word_keys.hash_one(&words);
         let known = self.word_tables.get(&hash).copied();
         if let Some(id) = known.filter(|id| self.word_sets[id.0 as usize].words == words) {
             return id;

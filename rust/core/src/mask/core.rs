@@ -16,6 +16,7 @@ use super::row::Mask;
 use super::within::Within;
 use crate::automaton::structure::{step, CtxId, Piece, Pos, Seen, Structure};
 use crate::error::{Error, Kind, Result};
+use crate::hash::Keyed;
 use crate::held;
 use crate::lexical::content::Content;
 use crate::lexical::LexId;
@@ -78,7 +79,7 @@ pub struct Core<S> {
     pub structure: S,
     pub(super) vocab: Arc<Vocabulary>,
     stands: IndexSet<Stand, FxBuildHasher>,
-    texts: IndexSet<Box<[u8]>, FxBuildHasher>,
+    texts: IndexSet<Box<[u8]>, Keyed>,
     pub(super) lexmasks: FxHashMap<(NodeId, LexId), Arc<LexMask>>,
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
@@ -98,7 +99,7 @@ impl<S: Structure> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
         structure.bind(&vocab);
         structure.lexicon().terms.numbers.reach = vocab.reach();
-        let mut texts: IndexSet<Box<[u8]>, FxBuildHasher> = IndexSet::default();
+        let mut texts: IndexSet<Box<[u8]>, Keyed> = IndexSet::default();
         texts.insert(Box::new([]));
         Core {
             structure,

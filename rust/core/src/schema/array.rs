@@ -198,6 +198,7 @@ impl Schema {
                 _ => flat.push(a),
             }
         }
+        crate::work::spend(1 + flat.len() as u64 / 2);
         flat.sort_unstable();
         flat.dedup();
         let parts = |a: ArrId| -> Vec<ArrId> {
@@ -208,10 +209,16 @@ impl Schema {
         };
         if (2..=64).contains(&flat.len()) {
             let all: Vec<Vec<ArrId>> = flat.iter().map(|&a| parts(a)).collect();
-            let weaker = |i: usize, j: usize| {
-                j != i && all[j].iter().all(|p| all[i].contains(p)) && (all[j].len() < all[i].len() || j < i)
+            let mut looked = 0;
+            let mut weaker = |i: usize, j: usize| {
+                let mut held = |p: &ArrId| {
+                    looked += 1 + all[i].len() as u64 / 8;
+                    all[i].contains(p)
+                };
+                j != i && all[j].iter().all(&mut held) && (all[j].len() < all[i].len() || j < i)
             };
             let keep: Vec<bool> = (0..all.len()).map(|i| !(0..all.len()).any(|j| weaker(i, j))).collect();
+            crate::work::spend(looked);
             let mut at = 0;
             flat.retain(|_| {
                 at += 1;

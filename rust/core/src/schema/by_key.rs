@@ -209,10 +209,9 @@ impl Schema {
         if let Some(&known) = self.rests.get(&o) {
             return known;
         }
-        self.refill();
         let answer = self.object_is_live(o, &super::live::Keys::all());
         // a "no" inside another question may rest on what that question assumes
-        if self.budget > 0 && (answer || self.asking.is_empty()) {
+        if self.error.is_none() && (answer || self.asking.is_empty()) {
             self.rests.insert(o, answer);
         }
         answer

@@ -15,6 +15,7 @@ use super::by_key::Key;
 use super::object::{Obj, ObjId};
 use super::value::{Sub, SubId, ValId};
 use super::Schema;
+use crate::work;
 
 /// Branches up to which a formula is multiplied out.
 pub const MULTIPLIED: usize = 12;
@@ -131,6 +132,8 @@ struct Decisions<F> {
     asked: Vec<SubId>,
     answers: Vec<Option<bool>>,
     out: usize,
+    /// Units of work that a walk of the formula takes.
+    walk: u64,
 }
 
 /// A branch: the values, as the answers that lead there and as a formula; the rest.
@@ -258,7 +261,8 @@ impl Schema {
             return None;
         }
         let answers = vec![None; asked.len()];
-        let mut decisions = Decisions { formula, asked: asked.into_iter().collect(), answers, out: 0 };
+        let walk = 2 + f.size(self) as u64 / 4;
+        let mut decisions = Decisions { formula, asked: asked.into_iter().collect(), answers, out: 0, walk };
         let list = decisions.branches(self, ValId::TRUE, &mut Vec::new())?;
         let mut by_rest: indexmap::IndexMap<F, Vec<(SubId, ValId)>> = Default::default();
         for (answers, value, rest) in list {
@@ -289,6 +293,7 @@ impl<F: Formula> Decisions<F> {
         value: ValId,
         path: &mut Vec<SubId>,
     ) -> Option<Vec<Branch<F>>> {
+        work::spend(self.walk);
         if schema.late() || !self.formula.possible(&self.answers) {
             return (schema.error.is_none()).then(Vec::new);
         }

@@ -23,7 +23,7 @@ pub mod used;
 pub mod value;
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 pub use array::{Arr, ArrId};
 pub use document::{Document, JId, Json};
@@ -33,6 +33,7 @@ pub use options::Options;
 pub use value::{Sub, SubId, ValId, Value};
 
 use crate::error::{Error, Result};
+use crate::hash::{Keyed, KeyedMap};
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::regex::Lang;
 use resolve::Resolver;
@@ -54,24 +55,24 @@ pub struct Schema {
     pub(crate) eager: Vec<JId>,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
-    pub names: IndexSet<Box<str>, FxBuildHasher>,
-    pub(crate) subs: IndexSet<Sub, FxBuildHasher>,
-    pub(crate) vals: IndexSet<Value, FxBuildHasher>,
-    pub(crate) objs: IndexSet<Obj, FxBuildHasher>,
+    pub names: IndexSet<Box<str>, Keyed>,
+    pub(crate) subs: IndexSet<Sub, Keyed>,
+    pub(crate) vals: IndexSet<Value, Keyed>,
+    pub(crate) objs: IndexSet<Obj, Keyed>,
     pub(crate) obj_facts: Vec<object::Facts>,
     /// Denials of formulas over objects and arrays.
     pub(crate) not_objs: FxHashMap<ObjId, ObjId>,
     pub(crate) not_arrs: FxHashMap<ArrId, ArrId>,
-    pub(crate) arrs: IndexSet<Arr, FxBuildHasher>,
+    pub(crate) arrs: IndexSet<Arr, Keyed>,
     pub(crate) arr_facts: Vec<array::Facts>,
-    pub(crate) shapes: IndexSet<Shape, FxBuildHasher>,
-    pub(crate) lists: IndexSet<Box<[SubId]>, FxBuildHasher>,
-    pub(crate) seen: IndexSet<Box<[JId]>, FxBuildHasher>,
+    pub(crate) shapes: IndexSet<Shape, Keyed>,
+    pub(crate) lists: IndexSet<Box<[SubId]>, Keyed>,
+    pub(crate) seen: IndexSet<Box<[JId]>, Keyed>,
     /// Dynamic scopes: where each dynamic anchor leads, sorted by name; the first is empty.
-    pub(crate) scopes: IndexSet<resolve::Scope, FxBuildHasher>,
+    pub(crate) scopes: IndexSet<resolve::Scope, Keyed>,
     pub(crate) scope: u32,
     /// Values by their canonical text, so that equal values are equal numbers.
-    pub(crate) constants: FxHashMap<Box<str>, JId>,
+    pub(crate) constants: KeyedMap<Box<str>, JId>,
     pub(crate) compiled: FxHashMap<SubId, ValId>,
     pub(crate) compiling: Vec<SubId>,
     /// Formulas of schemas as far as they speak of names, and whether such a one is being made.
@@ -80,9 +81,9 @@ pub struct Schema {
     pub(crate) origin: FxHashMap<ValId, JId>,
     /// Further schemas that come to a formula.
     pub(crate) more_origins: Vec<(ValId, JId)>,
-    pub(crate) parsed: FxHashMap<Box<str>, Lang>,
-    pub(crate) patterns: FxHashMap<Box<str>, TermId>,
-    pub(crate) formats: FxHashMap<Box<str>, Option<TermId>>,
+    pub(crate) parsed: KeyedMap<Box<str>, Lang>,
+    pub(crate) patterns: KeyedMap<Box<str>, TermId>,
+    pub(crate) formats: KeyedMap<Box<str>, Option<TermId>>,
     pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
     /// Keys that objects have used.
     pub(crate) key_sets: used::KeySets,
@@ -98,9 +99,6 @@ pub struct Schema {
     pub(crate) witnesses: FxHashMap<ValId, Option<std::sync::Arc<live::Witness>>>,
     /// The strings that hold none of the texts that may not occur.
     pub(crate) guard: TermId,
-    /// Work left for one question of satisfiability.
-    pub(crate) budget: u32,
-    pub(crate) unproven: u32,
     pub(crate) error: Option<Error>,
     counted: memory::Counted,
 }
@@ -143,16 +141,16 @@ impl Schema {
             seen: IndexSet::default(),
             scopes: IndexSet::default(),
             scope: 0,
-            constants: FxHashMap::default(),
+            constants: KeyedMap::default(),
             compiled: FxHashMap::default(),
             compiling: Vec::new(),
             compiled_names: FxHashMap::default(),
             names_only: false,
             origin: FxHashMap::default(),
             more_origins: Vec::new(),
-            parsed: FxHashMap::default(),
-            patterns: FxHashMap::default(),
-            formats: FxHashMap::default(),
+            parsed: KeyedMap::default(),
+            patterns: KeyedMap::default(),
+            formats: KeyedMap::default(),
             matches: FxHashMap::default(),
             key_sets: used::KeySets::default(),
             cells: FxHashMap::default(),
@@ -163,8 +161,6 @@ impl Schema {
             rests: FxHashMap::default(),
             lowest: usize::MAX,
             witnesses: FxHashMap::default(),
-            budget: 0,
-            unproven: 0,
             error: None,
             counted: Default::default(),
             guard: Terms::ALL,

@@ -93,8 +93,14 @@ impl Schema {
             Obj::And(list) => list.to_vec(),
             _ => vec![o],
         };
-        let mut simple =
-            Simple { shapes: Vec::new(), required: Vec::new(), absent: Vec::new(), least: 0, most: u32::MAX };
+        let mut simple = Simple {
+            shapes: Vec::new(),
+            required: Vec::new(),
+            due: Vec::new(),
+            absent: Vec::new(),
+            least: 0,
+            most: u32::MAX,
+        };
         for part in parts {
             match self.object(part) {
                 Obj::True => {}
@@ -105,6 +111,7 @@ impl Schema {
                 _ => return None,
             }
         }
+        simple.absent.sort_unstable();
         Some(simple)
     }
 }
@@ -114,6 +121,9 @@ pub(crate) struct Simple {
     pub shapes: Vec<ShapeId>,
     /// Sorted.
     pub required: Vec<NameId>,
+    /// Ranks of those that the alternative's order names, sorted.
+    pub due: Vec<u32>,
+    /// Sorted.
     pub absent: Vec<NameId>,
     pub least: u32,
     pub most: u32,

@@ -215,6 +215,7 @@ impl Schema {
                 _ => {}
             }
         }
+        crate::work::spend((absent.len() * required.len() / 8) as u64);
         if absent.iter().any(|n| required.contains(n)) || lo > hi {
             return Some(ObjId::FALSE);
         }
@@ -248,7 +249,6 @@ impl Schema {
         }
         dedup(&mut flat);
         if (2..=256).contains(&flat.len()) {
-            crate::work::spend((flat.len() * flat.len() / 4) as u64);
             self.absorb(&mut flat);
         }
         match flat.len() {
@@ -269,14 +269,20 @@ impl Schema {
             parts
         };
         let all: Vec<Vec<ObjId>> = flat.iter().map(|&o| parts(o)).collect();
-        let weaker = |i: usize, j: usize| {
+        let mut looked = 0;
+        let mut weaker = |i: usize, j: usize| {
+            let mut held = |p: &ObjId| {
+                looked += 1;
+                all[i].binary_search(p).is_ok()
+            };
             // j asks for no more than i does
             all[j].len() <= all[i].len()
-                && all[j].iter().all(|p| all[i].binary_search(p).is_ok())
+                && all[j].iter().all(&mut held)
                 && (all[j].len() < all[i].len() || j < i)
         };
         let keep: Vec<bool> =
             (0..all.len()).map(|i| !(0..all.len()).any(|j| j != i && weaker(i, j))).collect();
+        crate::work::spend((all.len() * all.len() / 8) as u64 + looked);
         let mut at = 0;
         flat.retain(|_| {
             at += 1;
@@ -327,12 +333,5 @@ impl Schema {
     /// Whether the object may end here.
     pub(crate) fn may_end_object(&self, o: ObjId) -> bool {
         self.obj_facts(o).ends
-    }
-
-    /// A fresh budget for a question that is asked while a document is read.
-    pub(crate) fn refill(&mut self) {
-        if self.asking.is_empty() {
-            self.budget = 60_000;
-        }
     }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::hash::KeyedSet;
 use indexmap::IndexMap;
-use rustc_hash::FxHashSet;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::document::{Document, Entries, JId, Json};
@@ -23,7 +23,7 @@ const SHORT: usize = 32;
 
 pub(super) struct Parser<'d> {
     doc: &'d mut Document,
-    shared: FxHashSet<Arc<str>>,
+    shared: KeyedSet<Arc<str>>,
     /// Members and items of what is open.
     members: Vec<(Arc<str>, JId)>,
     items: Vec<JId>,
@@ -31,7 +31,7 @@ pub(super) struct Parser<'d> {
 
 impl<'d> Parser<'d> {
     pub fn new(doc: &'d mut Document) -> Self {
-        let shared = FxHashSet::with_capacity_and_hasher(48, Default::default());
+        let shared = KeyedSet::with_capacity_and_hasher(48, Default::default());
         Parser { doc, shared, members: Vec::with_capacity(32), items: Vec::with_capacity(16) }
     }
 
@@ -73,7 +73,7 @@ impl<'d> Parser<'d> {
 
 fn has_duplicates(members: &[(Arc<str>, JId)]) -> bool {
     if members.len() > 16 {
-        let mut seen = FxHashSet::default();
+        let mut seen = KeyedSet::default();
         return !members.iter().all(|(key, _)| seen.insert(key));
     }
     (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0))

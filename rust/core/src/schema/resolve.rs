@@ -14,6 +14,7 @@ use super::options::Options;
 use super::table;
 use super::Schema;
 use crate::error::{Error, Kind, Result};
+use crate::hash::KeyedMap;
 
 /// The drafts, by year or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,10 +46,10 @@ pub type Scope = Box<[(Box<str>, JId)]>;
 pub struct Resolver {
     root: JId,
     /// URI (without fragment) to the root of the resource.
-    resources: FxHashMap<String, JId>,
+    resources: KeyedMap<String, JId>,
     /// URI and plain name fragment to the schema.
-    anchors: FxHashMap<(String, String), JId>,
-    dynamic: FxHashMap<String, Vec<JId>>,
+    anchors: KeyedMap<(String, String), JId>,
+    dynamic: KeyedMap<String, Vec<JId>>,
     /// Root of a resource to its URI, its draft, and whether a `$schema` says that.
     bases: FxHashMap<JId, (Arc<Url>, Draft, bool)>,
 }
@@ -57,9 +58,9 @@ impl Resolver {
     pub fn new(doc: &mut Document, root: JId, options: &Options) -> Result<Self> {
         let mut this = Resolver {
             root,
-            resources: FxHashMap::default(),
-            anchors: FxHashMap::default(),
-            dynamic: FxHashMap::default(),
+            resources: KeyedMap::default(),
+            anchors: KeyedMap::default(),
+            dynamic: KeyedMap::default(),
             bases: FxHashMap::default(),
         };
         static BASE: OnceLock<Url> = OnceLock::new();

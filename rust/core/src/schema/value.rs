@@ -13,6 +13,7 @@ use super::Schema;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::set::{NumSet, NumSetId};
 use crate::lexical::{TermId, Terms};
+use crate::work;
 
 /// null, true, false as bits.
 pub const NULL: u8 = 1;
@@ -113,6 +114,7 @@ impl Schema {
         if a == ValId::TRUE {
             return b;
         }
+        work::spend(8);
         let (x, y) = (self.value(a).clone(), self.value(b).clone());
         let set = if x.set == y.set && x.num == y.num || x.num && x.set.is_none() || !y.num {
             self.numbers(&y)
@@ -138,6 +140,7 @@ impl Schema {
         if a == ValId::FALSE {
             return b;
         }
+        work::spend(8);
         let (x, y) = (self.value(a).clone(), self.value(b).clone());
         let set = self.numbers(&x).union(&self.numbers(&y));
         let v = Value {
@@ -196,6 +199,7 @@ impl Schema {
     }
 
     pub fn not_value(&mut self, a: ValId) -> ValId {
+        work::spend(8);
         let x = self.value(a).clone();
         let set = self.numbers(&x).complement().unwrap_or_else(|| self.many_pieces());
         let v = Value {
@@ -210,6 +214,7 @@ impl Schema {
     }
 
     pub fn sub(&mut self, sub: Sub) -> SubId {
+        work::spend(2);
         SubId(self.subs.insert_full(sub).0 as u32)
     }
 
@@ -393,6 +398,7 @@ impl Schema {
 
 /// Removes repetitions, keeping the first.
 pub(crate) fn dedup<T: Copy + Eq + std::hash::Hash>(list: &mut Vec<T>) {
+    work::spend(1 + list.len() as u64 / 2);
     if list.len() < 16 {
         let mut i = 0;
         while i < list.len() {

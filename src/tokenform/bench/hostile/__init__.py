@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from tokenform.bench.hostile.formulas import formula_schemas
+from tokenform.bench.hostile.grown_texts import SIZES, families
 from tokenform.bench.hostile.schemas import hostile_schemas
 from tokenform.bench.hostile.texts import combinators, grammar_texts, patterns
 
@@ -33,4 +34,7 @@ def hostile_cases() -> dict[str, Callable[[], Any]]:
         cases[f"{reader}: {name}"] = partial(getattr(tf, reader), text)
     for name, make in combinators().items():
         cases[f"made of others: {name}"] = make
+    for name, family in families().items():
+        for size in SIZES:
+            cases[f"{name} @{size}"] = family(size)
     return cases

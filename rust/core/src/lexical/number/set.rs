@@ -6,9 +6,10 @@
 use indexmap::IndexSet;
 use num_bigint::BigInt;
 use num_traits::One;
-use rustc_hash::FxBuildHasher;
 
 use super::decimal::Decimal;
+use crate::hash::Keyed;
+use crate::work;
 
 /// The number of an interned set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -175,18 +176,18 @@ impl Piece {
             // an interval of positive length holds numbers that are multiples of none of the units
             return false;
         };
-        if self.not_units.iter().any(|n| unit.is_multiple_of(n)) {
-            return true;
-        }
         self.first_multiple(unit).is_none()
     }
 
     /// A multiple of the unit inside that is a multiple of none of `not_units`.
     ///
     /// With d_i = the least k for which k*unit is a multiple of the i-th forbidden unit (d_i >= 2), the k that
-    /// are allowed avoid the residues 0 mod d_i; among any `2^(n+1)` consecutive k one is allowed for the few
-    /// units that schemas have, and the scan is bounded well above that.
+    /// are allowed avoid the residues 0 mod d_i; those next to a common multiple of all d_i do, so that the scan ends.
+    /// How long it goes on is Jacobsthal's function, a few steps for the few units that schemas have.
     fn first_multiple(&self, unit: &Decimal) -> Option<Decimal> {
+        if self.not_units.iter().any(|n| unit.is_multiple_of(n)) {
+            return None;
+        }
         let one = BigInt::one();
         let (mut k, step) = match (&self.lo, &self.hi) {
             (Some(lo), _) => {
@@ -205,7 +206,8 @@ impl Piece {
             }
             (None, None) => (one.clone(), one),
         };
-        for _ in 0..4096 {
+        loop {
+            work::spend(2 + 4 * self.not_units.len() as u64);
             let x = unit.mul_int(&k);
             if !self.above(&x) || !self.below(&x) {
                 return None;
@@ -215,7 +217,6 @@ impl Piece {
             }
             k += &step;
         }
-        None
     }
 
     /// Some number of the piece: an integer where there is one, else a multiple of its unit or a bound.
@@ -314,6 +315,7 @@ impl NumSet {
         if self.is_all() || other.is_all() {
             return NumSet::all();
         }
+        work::spend(1 + (self.pieces.len() * other.pieces.len() / 4) as u64);
         let mut pieces = self.pieces.clone();
         for p in &other.pieces {
             let known = match p.as_point() {
@@ -341,7 +343,8 @@ impl NumSet {
         if self.pieces.len().saturating_mul(other.pieces.len()) > MAX_PIECES {
             return None;
         }
-        let mut pieces: IndexSet<Piece, FxBuildHasher> = IndexSet::default();
+        work::spend(1 + 4 * (self.pieces.len() * other.pieces.len()) as u64);
+        let mut pieces: IndexSet<Piece, Keyed> = IndexSet::default();
         for a in &self.pieces {
             for b in &other.pieces {
                 pieces.extend(a.intersect(b).filter(|both| !both.is_empty()));
@@ -394,6 +397,7 @@ impl NumSet {
             if &to - &from > BigInt::from(limit) {
                 return None;
             }
+            work::spend(limit as u64);
             let mut k = from;
             while k <= to {
                 let x = unit.mul_int(&k);
@@ -412,7 +416,7 @@ impl NumSet {
 /// Interned sets.
 #[derive(Default)]
 pub struct NumSets {
-    sets: IndexSet<NumSet, FxBuildHasher>,
+    sets: IndexSet<NumSet, Keyed>,
     boxed: crate::held::Boxed,
 }
 

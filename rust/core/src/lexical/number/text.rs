@@ -10,7 +10,7 @@
 //! point and [`PLACES`] after it, or as many as the schema's own numbers need.
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::alike::{alike, marks, Reach};
 use super::decimal::Decimal;
@@ -18,6 +18,7 @@ use super::possible::possible;
 use super::set::{Bound, NumSet, NumSets, Piece, Spelling};
 use super::window::{digit_window, includes_all};
 use super::Numbers;
+use crate::hash::Keyed;
 use crate::lexical::delta::{runs_of_points, Run};
 use crate::lexical::term::{Term, TermId, Terms, INF};
 
@@ -70,8 +71,8 @@ pub struct NumberTerms {
     pub sets: NumSets,
     /// What a token of the vocabulary can do to a number.
     pub reach: Reach,
-    languages: IndexSet<std::sync::Arc<Spelled>, FxBuildHasher>,
-    texts: IndexSet<Box<str>, FxBuildHasher>,
+    languages: IndexSet<std::sync::Arc<Spelled>, Keyed>,
+    texts: IndexSet<Box<str>, Keyed>,
     syntax: FxHashMap<Style, TermId>,
     boxed: crate::held::Boxed,
 }

@@ -109,6 +109,7 @@ fn too_intricate(column: usize) -> RegexError {
 impl Builder {
     fn spend(&mut self) -> Result<(), RegexError> {
         self.work += 1;
+        crate::work::spend(2);
         if self.work > MAX_WORK || self.formulas.len() > MAX_FORMULAS {
             return Err(too_intricate(self.column));
         }
@@ -370,6 +371,7 @@ fn minimal(table: Table) -> Table {
     let mut class: Vec<usize> = table.accepts.iter().map(|accepts| usize::from(*accepts)).collect();
     let mut count = class.iter().collect::<HashSet<_>>().len();
     loop {
+        crate::work::spend(class.len() as u64);
         let mut numbers: HashMap<(usize, Vec<usize>), usize> = HashMap::new();
         let next: Vec<usize> = (0..class.len())
             .map(|state| {
@@ -423,6 +425,7 @@ fn eliminate(table: Table, letters: &[CharSet]) -> Option<Lang> {
             let size: usize = arrows[state].values().map(Lang::size).sum();
             into * size
         };
+        crate::work::spend(1 + (left.len() * arrows.len() / 4) as u64);
         let place = (0..left.len()).min_by_key(|&i| (weight(left[i]), left[i]))?;
         let state = left.swap_remove(place);
         let mut out = std::mem::take(&mut arrows[state]);

@@ -106,6 +106,7 @@ impl Lowering {
     /// Counts a copy of the continuations.
     fn charge(&mut self, k: &[Lang]) -> Result<(), Fail> {
         let size = k.iter().map(Lang::size).sum::<usize>();
+        crate::work::spend(1 + size as u64);
         self.budget = self.budget.checked_sub(size).ok_or_else(|| {
             Fail::Refused(RegexError::limit(
                 1,

@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::hash::KeyedMap;
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
@@ -32,6 +33,7 @@ impl Schema {
                 None => (0..list.len()).filter(|&j| j != i).collect(),
             };
             for j in others {
+                crate::work::spend(4);
                 let pair = (i.min(j), i.max(j));
                 let known = disjoint.get(&pair).copied();
                 // "and not the other" is always right: that they exclude each other only makes it needless
@@ -57,7 +59,7 @@ impl Schema {
         let mut names = tags[0].keys().copied().collect::<Vec<NameId>>();
         names.retain(|name| tags.iter().all(|of| of.contains_key(name)));
         let holders = |name: &NameId| {
-            let mut by_constant: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+            let mut by_constant: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
             for (i, of) in tags.iter().enumerate() {
                 of[name].iter().for_each(|constant| by_constant.entry(constant).or_default().push(i));
             }

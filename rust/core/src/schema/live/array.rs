@@ -5,6 +5,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::memory::FEW;
+use crate::hash::{KeyedMap, KeyedSet};
 use crate::schema::array::{Arr, ArrId, ListId, SeenId};
 use crate::schema::value::{SubId, ValId};
 use crate::schema::Schema;
@@ -123,13 +124,13 @@ impl Schema {
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
     fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: SeenId) -> bool {
-        let seen: FxHashSet<String> =
+        let seen: KeyedSet<String> =
             self.seen[seen.0 as usize].iter().map(|&v| self.doc.canonical(v)).collect();
         if lo > PLACES {
             return self.enough_alike(layouts, lo, &seen);
         }
         let places = lo;
-        let mut numbers: FxHashMap<String, usize> = FxHashMap::default();
+        let mut numbers: KeyedMap<String, usize> = KeyedMap::default();
         let mut known: FxHashMap<SubId, Option<Rc<[usize]>>> = FxHashMap::default();
         let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
@@ -153,7 +154,7 @@ impl Schema {
 
     /// The same for very many places: each kind of item must have as many values as there are places, or the question
     /// is too large.
-    fn enough_alike(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: &FxHashSet<String>) -> bool {
+    fn enough_alike(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: &KeyedSet<String>) -> bool {
         let longest = layouts.iter().map(|l| self.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<SubId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();

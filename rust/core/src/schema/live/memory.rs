@@ -5,7 +5,7 @@
 //! Invariant: an item is only offered with the values after which the array can be completed, as far as values
 //! are told apart: those of a kind with few values one by one, all others as "a value like no other".  A kind
 //! with very many values always has one that no other item has, so nothing is lost by that for `uniqueItems`.
-//! Complexity: a search over formulas, bounded by the budget of one question; arrays that may end, or that have
+//! Complexity: a search over formulas, bounded by the work of the call; arrays that may end, or that have
 //! values to spare, are not searched at all.
 //! Rejected: finding out when the item is complete: its first token leads to a dead end already.
 
@@ -52,7 +52,6 @@ impl Schema {
         if let Some(&known) = self.completable.get(&(sub, rest)) {
             return known;
         }
-        let before = self.unproven;
         let narrowed = match self.listed(sub, FEW) {
             Some(values) => self.good_values(sub, rest, values),
             None if self.array_is_live(rest) => self.without_bad_values(sub, rest),
@@ -61,7 +60,7 @@ impl Schema {
                 self.or_subs(&twins)
             }
         };
-        if self.asking.is_empty() && self.unproven == before && self.error.is_none() {
+        if self.asking.is_empty() && self.error.is_none() {
             self.completable.insert((sub, rest), narrowed);
         }
         narrowed
@@ -131,7 +130,7 @@ impl Schema {
         let mut seen = FxHashSet::from_iter([rest]);
         let mut todo = vec![rest];
         while let Some(a) = todo.pop() {
-            if !self.spend() {
+            if self.late() {
                 return vec![sub];
             }
             for (next, rest) in self.read_item(a) {
@@ -198,7 +197,7 @@ impl Schema {
                     Some(false) => continue,
                     None => {}
                 }
-                if !self.spend() {
+                if self.late() {
                     return best.or(Some(depth));
                 }
                 for (sub, rest) in self.read_item(a) {

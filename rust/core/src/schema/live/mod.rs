@@ -3,8 +3,8 @@
 //! A least fixpoint over formulas, by depth-first search: a formula that is being asked about counts as
 //! unsatisfiable where it is met again, so a schema that requires itself has no finite document.  "Yes" is
 //! final at once (it rests on nothing provisional); "no" is final when nothing above it was assumed, and is
-//! asked again otherwise.  The work for one question is bounded; without an answer the formula counts as
-//! satisfiable and the report says so.
+//! asked again otherwise.  A search ends with the call's work ([`crate::work`]): what is not decided by then fails the
+//! call, since a guess would lead a text into a dead end.
 
 mod array;
 pub(crate) mod finite;
@@ -19,9 +19,6 @@ use super::document::{JId, Json};
 use super::object::{Obj, ObjId};
 use super::value::{Sub, SubId, ValId};
 use super::{ArrId, Schema};
-
-/// Formulas that one question may look into.
-const BUDGET: u32 = 60_000;
 
 impl Schema {
     /// Whether some value satisfies the formula.
@@ -39,9 +36,6 @@ impl Schema {
             return false;
         }
         let outermost = self.asking.is_empty();
-        if outermost {
-            self.budget = BUDGET;
-        }
         let depth = self.asking.len();
         self.asking.insert(v, depth);
         let above = std::mem::replace(&mut self.lowest, usize::MAX);
@@ -50,7 +44,7 @@ impl Schema {
         });
         self.asking.remove(&v);
         let final_no = self.lowest >= depth;
-        if (answer || final_no) && self.budget > 0 {
+        if (answer || final_no) && self.error.is_none() {
             self.lives.insert(v, answer);
         }
         self.lowest = if answer || final_no { above } else { above.min(self.lowest) };
@@ -58,23 +52,6 @@ impl Schema {
             self.lowest = usize::MAX;
         }
         answer
-    }
-
-    /// Spends one unit; false when the budget is used up, which is reported.
-    pub(super) fn spend(&mut self) -> bool {
-        if self.late() {
-            self.budget = 0;
-        }
-        if self.budget > 0 {
-            self.budget -= 1;
-            if self.budget == 0 {
-                self.unproven += 1;
-                self.note(
-                    "not proven: whether every branch can be completed (the search was cut off)".into(),
-                );
-            }
-        }
-        self.budget > 0
     }
 
     pub(crate) fn sub_is_live(&mut self, s: SubId) -> bool {

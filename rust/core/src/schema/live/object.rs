@@ -102,8 +102,7 @@ impl Schema {
     pub(crate) fn object_witness(&mut self, o: ObjId, keys: &Keys) -> Option<Witness> {
         let ends = self.may_end_object(o);
         let mut chosen = if ends { Vec::new() } else { self.solve(o, keys)? };
-        if !ends && self.budget == 0 {
-            // cut off: what was found decides nothing
+        if self.error.is_some() {
             return None;
         }
         if let Some((ranks, _)) = keys.order {
@@ -142,7 +141,7 @@ impl Schema {
         mut conj: Conjunction,
         keys: &Keys,
     ) -> Option<Vec<(NameId, SubId)>> {
-        if !self.spend() {
+        if self.late() {
             return Some(Vec::new());
         }
         let mut choices: Vec<Box<[ObjId]>> = Vec::new();
@@ -166,7 +165,8 @@ impl Schema {
                     _ => 1,
                 };
                 let cost: usize = list.iter().map(cost).sum();
-                crate::work::spend(2 + 2 * cost as u64);
+                let looked = (conj.shapes.len() + conj.violated.len()) / 8;
+                crate::work::spend(2 + (cost * (2 + looked)) as u64);
                 if list.iter().any(|o| conj.atoms.contains(o)) {
                     continue;
                 }
@@ -290,12 +290,13 @@ impl Schema {
         chosen: Vec<(NameId, SubId)>,
         keys: &Keys,
     ) -> Option<Vec<(NameId, SubId)>> {
-        if !self.spend() {
+        if self.late() {
             return Some(chosen);
         }
         if chosen.len() > conj.hi as usize {
             return None;
         }
+        crate::work::spend(1 + chosen.len() as u64);
         let Some(&shape) = conj.violated.get(i) else { return self.fill(conj, chosen, keys) };
         for at in 0..chosen.len() {
             let (name, value) = chosen[at];
@@ -377,7 +378,7 @@ impl Schema {
                 return Some(chosen);
             }
             while chosen.len() < conj.lo as usize {
-                if !self.spend() {
+                if self.late() {
                     return Some(chosen);
                 }
                 let Some(name) = self.fresh(conj, term, &chosen, keys) else { break };
