@@ -13,7 +13,7 @@ pub struct Limits {
     pub depth: u32,
 }
 
-const WORK: u64 = 30_000_000;
+const WORK: u64 = 50_000_000;
 const MEMORY: usize = 32 << 20;
 const DEPTH: u32 = 10_000;
 

@@ -49,7 +49,7 @@ fn threads_find_what_one_would() {
                 for round in 0..40 {
                     // every other text is everybody's
                     let own = if round % 2 == 0 { 0 } else { worker + 1 };
-                    walk(shared, &format!("{{\"k{own}\": {round}, \"m{round}\": -{round}7}}"));
+                    walk(shared, &format!("{{\"k{own}\": {round}, \"m{round}\": -7{round}}}"));
                     if (round + worker) % 13 == 0 {
                         shared.clear();
                     }

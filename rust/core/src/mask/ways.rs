@@ -3,11 +3,10 @@
 //! Invariant: a distance falls by at least one a token for whoever follows its way.
 //! Complexity: what lies on a way is remembered by its class, so that a long text pays for what is new in it.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::builder::Builder;
 use super::core::{tokens_of, Class, StateId};
@@ -41,9 +40,6 @@ const MOST_TERMS: usize = 10_000;
 
 /// States whose [`Ends`] are kept.
 const KEPT_ENDS: usize = 4;
-
-/// Tokens that a search for a way of fewer tokens may try.
-const TRIED: usize = 2_048;
 
 /// What is known of ways.
 #[derive(Default)]
@@ -195,55 +191,10 @@ impl Builder {
         if let (left, Some(first)) = self.way(here.0.id, budget)? {
             ids.extend((left <= budget).then_some(first.0));
         }
-        if ids.is_empty() {
-            ids.extend(self.seek(here.0.id, budget)?.map(|first| first.0));
-        }
         for id in ids {
             row[id as usize >> 5] |= 1 << (id & 31);
         }
         Ok(Some(row))
-    }
-
-    /// The first token of a way of at most `budget` tokens, where no known way is so short: the known ones are short
-    /// in characters, and another may be written in fewer tokens. The way is remembered.
-    ///
-    /// Best first, by the tokens so far and those that are known to be needed from there; up to [`TRIED`] of them.
-    fn seek(&mut self, start: StateId, budget: u32) -> Result<Option<TokenId>> {
-        let mut ways: Vec<(StateId, Vec<TokenId>)> = vec![(start, Vec::new())];
-        let (mut queue, mut seen) = (BinaryHeap::from([Reverse((0, 0))]), FxHashSet::default());
-        let mut tried = 0;
-        while let Some(Reverse((_, at))) = queue.pop() {
-            let (s, tokens) = ways[at].clone();
-            if tokens.len() as u32 >= budget {
-                continue;
-            }
-            for id in self.engine.mask(s)?.ids(self.vocab.mask_words()) {
-                let token = TokenId(id);
-                if self.vocab.is_eos(token) {
-                    continue;
-                }
-                tried += 1;
-                if tried > TRIED {
-                    return Ok(None);
-                }
-                let Some(next) = self.follow(s, token)? else { continue };
-                if !seen.insert(self.engine.class(next)?) {
-                    continue;
-                }
-                let mut way = [&tokens[..], &[token]].concat();
-                let left = self.way(next, budget)?.0;
-                if left.saturating_add(way.len() as u32) <= budget {
-                    let (first, total) = (way[0], left + way.len() as u32);
-                    let class = self.engine.class(start)?;
-                    self.remember_way(start, class, &way, total)?;
-                    return Ok(Some(first));
-                }
-                queue.push(Reverse((left.saturating_add(way.len() as u32), ways.len())));
-                way.shrink_to_fit();
-                ways.push((next, way));
-            }
-        }
-        Ok(None)
     }
 
     /// How far the end is after each allowed token, [`FAR`] where that is plainly more than `within`: each is tried,
