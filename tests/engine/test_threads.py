@@ -88,7 +88,9 @@ def test_threads_that_keep_missing_get_builders_of_their_own(tekken: tf.Vocabula
                 if not np.array_equal(shared.mask(ours), alone.mask(theirs)):
                     wrong.append((value, token))
                 before, ours, theirs = ours, shared.advance(ours, token), alone.advance(theirs, token)
-                if shared.advance(before, token) != ours:
+                # equal, or made again where memory was let go in between: it allows the same
+                again = shared.advance(before, token)
+                if again != ours and not np.array_equal(shared.mask(again), shared.mask(ours)):
                     wrong.append((value, token))
             if not shared.is_accepting(ours) or shared.distance(ours) != 0:
                 wrong.append(value)

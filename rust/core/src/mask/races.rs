@@ -26,8 +26,10 @@ fn walk(automaton: &TokenAutomaton, text: &str) -> State {
         assert!(mask.has(byte as u32) && !mask.has(0), "{text}");
         assert!(!mask.has(261) && !automaton.accepting(&state).expect("an answer"), "{text}");
         let next = automaton.advance(&state, TokenId(byte as u32)).expect("a state");
-        // whoever takes the token again gets the same state, as long as that one is held
-        assert_eq!(automaton.advance(&state, TokenId(byte as u32)).expect("a state"), next);
+        // whoever takes the token again gets the same state, or one that allows the same if memory was let go in between
+        let again = automaton.advance(&state, TokenId(byte as u32)).expect("a state");
+        let [same, row] = [&again, &next].map(|s| automaton.mask(s).expect("a mask").ids(9));
+        assert_eq!(same, row, "{text}");
         state = next;
     }
     assert!(automaton.accepting(&state).expect("an answer"), "{text}");
