@@ -79,6 +79,8 @@ def test_the_cpp_program_leaks_nothing(tmp_path: Path) -> None:
         "--error-exitcode=9",
         "--leak-check=full",
         "--errors-for-leak-kinds=definite",
+        # optimised Rust compares tag and fields of an enum at once, also fields that a variant lacks
+        "--undef-value-errors=no",
     ]
     done = subprocess.run([*command, program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -195,7 +195,8 @@ def test_a_database_of_other_options_is_refused(
 
 def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--out", str(tmp_path / "nothing")]) == 2
-    assert main(["masks", "--out", str(tmp_path / "a"), "--data", str(tmp_path / "none.jsonl")]) == 2
+    ours = ["--engines", "tokenform"]
+    assert main(["masks", "--out", str(tmp_path / "a"), "--data", str(tmp_path / "none.jsonl"), *ours]) == 2
     assert main(["masks", "--out", str(tmp_path / "b"), "--engines", "gpt"]) == 2
     errors = capsys.readouterr().err.strip().splitlines()
     assert len(errors) == 3
