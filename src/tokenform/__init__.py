@@ -167,7 +167,8 @@ def __getattr__(name: str) -> Any:
     elif name in _LATER:
         value = getattr(import_module(_LATER[name]), name)
     else:
-        raise AttributeError(f"module 'tokenform' has no attribute {name!r}")
+        place = "; it is tokenform.errors." + name if hasattr(errors, name) else ""
+        raise AttributeError(f"module 'tokenform' has no attribute {name!r}{place}")
     globals()[name] = value
     return value
 

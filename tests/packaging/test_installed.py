@@ -109,3 +109,10 @@ def test_the_command_needs_no_model_for_what_the_engine_does() -> None:
     done = without_models(call.format("'generate', 'x', '--regex', 'abc'"))
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.startswith("tokenform: this needs torch, which is not installed")
+
+
+def test_an_error_that_is_looked_for_in_the_package_is_found() -> None:
+    with pytest.raises(AttributeError, match=r"it is tokenform\.errors\.TokenRejected"):
+        tf.TokenRejected  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        tf.nothing  # noqa: B018
