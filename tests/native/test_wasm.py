@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ def compiled(path: Path) -> tuple[Any, Any]:
     wasmtime = pytest.importorskip("wasmtime", reason="pip install wasmtime")
     engine = wasmtime.Engine()
     return engine, wasmtime.Module.from_file(engine, str(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    """The compiled module goes before the interpreter does, which wasmtime's destructors don't survive."""
+    yield
+    compiled.cache_clear()
 
 
 class Module:
