@@ -3,8 +3,9 @@
 Purpose: finds the files of `grammars/`, and makes a `Grammar` of one.
 Invariant: `names()` lists exactly the files that are there; each has a function of its name here.
 Complexity: one file read and one grammar read for a call; nothing is loaded on import.
-The files stand in `tokenform/_grammars` in an installed package, and in `grammars/` at the root of a
-checkout.
+The files stand in `grammars/` at the root of a checkout, and in `tokenform/_grammars` in an installed package.
+The checkout is looked at first: an editable install leaves a copy beside the package that edits don't reach
+(`.gitignore` names it, which keeps it out of the next wheel).
 Rejected: a module `__getattr__` that makes the functions up; editors and type checkers would not see them.
 """
 
@@ -55,9 +56,11 @@ def folder() -> Path:
         OptionError: neither the installed package nor a checkout around it holds them.
     """
     here = Path(__file__).resolve()
-    for candidate in (here.parents[1] / "_grammars", here.parents[3] / "grammars"):
-        if (candidate / "json.lark").is_file():
-            return candidate
+    checkout = here.parents[3]
+    if (checkout / "rust" / "core").is_dir() and (checkout / "grammars" / "json.lark").is_file():
+        return checkout / "grammars"
+    if (here.parents[1] / "_grammars" / "json.lark").is_file():
+        return here.parents[1] / "_grammars"
     raise OptionError(
         "The grammar files were not found; install tokenform from a wheel, or use a whole checkout."
     )
