@@ -34,7 +34,7 @@ from tokenform.decoding.results import Result, T
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, Runner
+from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
@@ -91,6 +91,9 @@ class Generator:
             reads the second prompt (`companion_prompt=` of each call).
         penalties: `tokenform.targets.Penalties` on tokens that the text has already.
         batch_size: most sequences that run together.
+        prompt_cache: most bytes of keys and values of prompts that are kept, on the model's device, for later
+            calls whose prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
+            hooks there are, empties it.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
     Raises:
@@ -111,6 +114,7 @@ class Generator:
         companion: Any = None,
         penalties: Penalties | None = None,
         batch_size: int = 16,
+        prompt_cache: int = 256 << 20,
         format_prompt: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -130,7 +134,7 @@ class Generator:
                 f"{type(model).__name__} was in training mode; eval() was called on it", stacklevel=2
             )
             model.eval()
-        self.model = model
+        self.model, self._prompt_cache = model, PromptCache(prompt_cache)
         self.tokenizer = None if isinstance(tokenizer, Vocabulary) else tokenizer
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
@@ -265,7 +269,7 @@ class Generator:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
         eos, size = self.vocabulary.eos, self.vocabulary.size
         if can_serve(self.model) and Backbone(self.model).mode == "tree":
-            return BackboneLM(self.model, eos=eos, size=size)
+            return BackboneLM(self.model, eos=eos, size=size, prompts=self._prompt_cache)
         return CausalLM(self.model, eos=eos, size=size)
 
     def problem(
@@ -344,11 +348,11 @@ class Generator:
 
     def _decoder(self, chosen: Local, rows: int) -> Decoder:
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
-        needed = not self.mixing.plain
+        needed = not self.mixing.plain or not (self.drafter is None or auto)
         backbone: Runner | None = None
-        if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
-            backbone = Backbone(self.model)
-            if auto and not needed and not pays(backbone, rows):
+        if needed or can_serve(self.model):
+            backbone = Backbone(self.model, prompts=self._prompt_cache)
+            if not needed and not pays(backbone, rows):
                 backbone = None
         if backbone is None:
             runner = PlainRunner(self.model, vocabulary.size)
@@ -359,7 +363,7 @@ class Generator:
             vocabulary,
             self.transforms,
             drafter=self._default_drafter if auto else self.drafter,
-            verifier=self.verifier,
+            verifier=None if self.drafter is None else self.verifier,
             policy=self._controller if self.policy is None else self.policy(),
             encode=self._encode,
             mixing=self.mixing,
