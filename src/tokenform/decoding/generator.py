@@ -13,24 +13,25 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
+from tokenform.decoding.aligned.checked import has_validators
 from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.draws import Transform
+from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T
+from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -40,6 +41,7 @@ from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.validated import TRIES, Redraw, redrawn
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
@@ -68,6 +70,8 @@ class SampleOptions(TypedDict, total=False):
     companion_prompt: Any
     stop: str | Sequence[str]
     on_error: str
+    on_invalid: str
+    max_tries: int
 
 
 class Generator:
@@ -181,6 +185,8 @@ class Generator:
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
         on_error: str = "raise",
+        on_invalid: str = "resample",
+        max_tries: int = TRIES,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -200,21 +206,31 @@ class Generator:
             on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.
+            on_invalid: what a text means that validators of the type refuse (Python code, which no mask can
+                know): "resample" draws another, with a temperature exactly from the law given that validators
+                accept; "return" gives it back as it is, with `Result.error`; "raise" makes it an error.
+            max_tries: most attempts at a text that validators accept; after them it is an error.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
             BudgetTooSmall: no accepted text has so few tokens.
+            InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
+            What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        if n < 1 or max_tokens < 1:
-            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        if n < 1 or max_tokens < 1 or max_tries < 1:
+            raise OptionError(f"n={n}, max_tokens={max_tokens} and max_tries={max_tries} must be at least 1.")
+        if on_invalid not in ("resample", "return", "raise"):
+            raise OptionError(
+                f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
+            )
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen = self._chosen(sampler)
         if isinstance(chosen, AlignedSampler):
-            results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
-            return results if batched else results[0]
+            drawn = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress, on_invalid)
+            return given_back(drawn, n, batched, on_error)
         rows: list[Row] = []
         for one, constraint, other in zip(
             prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
@@ -224,7 +240,8 @@ class Generator:
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
                 bar.advance(token)
-        written = [row.error or self._result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
+        groups = [rows[start : start + n] for start in range(0, len(rows), n)]
+        written = self._written(groups, grammars, chosen, stop, on_invalid, max_tries)
         return given_back(written, n, batched, on_error)
 
     def stream(
@@ -276,6 +293,7 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AlignedSampler | None = None,
         model: LanguageModel | None = None,
+        validators: bool = True,
     ) -> Problem:
         """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
 
@@ -284,6 +302,7 @@ class Generator:
         Args:
             prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
             model: a `language_model` to share its cache; None makes one.
+            validators: those that a type has in Python are part of the constraint.
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
@@ -293,7 +312,7 @@ class Generator:
         constraint = to_constraint(grammar)
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
-        known = compiled(constraint, self.vocabulary)
+        known = compiled(constraint, self.vocabulary, validators=validators)
         check_shortest(known.distance(known.start, budget), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
@@ -308,7 +327,10 @@ class Generator:
                 yield piece
         if row.error is not None:
             raise row.error
-        return self._result(row, grammar)
+        result = self._result(row, grammar)
+        if result.error is not None:
+            raise result.error
+        return result
 
     def _chosen(self, sampler: AnySampler | None) -> AnySampler:
         chosen = sampler if sampler is not None else self.sampler
@@ -332,15 +354,61 @@ class Generator:
         seed: int | None,
         max_tokens: int,
         progress: bool | None,
-    ) -> list[list[Result]]:
+        on_invalid: str,
+    ) -> list[list[Result | TokenformError]]:
         model = self.language_model()
-        every: list[list[Result]] = []
+        every: list[list[Result | TokenformError]] = []
         with Progress(len(prompts), progress) as bar:
             for prompt, grammar in zip(prompts, grammars, strict=True):
-                problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
-                every.append(draw_weighted(sampler, problem, grammar, n, seed))
+                problem = self.problem(
+                    prompt,
+                    grammar,
+                    max_tokens=max_tokens,
+                    sampler=sampler,
+                    model=model,
+                    validators=on_invalid == "resample",
+                )
+                drawn = draw_weighted(sampler, problem, grammar, n, seed)
+                every.append([one.error or one for one in drawn] if on_invalid == "raise" else [*drawn])
                 bar.advance(None)
         return every
+
+    def _written(
+        self,
+        groups: list[list[Row]],
+        grammars: Sequence[Constraint],
+        chosen: Local,
+        stop: str | Sequence[str],
+        on_invalid: str,
+        max_tries: int,
+    ) -> list[list[Result | TokenformError]]:
+        """Results or errors of the rows of each prompt; `on_invalid` is settled."""
+        every: list[list[Result | TokenformError]] = []
+        model: LanguageModel | None = None
+        for group, grammar in zip(groups, grammars, strict=True):
+            written = [row.error or self._read(row, grammar, stop) for row in group]
+            if has_validators(grammar) and on_invalid == "resample" and self.mixing.mixture is None:
+                assert isinstance(grammar, Grammar)
+                model = model or self.language_model()
+                sampler = MaskedSampler(
+                    chosen,
+                    self.vocabulary.size,
+                    self.vocabulary.eos,
+                    self.transforms,
+                    penalties=self.mixing.penalties,
+                )
+                redraw = Redraw(grammar, model, sampler, group[0].automaton, max_tries)
+                redrawn(group, written, redraw, partial(self._result, grammar=grammar))
+            if on_invalid != "return":
+                written = [(one.error or one) if isinstance(one, Result) else one for one in written]
+            every.append(written)
+        return every
+
+    def _read(self, row: Row, grammar: Constraint, stop: str | Sequence[str]) -> Result | TokenformError:
+        try:
+            return self._result(row, grammar, stop)
+        except TokenformError as error:  # of this text alone
+            return error
 
     def _decoder(self, chosen: Local, rows: int) -> Decoder:
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
@@ -424,11 +492,13 @@ class Generator:
     def _result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+        value, error = read_value(grammar, text)
         return Result(
             text,
             row.tokens,
-            grammar.parse(text),
+            value,
             row.logprob,
+            error=error,
             stats=row.stats,
             report=row.report,
             token_logprobs=row.token_logprobs,
@@ -455,16 +525,14 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     return until(listed) | ~holding
 
 
-def given_back(written: list[Any], n: int, batched: bool, on_error: str) -> Any:
-    """Results and errors of all texts as `sample` gives them back."""
-    failed = next((one for one in written if isinstance(one, TokenformError)), None)
-    if on_error == "raise":
-        written = [None if isinstance(one, TokenformError) else one for one in written]
-    groups = [written[start : start + n] for start in range(0, len(written), n)] if batched else written
-    if failed is not None and on_error == "raise":
-        failed.results = groups
-        raise failed
-    return groups
+def given_back(written: list[list[Any]], n: int, batched: bool, on_error: str) -> Any:
+    """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
+    failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
+    if failed is None or on_error == "return":
+        return written if batched else written[0]
+    written = [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
+    failed.results = written if batched else written[0]
+    raise failed
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
