@@ -102,7 +102,7 @@ def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[fl
 
 
 def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
-    """Of an engine, the first round is what a schema's first texts cost, the later ones what all others do."""
+    """The first round of an engine is what a schema's first texts cost, the later ones what others do."""
     rows = []
     for drafts in (0, 3):
         for requests in (1, 64, 256):
