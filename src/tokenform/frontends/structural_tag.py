@@ -11,6 +11,7 @@ Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -73,6 +74,7 @@ def structural_tag(
     (True, False)
     """
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
+    _check_json(spec)
     reader = _Reader(tuple(sorted({text for text in special if text}, key=len, reverse=True)), token_text)
     node = reader.root(spec)
     form = shape_form(Shape(node), json_options)
@@ -83,6 +85,14 @@ def structural_tag(
         reader.blame()
         raise
     return Grammar(core, form=form, source=source)
+
+
+def _check_json(spec: Any) -> None:
+    """Raise unless the tag can be written as JSON; its parts are, and errors show them."""
+    try:
+        json.dumps(spec, default=dict)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 
 
 class _Reader:
