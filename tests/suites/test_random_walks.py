@@ -10,7 +10,7 @@ import pytest
 
 from tokenform.bench.data import read_maskbench, sample
 from tokenform.bench.suites import walks
-from tokenform.bench.workers import run_tasks
+from tokenform.batch.workers import run_tasks
 
 pytest.importorskip("mistral_common")
 

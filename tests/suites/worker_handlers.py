@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.bench.evaluate.store import Unit, UnitResult
-from tokenform.bench.workers import note, untimed
+from tokenform.batch.workers import note, untimed
 
 
 def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:
