@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tokenform.bench.evaluate.store import Unit, UnitResult
 from tokenform.batch.workers import note, untimed
+from tokenform.bench.evaluate.store import Unit, UnitResult
 
 
 def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tokenform.engine import Vocabulary
 from tokenform.errors import ModelError, OptionError, SamplingError, TokenformError, extras
-from tokenform.frontends import Grammar, json_schema
+from tokenform.frontends import Grammar, any_text, json_schema
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def asked_of(grammar: Grammar) -> dict[str, Any]:
     if grammar.schema is not None:
         named = {"name": "answer", "schema": grammar.schema, "strict": True}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
-    language = grammar.form.get("language", {})
-    if language == {"any": True}:
+    if grammar.form == any_text().form:
         return {}
+    language = grammar.form.get("language", {})
     if "words" in language:
         return {"structured_outputs": {"choice": language["words"]}}
     if "regex" in language:

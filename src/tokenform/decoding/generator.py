@@ -212,7 +212,7 @@ class Generator:
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        chosen, seeds = self._chosen(sampler), seeds_of(seed, len(prompts))
+        chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
             results = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress)
             return results if batched else results[0]
@@ -221,18 +221,18 @@ class Generator:
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
             try:
-                rows += self._rows(one, constraint, n, key, max_tokens, other)
+                rows += self.rows(one, constraint, n, key, max_tokens, other)
             except TokenformError as error:
                 if on_error == "raise":
                     raise
                 rows += [error] * n
         running = [row for row in rows if isinstance(row, Row)]
-        decoder = self._decoder(chosen, min(max(len(running), 1), self.batch_size))
+        decoder = self.decoder(chosen, min(max(len(running), 1), self.batch_size))
         with Progress(len(running), progress) as bar:
             for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)
         written = [
-            row if not isinstance(row, Row) else row.error or self._result(row, grammars[i // n], stop)
+            row if not isinstance(row, Row) else row.error or self.result(row, grammars[i // n], stop)
             for i, row in enumerate(rows)
         ]
         return given_back(written, n, batched, on_error)
@@ -260,12 +260,12 @@ class Generator:
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
-        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self._decoder(chosen, 1), stop)
+        (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
+        return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -297,7 +297,7 @@ class Generator:
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if not isinstance(chosen, AlignedSampler):
             raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
         constraint = to_constraint(grammar)
@@ -318,9 +318,10 @@ class Generator:
                 yield piece
         if row.error is not None:
             raise row.error
-        return self._result(row, grammar)
+        return self.result(row, grammar)
 
-    def _chosen(self, sampler: AnySampler | None) -> AnySampler:
+    def chosen(self, sampler: AnySampler | None) -> AnySampler:
+        """The sampler of a call; the generator's own for None."""
         chosen = sampler if sampler is not None else self.sampler
         if not isinstance(chosen, Local | AlignedSampler):
             raise OptionError(
@@ -352,17 +353,25 @@ class Generator:
                 bar.advance(None)
         return every
 
-    def _decoder(self, chosen: Local, rows: int) -> Decoder:
+    def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
+        """What runs rows.
+
+        Args:
+            rows: how many run together.
+            joining: they come and go one by one, and perhaps in another thread than the generator's calls.
+        """
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
         needed = not self.mixing.plain
+        drafting = self.drafter is not None and not (auto and not can_serve(self.model))
         backbone: Runner | None = None
-        if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
+        if needed or drafting or (joining and can_serve(self.model)):
             backbone = Backbone(self.model)
-            if auto and not needed and not pays(backbone, rows):
+            if (auto or not drafting) and not needed and not pays(backbone, rows):
                 backbone = None
+        matcher = Matcher(device_of(self.model)) if joining else self._matcher(rows)
         if backbone is None:
             runner = PlainRunner(self.model, vocabulary.size)
-            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=self._matcher(rows))
+            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=matcher)
         return Decoder(
             backbone,
             chosen,
@@ -373,7 +382,7 @@ class Generator:
             policy=self._controller if self.policy is None else self.policy(),
             encode=self._encode,
             mixing=self.mixing,
-            matcher=self._matcher(rows),
+            matcher=matcher,
         )
 
     def _matcher(self, rows: int) -> Matcher:
@@ -411,9 +420,10 @@ class Generator:
             raise OptionError(f"{len(prompts)} companion prompts can't be paired with {count} prompts.")
         return list(prompts)
 
-    def _rows(
+    def rows(
         self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
     ) -> list[Row]:
+        """What is to be written for one prompt: n rows, as `sample` would run them."""
         if isinstance(grammar, Condition):
             raise OptionError(
                 "Local needs the mask of every step, which a predicate does not have; "
@@ -431,7 +441,8 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def _result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
+    def result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
+        """What a row that has ended holds."""
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
         return Result(
@@ -443,6 +454,7 @@ class Generator:
             report=row.report,
             token_logprobs=row.token_logprobs,
             guessed=row.guessed,
+            likeliest=row.likeliest,
             automaton=row.automaton,
         )
 
