@@ -89,6 +89,9 @@ class Result(Generic[T]):
         token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
             empty for weighted samplers.
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
+        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
+            they were asked for (`Scheduler.submit`).
+        reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
         error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
             `value` is then the document as JSON has it.  None for a valid text.
@@ -104,6 +107,8 @@ class Result(Generic[T]):
     report: Report | None = None
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+    reason: str = "end"
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
     error: InvalidType | None = None
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import cast
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from tokenform.decoding.aligned.cars import CARS, Walks
-from tokenform.decoding.aligned.checked import Checked
+from tokenform.decoding.aligned.checked import Checked, has_validators
 from tokenform.decoding.aligned.descent import allowed, child, law
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
@@ -40,6 +41,10 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node as Place
 from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidType, TokenformError
+from tokenform.frontends import Condition
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
 
 TRIES = 1000
 EXPLORED = 8  # prefixes that are visited beside each walk
@@ -162,6 +167,7 @@ class Redraw:
         row.token_logprobs = [float(law[token]) for law, token in zip(laws, tokens, strict=True)]
         row.logprob = math.fsum(row.token_logprobs)
         row.guessed = [False] * len(tokens)
+        row.likeliest, row.reason = [], "end"
         row.stats.tokens = len(tokens)
         row.state = row.automaton.start
         for token in tokens:
@@ -181,11 +187,11 @@ class Redraw:
             else f" (about {math.exp(share.value):.1g} of all are valid)"
         )
         error = InvalidType(
-            f"the validators of {self._grammar.shapes.label} refuse all texts that were tried: {why}{likely}. "
+            f"the validators of {self._grammar.shapes.label} refuse what was tried: {why}{likely}. "
             "The last refusal: " + ("none of them is known" if cause is None else str(cause)),
             pointer=None if cause is None else cause.pointer,
         )
-        error.text = text
+        error.text, error.partial = text, None if cause is None else cause.partial
         return error
 
     @property
@@ -249,30 +255,66 @@ def _greedy(problem: Problem, trie: Trie) -> Tokens | None:
         prefix, parent = problem.extend(prefix, token), node
 
 
-def redrawn(
-    group: Sequence[Row],
+def settled(
+    generator: Generator,
+    groups: Sequence[Sequence[Row | TokenformError]],
+    grammars: Sequence[Grammar | Condition],
+    chosen: Local,
+    stop: str | Sequence[str],
+    on_invalid: str,
+    max_tries: int,
+) -> list[list[Result | TokenformError]]:
+    """Results or errors of all rows, those of a prompt together; the arguments are those of `sample`."""
+    every: list[list[Result | TokenformError]] = []
+    model: LanguageModel | None = None
+    for group, grammar in zip(groups, grammars, strict=True):
+        written = [_read(generator, row, grammar, stop) for row in group]
+        first = next((row for row in group if isinstance(row, Row)), None)
+        mixed = generator.mixing.mixture is not None  # its second model is not at hand here
+        if on_invalid == "resample" and first is not None and not mixed and has_validators(grammar):
+            assert isinstance(grammar, Grammar)
+            model = model or generator.language_model()
+            sampler = MaskedSampler(
+                chosen,
+                generator.vocabulary.size,
+                generator.vocabulary.eos,
+                generator.transforms,
+                penalties=generator.mixing.penalties,
+            )
+            redraw = Redraw(grammar, model, sampler, first.automaton, max_tries)
+            _redrawn(group, written, redraw, partial(generator.result, grammar=grammar))
+        if on_invalid != "return":
+            written = [(one.error or one) if isinstance(one, Result) else one for one in written]
+        every.append(written)
+    return every
+
+
+def _read(
+    generator: Generator, row: Row | TokenformError, grammar: Grammar | Condition, stop: str | Sequence[str]
+) -> Result | TokenformError:
+    if not isinstance(row, Row):
+        return row
+    if row.error is not None:
+        return row.error
+    try:
+        return generator.result(row, grammar, stop, refused=True)
+    except TokenformError as error:  # of this text alone
+        return error
+
+
+def _redrawn(
+    group: Sequence[Row | TokenformError],
     results: list[Result | TokenformError],
     redraw: Redraw,
     read: Callable[[Row], Result],
 ) -> None:
-    """Puts valid results in the place of refused ones, and what is known about their law into all.
-
-    Args:
-        group: the rows of one prompt and one grammar.
-        results: theirs, in that order; changed in place.
-        read: makes a row's result.
-    """
+    """Puts valid results in the place of refused ones, and what is known about their law into all."""
     written = [one for one in results if isinstance(one, Result)]
     redraw.rows, redraw.valid = len(written), sum(one.error is None for one in written)
     for place, row in enumerate(group):
         one = results[place]
-        if isinstance(one, Result) and one.error is not None:
-            error = redraw.draw(row)
-            if error is None:
-                results[place] = read(row)
-            else:
-                error.partial = one.value if error.text == one.text else None
-                results[place] = error
+        if isinstance(row, Row) and isinstance(one, Result) and one.error is not None:
+            results[place] = redraw.draw(row) or read(row)
     estimates = redraw.estimates()
     for one in results:
         if isinstance(one, Result):

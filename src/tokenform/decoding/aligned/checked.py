@@ -141,7 +141,9 @@ class Checked:
             reader.feed(whole)
         except InvalidType as error:
             self.evaluations += 1
-            self.refused = (before + more).decode("utf-8", errors="replace"), error
+            error.text = (before + more).decode("utf-8", errors="replace")
+            error.partial = reader.value() or None
+            self.refused = error.text, error
             return None
         return reader, rest
 
