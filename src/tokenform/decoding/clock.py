@@ -14,6 +14,6 @@ from collections.abc import Callable
 import torch
 
 
-def clock(device: torch.device) -> Callable[[], float]:
-    """Seconds of work on a device; differences count."""
-    return time.thread_time if device.type == "cpu" else time.perf_counter
+def clock(device: torch.device | None) -> Callable[[], float]:
+    """Seconds of work on a device (None: the host); differences count."""
+    return time.thread_time if device is None or device.type == "cpu" else time.perf_counter

@@ -83,7 +83,7 @@ def draw_matched(
     """
     tree, node, state = DraftTree(), ROOT, context.state
     path: list[int] = []
-    seconds = clock(context.backbone.device)
+    seconds = clock(getattr(context.backbone, "device", None))
     guessed: list[int] = []
     scored: Scored | None = None
     at = rows = ran = 0  # the next draw's place and how many there are; tokens of the path that were run
