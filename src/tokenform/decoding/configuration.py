@@ -1,4 +1,4 @@
-"""What a model's configuration says: its vocabulary, its context, how it likes to be sampled."""
+"""What a model's configuration says: vocabulary, end-of-text tokens, sampling, context."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from tokenform.decoding.configuration import configured_sampler, context_length,
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
@@ -37,7 +38,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.matching import Matcher
+from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
@@ -72,6 +73,17 @@ class SampleOptions(TypedDict, total=False):
     on_error: str
     on_invalid: str
     max_tries: int
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of `Generator.stream`, for type checkers."""
+
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_field: Mapping[str, Callable[[Any], Any]] | None
 
 
 class Generator:
@@ -255,6 +267,23 @@ class Generator:
         written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
         return given_back(written, batched, on_error)
 
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: type[T], *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials[T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: Any = None, *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials: ...
+    @overload
+    def stream(
+        self,
+        prompt: Prompt,
+        grammar: Any = None,
+        *,
+        partial: Literal[False] = False,
+        **options: Unpack[StreamOptions],
+    ) -> Yields[str, None, Result]: ...
     def stream(
         self,
         prompt: Any,
@@ -265,16 +294,23 @@ class Generator:
         sampler: AnySampler | None = None,
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
-    ) -> Yields[str, None, Result]:
+        partial: bool = False,
+        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
-        Arguments and errors are those of `sample`.
+        Arguments and errors are those of `sample`, and:
 
+        Args:
+            partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
+            on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
         Yields:
             Text of whole characters; the pieces joined are the text.
         Returns:
             The `Result`, as the generator's return value.
         """
+        if on_field is not None and not partial:
+            raise OptionError("on_field= is for streams of values; add partial=True.")
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
@@ -283,7 +319,8 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        return Partials(pieces, grammars[0], on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -396,7 +433,7 @@ class Generator:
             backbone = Backbone(self.model, prompts=self._prompt_cache)
             if not needed and not pays(backbone, rows):
                 backbone = None
-        matcher = Matcher(device_of(self.model)) if joining else self._matcher(rows)
+        matcher = DeviceDraws(device_of(self.model)) if joining else self._matcher(rows)
         if backbone is None:
             runner = PlainRunner(self.model, vocabulary.size)
             return Decoder(runner, chosen, vocabulary, self.transforms, matcher=matcher)
@@ -413,10 +450,10 @@ class Generator:
             matcher=matcher,
         )
 
-    def _matcher(self, rows: int) -> Matcher:
+    def _matcher(self, rows: int) -> DeviceDraws:
         """Draws where this thread's calls left masks on the model's device."""
         device = device_of(self.model)
-        return Matcher(device, None if device.type == "cpu" else self._table(rows))
+        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows))
 
     def _table(self, rows: int) -> MaskTable:
         """The masks that this thread's calls left on the model's device."""

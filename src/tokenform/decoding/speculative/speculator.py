@@ -33,7 +33,7 @@ from .drafters.merge import Merge
 from .drafting import together
 from .judging import NodeLaws
 from .live import Live
-from .matching import Matcher, Verdict, Verdicts
+from .matching import DeviceDraws, Verdict, Verdicts
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
@@ -60,7 +60,7 @@ class Speculator:
         drafter: Any = None,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
-        matcher: Matcher | None = None,
+        matcher: DeviceDraws | None = None,
     ) -> None:
         self.backbone, self._matcher = backbone, matcher
         self.drafter = drafter if drafter is not None else Nothing()
@@ -238,9 +238,9 @@ class Speculator:
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
     @property
-    def _draws(self) -> Matcher:
+    def _draws(self) -> DeviceDraws:
         if self._matcher is None:
-            self._matcher = Matcher(device_of(self.backbone.model))
+            self._matcher = DeviceDraws(device_of(self.backbone.model))
         return self._matcher
 
     def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
