@@ -122,9 +122,11 @@ class Decoder:
                     return
                 for number, tokens, output in speculator.step():
                     place = places[number]
+                    row = rows[place]  # what is known of its tokens grows with them
+                    row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
                     yield from ((place, token) for token in tokens)
                     if output.done:
-                        _fill(rows[place], output, self._reports)
+                        _fill(row, output, self._reports)
                         yield place, None
         finally:
             speculator.close()

@@ -1,0 +1,1 @@
+"""What runs behind HTTP: the server, and the playground page."""
