@@ -126,6 +126,16 @@ class SamplingError(TokenformError):
     """A sampler could not produce a draw within the limits that it was given."""
 
 
+class Busy(TokenformError):
+    """Too much waits already, or nothing more is taken; nothing of the call was begun.
+
+    Attributes:
+        waiting: how many texts wait.
+    """
+
+    waiting: int = 0
+
+
 class DataError(TokenformError):
     """A data file of an evaluation or a benchmark can't be read."""
 

@@ -211,7 +211,7 @@ class Generator:
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if isinstance(chosen, AlignedSampler):
             results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
             return results if batched else results[0]
@@ -219,12 +219,12 @@ class Generator:
         for one, constraint, other in zip(
             prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
         ):
-            rows += self._rows(one, constraint, n, seed, max_tokens, other)
-        decoder = self._decoder(chosen, min(len(rows), self.batch_size))
+            rows += self.rows(one, constraint, n, seed, max_tokens, other)
+        decoder = self.decoder(chosen, min(len(rows), self.batch_size))
         with Progress(len(rows), progress) as bar:
             for _, token in decoder.run(rows, self.batch_size):
                 bar.advance(token)
-        written = [row.error or self._result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
+        written = [row.error or self.result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
         return given_back(written, n, batched, on_error)
 
     def stream(
@@ -250,12 +250,12 @@ class Generator:
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
-        (row,) = self._rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self._decoder(chosen, 1), stop)
+        (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
+        return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
 
     def trace(
         self,
@@ -281,12 +281,12 @@ class Generator:
         True
         """
         constraint = to_constraint(grammar)
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; traces need a Local.")
-        (row,) = self._rows(prompt, constraint, 1, seed, max_tokens)
+        (row,) = self.rows(prompt, constraint, 1, seed, max_tokens)
         state = row.state
-        for place, (_, token) in enumerate(self._decoder(chosen, 1).run([row], 1)):
+        for place, (_, token) in enumerate(self.decoder(chosen, 1).run([row], 1)):
             if token is None:
                 break
             data = self._tokens[token]
@@ -295,7 +295,7 @@ class Generator:
             yield Written(token, data, row.token_logprobs[place], row.guessed[place], forced)
         if row.error is not None:
             raise row.error
-        return self._result(row, constraint)
+        return self.result(row, constraint)
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -327,7 +327,7 @@ class Generator:
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
-        chosen = self._chosen(sampler)
+        chosen = self.chosen(sampler)
         if not isinstance(chosen, AlignedSampler):
             raise OptionError("Local has no problem; give ASAp, CARS, AWRS, SMC, MCMC or Beam.")
         constraint = to_constraint(grammar)
@@ -348,9 +348,10 @@ class Generator:
                 yield piece
         if row.error is not None:
             raise row.error
-        return self._result(row, grammar)
+        return self.result(row, grammar)
 
-    def _chosen(self, sampler: AnySampler | None) -> AnySampler:
+    def chosen(self, sampler: AnySampler | None) -> AnySampler:
+        """The sampler of a call; the generator's own for None."""
         chosen = sampler if sampler is not None else self.sampler
         if not isinstance(chosen, Local | AlignedSampler):
             raise OptionError(
@@ -382,17 +383,25 @@ class Generator:
                 bar.advance(None)
         return every
 
-    def _decoder(self, chosen: Local, rows: int) -> Decoder:
+    def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
+        """What runs rows.
+
+        Args:
+            rows: how many run together.
+            joining: they come and go one by one, and perhaps in another thread than the generator's calls.
+        """
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
         needed = not self.mixing.plain
+        drafting = self.drafter is not None and not (auto and not can_serve(self.model))
         backbone: Runner | None = None
-        if needed or (self.drafter is not None and not (auto and not can_serve(self.model))):
+        if needed or drafting or (joining and can_serve(self.model)):
             backbone = Backbone(self.model)
-            if auto and not needed and not pays(backbone, rows):
+            if (auto or not drafting) and not needed and not pays(backbone, rows):
                 backbone = None
+        matcher = Matcher(device_of(self.model)) if joining else self._matcher(rows)
         if backbone is None:
             runner = PlainRunner(self.model, vocabulary.size)
-            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=self._matcher(rows))
+            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=matcher)
         return Decoder(
             backbone,
             chosen,
@@ -403,7 +412,7 @@ class Generator:
             policy=self._controller if self.policy is None else self.policy(),
             encode=self._encode,
             mixing=self.mixing,
-            matcher=self._matcher(rows),
+            matcher=matcher,
         )
 
     def _matcher(self, rows: int) -> Matcher:
@@ -441,9 +450,10 @@ class Generator:
             raise OptionError(f"{len(prompts)} companion prompts can't be paired with {count} prompts.")
         return list(prompts)
 
-    def _rows(
+    def rows(
         self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
     ) -> list[Row]:
+        """What is to be written for one prompt: n rows, as `sample` would run them."""
         if isinstance(grammar, Condition):
             raise OptionError(
                 "Local needs the mask of every step, which a predicate does not have; "
@@ -461,7 +471,8 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def _result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
+    def result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
+        """What a row that has ended holds."""
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
         return Result(
@@ -473,6 +484,7 @@ class Generator:
             report=row.report,
             token_logprobs=row.token_logprobs,
             guessed=row.guessed,
+            likeliest=row.likeliest,
             automaton=row.automaton,
         )
 

@@ -106,6 +106,8 @@ class Result(Generic[T]):
         token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
             empty for weighted samplers.
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
+        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
+            they were asked for (`Scheduler.submit`).
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
     """
 
@@ -119,6 +121,7 @@ class Result(Generic[T]):
     report: Report | None = None
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.results import Stats
 from tokenform.decoding.speculative.report import Report
 from tokenform.engine import State, TokenAutomaton
@@ -27,9 +28,12 @@ class Row:
         tokens: what was written so far, end-of-text excluded.
         hints: texts that the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
+        law: how its tokens are drawn; None: as those of the decoder's other rows.
+        alternatives: how many of the model's likeliest tokens to tell at each token.
         logprob: log-probability of `tokens` under the model's own law.
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
+        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         report: what speculation did; None without.
         error: why it has no text; None where it has one.
     """
@@ -41,11 +45,14 @@ class Row:
     number: int = 0
     hints: Sequence[bytes] = ()
     companion: Sequence[int] = ()
+    law: MaskedSampler | None = None
+    alternatives: int = 0
     state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
     report: Report | None = None
     error: TokenformError | None = None
