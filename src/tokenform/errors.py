@@ -89,7 +89,13 @@ class InvalidState(TokenformError):
 
 
 class BudgetTooSmall(TokenformError):
-    """No complete text fits into `max_tokens`."""
+    """No complete text fits into `max_tokens`.
+
+    Attributes:
+        least: tokens of the shortest text that is known, where one is.
+    """
+
+    least: int | None = None
 
 
 class PromptTooLong(TokenformError):
@@ -162,12 +168,13 @@ EXTRAS = {
     "tokenizers": "models",
     "safetensors": "models",
     "jinja2": "models",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "httpx": "serve",
     "matplotlib": "plots",
     "datasets": "data",
     "ray": "ray",
-    "starlette": "serve",
-    "uvicorn": "serve",
-    "httpx": "serve",
     "llguidance": "peers",
     "xgrammar": "peers",
     "outlines_core": "peers",

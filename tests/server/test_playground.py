@@ -20,11 +20,17 @@ pytest.importorskip("httpx", reason='pip install "tokenform[serve]"')
 from starlette.applications import Starlette  # noqa: E402
 from starlette.testclient import TestClient  # noqa: E402
 
+from tokenform.server import Engine  # noqa: E402
 from tokenform.server.playground import asked, endpoints, routes, running, writing  # noqa: E402
 
 PAGE = Path(endpoints.__file__).parent / "page"
 EXAMPLES: list[dict[str, Any]] = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
 BY_NAME = {example["name"]: example for example in EXAMPLES}
+
+
+@pytest.fixture(scope="module")
+def generator(engine: Engine) -> tf.Generator:
+    return engine.generator
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +151,15 @@ def test_a_text_is_written_token_by_token(client: TestClient, generator: tf.Gene
     jsonschema.validate(json.loads(done["text"]), json.loads(example["source"]))
     assert {event["origin"] for event in tokens} == {"drafted", "drawn"}
     assert sum(event["origin"] == "drafted" for event in tokens) == done["accepted"]
-    assert any(event["forced"] for event in tokens) and done["tokens"] == len(tokens) > done["forwards"]
+    assert done["tokens"] == len(tokens) > done["forwards"]
+
+
+def test_forced_tokens_are_those_without_a_choice(client: TestClient) -> None:
+    *tokens, done = events(client, "write", body("choices", "shipped\nshopped", prompt="It has been shipped."))
+    forced = [event["forced"] for event in tokens]
+    before = ["".join(event["text"] for event in tokens[:place]) for place in range(len(tokens))]
+    assert done["text"] in ("shipped", "shopped") and forced[-1]
+    assert all(text not in ("", "s", "sh") or not said for text, said in zip(before, forced, strict=True) if text == "sh")
 
 
 @pytest.mark.parametrize("sampler", [*writing.SAMPLERS])

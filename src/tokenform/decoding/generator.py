@@ -41,7 +41,7 @@ from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.weighted import draw_weighted
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Grammar, Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends import Condition, to_constraint
 from tokenform.frontends.combinators import contains, until
@@ -451,15 +451,26 @@ class Generator:
         return list(prompts)
 
     def rows(
-        self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
+        self,
+        prompt: Any,
+        grammar: Constraint,
+        n: int,
+        seed: int | None,
+        max_tokens: int,
+        other: Any = None,
+        limits: Limits | None = None,
     ) -> list[Row]:
-        """What is to be written for one prompt: n rows, as `sample` would run them."""
+        """What is to be written for one prompt: n rows, as `sample` would run them.
+
+        Args:
+            limits: of the grammar's automaton; None: as it is for the process.
+        """
         if isinstance(grammar, Condition):
             raise OptionError(
                 "Local needs the mask of every step, which a predicate does not have; "
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
-        automaton = grammar.compile(self.vocabulary)
+        automaton = grammar.compile(self.vocabulary, limits=limits)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
         second = [] if other is None else self._prompts.read(other, grammar)
@@ -485,6 +496,7 @@ class Generator:
             token_logprobs=row.token_logprobs,
             guessed=row.guessed,
             likeliest=row.likeliest,
+            reason=row.reason,
             automaton=row.automaton,
         )
 

@@ -108,6 +108,7 @@ class Result(Generic[T]):
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
             they were asked for (`Scheduler.submit`).
+        reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
     """
 
@@ -122,6 +123,7 @@ class Result(Generic[T]):
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+    reason: str = "end"
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
