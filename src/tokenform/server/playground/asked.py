@@ -1,7 +1,7 @@
 """What the page asks for: a request's body as checked values.
 
-Invariant: a field that is not known, of another type or too large is an `OptionError` that names it; nothing in
-a request names code, a file or an address.
+Invariant: a field that is not known, of another type or too large is an `OptionError` that names it; nothing
+in a request names code, a file or an address.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Asked:
     """A request.
 
     Attributes:
-        kind, source, options: the constraint: "schema", "regex", "choices", "lark", "gbnf" or "tools", its text,
-            and the options of `json_schema` or `tools`.
+        kind, source, options: the constraint: "schema", "regex", "choices", "lark", "gbnf" or "tools", its
+            text, and the options of `json_schema` or `tools`.
         text: the document so far.
         prompt: what the model reads before it.
         settings: the rest, by name: numbers and names of samplers.

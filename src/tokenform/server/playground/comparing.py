@@ -68,7 +68,14 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
         seconds = time.perf_counter() - began
         channel.send(
             "sampler",
-            {"name": name, "bars": bars, "distance": distance, "seconds": seconds, "forwards": model.forwards, **known},
+            {
+                "name": name,
+                "bars": bars,
+                "distance": distance,
+                "seconds": seconds,
+                "forwards": model.forwards,
+                **known,
+            },
         )
     channel.send("done", {})
 

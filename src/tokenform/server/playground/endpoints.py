@@ -26,8 +26,8 @@ MEDIA = {
     "json": "application/json",
 }
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
@@ -37,7 +37,9 @@ HEADERS = {
 def page_files() -> dict[str, bytes]:
     """The files of the page by name."""
     folder = files("tokenform.server.playground") / "page"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in MEDIA}
+    return {
+        file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in MEDIA
+    }
 
 
 def routes(generator: Generator, *, path: str = "/playground") -> list[BaseRoute]:
@@ -110,7 +112,7 @@ async def _answered(request: Request, settings: tuple[str, ...], respond: Callab
 
 
 def _from_the_page(request: Request) -> None:
-    """Another site's page may not ask: it can send no JSON unasked, and browsers say where a request is from."""
+    """Pages of other sites may not ask: they send no JSON unasked, and browsers say where they are from."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise OptionError("send application/json.")
     origin = request.headers.get("origin")

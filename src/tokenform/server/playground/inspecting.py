@@ -1,8 +1,8 @@
 """A document under a constraint: how far it is accepted, why no further, and what may come next.
 
 Invariant: what is said of the next token is said of the state after the accepted part of the document.
-Complexity: the document's bytes, one mask, `STATES` states of a drawing; `following` runs the model once over the
-prompt and the document.
+Complexity: the document's bytes, one mask, `STATES` states of a drawing; `following` runs the model once over
+the prompt and the document.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def inspect(asked: Asked, vocabulary: Vocabulary) -> dict[str, Any]:
     """Everything that needs no model.
 
     Returns:
-        `report`; `refused`: None, or where (byte) and why; `accepted`: bytes of the accepted part; `ended`: it is a
-        whole document; what is known of the state there, and a drawing of what follows it.
+        `report`; `refused`: None, or where (byte) and why; `accepted`: bytes of the accepted part; `ended`:
+        it is a whole document; what is known of the state there, and a drawing of what follows it.
     """
     automaton = asked.grammar.compile(vocabulary, limits=LIMITS)
     data = asked.text.encode()
@@ -97,7 +97,7 @@ def _drawing(asked: Asked, accepted: bytes) -> dict[str, Any]:
 
 
 def following(asked: Asked, generator: Generator) -> dict[str, Any]:
-    """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows (`masked`)."""
+    """The likeliest next tokens: by the model alone (`free`), and among those that the mask allows."""
     automaton = asked.grammar.compile(generator.vocabulary, limits=LIMITS)
     state, accepted = reached(automaton, asked.text.encode())
     text = asked.text.encode()[:accepted].decode("utf-8", "ignore")

@@ -1,7 +1,7 @@
 """Work off the event loop: a few threads, a bounded queue before them, and streams of events out of them.
 
-Invariant: at most `THREADS` jobs run and `WAITING` wait; more are told to come again.  A job whose reader is gone
-ends at its next event, or at the model's next pass.
+Invariant: at most `THREADS` jobs run and `WAITING` wait; more are told to come again.  A job whose reader is
+gone ends at its next event, or at the model's next pass.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Channel:
             while True:
                 try:
                     event = await asyncio.wait_for(self._queue.get(), BEAT)
-                except asyncio.TimeoutError:  # noqa: UP041 - another class before Python 3.11
+                except asyncio.TimeoutError:  # another class before Python 3.11
                     yield ": still at work\n\n"
                     continue
                 if event is None:

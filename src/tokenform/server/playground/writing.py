@@ -1,7 +1,7 @@
-"""A model writes under the constraint: each token with where it came from, or weighted draws with what is known.
+"""A model writes under the constraint: each token with where it came from, or weighted draws.
 
-Invariant: one request has at most `DRAWS` texts of `TOKENS` tokens, and `FORWARDS` passes of the model; it ends
-when its reader is gone.
+Invariant: one request has at most `DRAWS` texts of `TOKENS` tokens, and `FORWARDS` passes of the model; it
+ends when its reader is gone.
 """
 
 from __future__ import annotations
@@ -95,7 +95,11 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
             "forwards": stats.forwards,
             "drafted": stats.drafted,
             "accepted": stats.accepted,
-            "seconds": {"model": stats.seconds_model, "mask": stats.seconds_mask, "draft": stats.seconds_draft},
+            "seconds": {
+                "model": stats.seconds_model,
+                "mask": stats.seconds_mask,
+                "draft": stats.seconds_draft,
+            },
         },
     )
 

@@ -72,6 +72,7 @@ function show() {
     byId(`tab-${view}`).tabIndex = seen ? 0 : -1;
   }
   if (state.view === "copy") copyPanel(byId("panel-copy"), state);
+  document.body.dataset.state = "busy";
   inspectLater();
 }
 
@@ -87,18 +88,19 @@ async function inspect() {
     showProblem(null, page.state);
     showReport(found.report);
     showChecked(found, page.state, insert);
-    document.body.dataset.settled = String(Number(document.body.dataset.settled ?? 0) + 1);
-    if (!page.engine.next) return;
-    waitForNext();
-    const next = await page.engine.next(request, controller.signal);
-    if (!controller.signal.aborted) showNext(next, insert);
+    if (page.engine.next) {
+      waitForNext();
+      const next = await page.engine.next(request, controller.signal);
+      if (controller.signal.aborted) return;
+      showNext(next, insert);
+    }
   } catch (error) {
     if (error.name === "AbortError") return;
     showProblem(error, page.state);
     showReport([]);
     showChecked(null, page.state, insert);
   }
-  document.body.dataset.settled = String(Number(document.body.dataset.settled ?? 0) + 1);
+  if (!controller.signal.aborted) document.body.dataset.state = "ready";
 }
 
 // Puts text at the end of the document's accepted part.
