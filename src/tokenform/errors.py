@@ -175,6 +175,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "datasets": "data",
     "ray": "ray",
+    "openai": "endpoint",
+    "pyarrow": "data",
     "llguidance": "peers",
     "xgrammar": "peers",
     "outlines_core": "peers",

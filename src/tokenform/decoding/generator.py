@@ -61,7 +61,7 @@ class SampleOptions(TypedDict, total=False):
     """The options of `Generator.sample`, for type checkers."""
 
     n: int
-    seed: int | None
+    seed: int | Sequence[int] | None
     max_tokens: int
     sampler: AnySampler | None
     progress: bool | None
@@ -174,7 +174,7 @@ class Generator:
         grammar: Any = None,
         *,
         n: int = 1,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         progress: bool | None = None,
@@ -191,7 +191,8 @@ class Generator:
                 or grammar beside a list serves each entry.
             n: texts for each prompt.
             seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
-                prompts of a list have equal texts; None draws a fresh seed for each prompt.
+                prompts of a list have equal texts; None draws a fresh seed for each prompt.  Or a list of
+                seeds, one for each prompt.
             max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
@@ -211,20 +212,29 @@ class Generator:
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        chosen = self.chosen(sampler)
+        chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
-            results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
+            results = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress)
             return results if batched else results[0]
-        rows: list[Row] = []
-        for one, constraint, other in zip(
-            prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
+        rows: list[Row | TokenformError] = []
+        for one, constraint, key, other in zip(
+            prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
-            rows += self.rows(one, constraint, n, seed, max_tokens, other)
-        decoder = self.decoder(chosen, min(len(rows), self.batch_size))
-        with Progress(len(rows), progress) as bar:
-            for _, token in decoder.run(rows, self.batch_size):
+            try:
+                rows += self.rows(one, constraint, n, key, max_tokens, other)
+            except TokenformError as error:
+                if on_error == "raise":
+                    raise
+                rows += [error] * n
+        running = [row for row in rows if isinstance(row, Row)]
+        decoder = self.decoder(chosen, min(max(len(running), 1), self.batch_size))
+        with Progress(len(running), progress) as bar:
+            for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)
-        written = [row.error or self.result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
+        written = [
+            row if not isinstance(row, Row) else row.error or self.result(row, grammars[i // n], stop)
+            for i, row in enumerate(rows)
+        ]
         return given_back(written, n, batched, on_error)
 
     def stream(
@@ -370,14 +380,14 @@ class Generator:
         prompts: Sequence[Any],
         grammars: Sequence[Constraint],
         n: int,
-        seed: int | None,
+        seeds: Sequence[int | None],
         max_tokens: int,
         progress: bool | None,
     ) -> list[list[Result]]:
         model = self.language_model()
         every: list[list[Result]] = []
         with Progress(len(prompts), progress) as bar:
-            for prompt, grammar in zip(prompts, grammars, strict=True):
+            for prompt, grammar, seed in zip(prompts, grammars, seeds, strict=True):
                 problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
                 every.append(draw_weighted(sampler, problem, grammar, n, seed))
                 bar.advance(None)
@@ -499,6 +509,15 @@ class Generator:
             reason=row.reason,
             automaton=row.automaton,
         )
+
+
+def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
+    """The seed of each prompt."""
+    if seed is None or isinstance(seed, int):
+        return [seed] * count
+    if len(seed) != count:
+        raise OptionError(f"{len(seed)} seeds can't be paired with {count} prompts.")
+    return list(seed)
 
 
 def texts_of(stop: str | Sequence[str]) -> list[str]:

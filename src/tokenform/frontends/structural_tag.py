@@ -11,6 +11,7 @@ Source: XGrammar 0.2.8, `structural_tag.py`; vLLM's older form, `{"structures": 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -32,7 +33,6 @@ from tokenform.frontends.tools.shape import (
     Given,
     Json,
     Node,
-    Regex,
     Repeat,
     Seq,
     Shape,
@@ -92,6 +92,7 @@ def structural_tag(
     (True, False)
     """
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
+    _check_json(spec)
     known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
     reader = _Reader(known, token_text, json_options or {})
     node = reader.root(spec)
@@ -103,6 +104,14 @@ def structural_tag(
         reader.blame()
         raise
     return Grammar(core, form=form, source=source)
+
+
+def _check_json(spec: Any) -> None:
+    """Raise unless the tag can be written as JSON; its parts are, and errors show them."""
+    try:
+        json.dumps(spec, default=dict)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 
 
 class _Reader:
@@ -217,8 +226,9 @@ class _Reader:
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         pattern = _str(spec, "pattern", place)
-        self._parts.append((f"{place}/pattern", lambda: regex(pattern)))
-        return Regex(pattern)
+        self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="ecma")))
+        # `\d` is a digit of ASCII, as those who write tags and read calls take it
+        return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "ecma"}})
 
     def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         text = _str(spec, "grammar", place)
@@ -235,11 +245,11 @@ class _Reader:
             return _free(excluded, after)
         if not isinstance(most, int) or isinstance(most, bool) or most < 0:
             raise _wrong("max_chars is a number of characters", place)
+        short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
         if excluded or after:
-            short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
             never = [{"not": forms.containing(forms.literal(text))} for text in (*excluded, *after)]
             return Given({"language": {"and": [short, *never]}})
-        return Regex(rf"(?s).{{0,{most}}}")
+        return Given({"language": short})
 
     def token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         return self.literal(self._named(spec.get("token"), place))

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from tokenform.batch.workers import Outcome, run_tasks
 from tokenform.bench.evaluate.plan import Options
 from tokenform.bench.evaluate.store import Unit
 from tokenform.bench.evaluate.units import unit_runner
-from tokenform.bench.workers import Outcome, run_tasks
 from tokenform.errors import DataError, extras
 
 _ATTEMPTS = 3

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenform.batch.progress import Meter
+from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.bench.evaluate.plan import Options, cases_of, units_left
-from tokenform.bench.evaluate.progress import Meter
 from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
 from tokenform.bench.measure import environment
-from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, OptionError
 
 
