@@ -4,9 +4,9 @@ Purpose: `tokenform bench serve`.  Arrivals are open-loop (a Poisson process): a
 has come, however many still wait, so that a slow server shows as latency and not as fewer requests.
 Invariant: the same seed gives the same requests at the same times; every answer to a schema is judged by
 `jsonschema`; an answer that is cut, refused or lost is counted and never left out of the validity.
-Measured: "first": from sending to the first text.  "between": from one chunk with text to the next (a chunk may
-have several tokens where a server drafts).  "a token": from the first text to the last, by the tokens after the
-first.  Modes of one run share the load in turns, so that their figures stand side by side.
+Measured: "first": from sending to the first text.  "between": from one chunk with text to the next (a chunk
+may have several tokens where a server drafts).  "a token": from the first text to the last, by the tokens after
+the first.  Modes of one run share the load in turns, so that their figures stand side by side.
 """
 
 from __future__ import annotations
