@@ -2,8 +2,8 @@
 
     python docs/playground.py docs/_build/html/playground
 
-Needs the module that `make wasm` builds; without it nothing is written, and a line says so.  Grammars in Lark's
-language and tools are read by Python, so the examples' come along as bytes.
+Needs the module that `make wasm` builds; without it nothing is written, and a line says so.  Grammars in
+Lark's language and tools are read by Python, so the examples' come along as bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tokenform.builtin.loading import tokenizer
+from tokenform.builtin.loading import WEIGHTS, read_tokenizer
 from tokenform.engine import Vocabulary
 from tokenform.server.playground import asked
 
@@ -28,7 +28,9 @@ def module() -> Path | None:
     """The engine, where it was built; TOKENFORM_NATIVE: another folder to look in."""
     folders = [ROOT / "rust" / "target" / "wasm32-unknown-unknown" / "release"]
     folders += map(Path, filter(None, [os.environ.get("TOKENFORM_NATIVE")]))
-    return next((folder / "tokenform.wasm" for folder in folders if (folder / "tokenform.wasm").is_file()), None)
+    return next(
+        (folder / "tokenform.wasm" for folder in folders if (folder / "tokenform.wasm").is_file()), None
+    )
 
 
 def write(out: Path, engine: Path) -> None:
@@ -37,7 +39,7 @@ def write(out: Path, engine: Path) -> None:
     shutil.copytree(PAGE, out)
     shutil.copy(SCRIPT, out)
     shutil.copy(engine, out)
-    vocabulary = Vocabulary.from_tokenizer(tokenizer())
+    vocabulary = Vocabulary.from_tokenizer(read_tokenizer(WEIGHTS / "model"))
     tokens = [base64.b64encode(token).decode() for token in vocabulary.tokens]
     _write(out / "vocabulary.json", {"tokens": tokens, "eos": list(vocabulary.eos)})
     _write(out / "config.json", {"engine": "wasm"})

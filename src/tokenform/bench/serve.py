@@ -5,7 +5,7 @@ has come, however many still wait, so that a slow server shows as latency and no
 Invariant: the same seed gives the same requests at the same times; every answer to a schema is judged by
 `jsonschema`; an answer that is cut, refused or lost is counted and never left out of the validity.
 Measured: "first": from sending to the first text.  "between": from one chunk with text to the next (a chunk
-may have several tokens where a server drafts).  "a token": from the first text to the last, by the tokens after
+may have several tokens where a server drafts).  "a token": from the first text to the last, by its tokens but
 the first.  Modes of one run share the load in turns, so that their figures stand side by side.
 """
 

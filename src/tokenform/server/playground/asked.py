@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,8 @@ BODY = 1 << 18
 """Most bytes of a body."""
 SOURCE, TEXT, PROMPT = 1 << 16, 1 << 15, 1 << 13
 """Most characters of a constraint, a document, a prompt."""
+SOURCES = 60
+"""Most constraints that one request compares."""
 LIMITS = Limits(work=20_000_000)
 """Of a call of the engine: a page that is typed into waits for it."""
 SPELLINGS = {
@@ -65,6 +67,15 @@ class Asked:
         """A schema's documents in any order and spelling; None for other constraints."""
         every = (("numbers", "any"), ("order", "any"), ("strings", "any"), ("whitespace", "any"))
         return _grammar(self.kind, self.source, every) if self.kind == "schema" else None
+
+    def others(self) -> list[Asked]:
+        """The same about other sources; the setting `sources`."""
+        sources = self.settings.get("sources", ())
+        if not isinstance(sources, list) or len(sources) > SOURCES:
+            raise OptionError(f"sources are a list of at most {SOURCES} texts.")
+        if not all(isinstance(one, str) and len(one) <= SOURCE for one in sources):
+            raise OptionError(f"each of the sources is a text of at most {SOURCE} characters.")
+        return [replace(self, source=one) for one in sources]
 
     def number(self, name: str, default: float, least: float, most: float) -> float:
         """A setting that is a number."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ipaddress
+from collections.abc import Callable, Collection
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -16,7 +17,7 @@ import tokenform.server.playground.writing as writing
 from tokenform.decoding.generator import Generator
 from tokenform.errors import OptionError, TokenformError
 from tokenform.server.playground.asked import BODY, Asked, read, told
-from tokenform.server.playground.inspecting import following, inspect
+from tokenform.server.playground.inspecting import following, inspect, reach
 from tokenform.server.playground.running import Busy, Workers
 
 MEDIA = {
@@ -42,12 +43,16 @@ def page_files() -> dict[str, bytes]:
     }
 
 
-def routes(generator: Generator, *, path: str = "/playground") -> list[BaseRoute]:
+def routes(
+    generator: Generator, *, path: str = "/playground", hosts: Collection[str] = ()
+) -> list[BaseRoute]:
     """The playground of a model, for the routes of an app.
 
     Args:
         generator: runs the model, with a tokenizer.
         path: where it is; the page itself is at `path` and a slash.
+        hosts: names that the app is asked by, beside localhost and addresses.  Others are refused: a site
+            whose name is made to point here would else be this one to a browser.
     """
     workers, pages = Workers(), page_files()
 
@@ -65,12 +70,12 @@ def routes(generator: Generator, *, path: str = "/playground") -> list[BaseRoute
     async def to_page(request: Request) -> Response:
         return RedirectResponse(path.rpartition("/")[2] + "/")
 
-    def answer(work: Callable[[Asked], Any]) -> Callable[[Request], Any]:
+    def answer(work: Callable[[Asked], Any], *settings: str) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             async def respond(asked: Asked) -> Response:
                 return JSONResponse(await workers.run(partial(work, asked)))
 
-            return await _answered(request, (), respond)
+            return await _answered(request, hosts, settings, respond)
 
         return endpoint
 
@@ -79,12 +84,13 @@ def routes(generator: Generator, *, path: str = "/playground") -> list[BaseRoute
             async def respond(asked: Asked) -> Response:
                 return workers.stream(lambda channel: work(asked, generator, channel))
 
-            return await _answered(request, module.SETTINGS, respond)
+            return await _answered(request, hosts, module.SETTINGS, respond)
 
         return endpoint
 
     api = [
         Route("/inspect", answer(lambda asked: inspect(asked, generator.vocabulary)), methods=["POST"]),
+        Route("/reach", answer(reach, "sources"), methods=["POST"]),
         Route("/next", answer(lambda asked: following(asked, generator)), methods=["POST"]),
         Route("/write", stream(writing, writing.write), methods=["POST"]),
         Route("/compare", stream(comparing, comparing.compare), methods=["POST"]),
@@ -98,10 +104,12 @@ def routes(generator: Generator, *, path: str = "/playground") -> list[BaseRoute
     return [Route(path, to_page), Mount(path, routes=inner)]
 
 
-async def _answered(request: Request, settings: tuple[str, ...], respond: Callable[[Asked], Any]) -> Response:
+async def _answered(
+    request: Request, hosts: Collection[str], settings: tuple[str, ...], respond: Callable[[Asked], Any]
+) -> Response:
     """The answer, or an error as JSON."""
     try:
-        _from_the_page(request)
+        _from_the_page(request, hosts)
         response: Response = await respond(read(await _body(request), settings))
     except TokenformError as error:
         return JSONResponse({"error": told(error)}, 400)
@@ -111,13 +119,24 @@ async def _answered(request: Request, settings: tuple[str, ...], respond: Callab
     return response
 
 
-def _from_the_page(request: Request) -> None:
+def _from_the_page(request: Request, hosts: Collection[str]) -> None:
     """Pages of other sites may not ask: they send no JSON unasked, and browsers say where they are from."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise OptionError("send application/json.")
+    host = request.url.hostname or ""
+    if host != "localhost" and host not in hosts and not _is_address(host):
+        raise OptionError(f"this is asked as {host!r}, which is not among hosts.")
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise OptionError("the request comes from another site.")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _body(request: Request) -> bytes:
@@ -133,4 +152,5 @@ async def _body(request: Request) -> bytes:
 def _name(generator: Generator) -> str:
     config: Any = getattr(generator.model, "config", None)
     name = str(getattr(config, "_name_or_path", "") or type(generator.model).__name__)
-    return name.rpartition("/")[2]
+    built_in = "tokenform/builtin" in name.replace("\\", "/")
+    return "The built-in model" if built_in else name.rpartition("/")[2]

@@ -61,6 +61,18 @@ def reached(automaton: TokenAutomaton, data: bytes) -> tuple[State, int]:
         return automaton.step_bytes(automaton.start, data[:length]), length
 
 
+def reach(asked: Asked) -> dict[str, Any]:
+    """How many bytes of the document each other source accepts; None for one that is no constraint."""
+    return {"accepted": [_length(other) for other in asked.others()]}
+
+
+def _length(asked: Asked) -> int | None:
+    try:
+        return reached(asked.grammar.compile(BYTES, limits=LIMITS), asked.text.encode())[1]
+    except TokenformError:
+        return None
+
+
 def _accepts_respelled(asked: Asked, data: bytes) -> bool:
     """Whether only the order of keys, or the way values are written, is refused."""
     other = asked.respelled()

@@ -3,7 +3,8 @@
 import { byId, el, later, option } from "./dom.js";
 import { decoded, encoded, KINDS, OPTIONS } from "./state.js";
 import { showProblem, showReport, numberLines } from "./constraint.js";
-import { showChecked, showNext, waitForNext } from "./check.js";
+import { showChecked, showNext, showReason, waitForNext } from "./check.js";
+import { reasons } from "./why.js";
 import { writePanel } from "./write.js";
 import { comparePanel } from "./compare.js";
 import { copyPanel } from "./copy.js";
@@ -88,6 +89,11 @@ async function inspect() {
     showProblem(null, page.state);
     showReport(found.report);
     showChecked(found, page.state, insert);
+    if (found.refused && request.constraint.kind === "schema") {
+      const named = await reasons(page.engine, request, found, controller.signal);
+      if (controller.signal.aborted) return;
+      showReason(named, page.state);
+    }
     if (page.engine.next) {
       waitForNext();
       const next = await page.engine.next(request, controller.signal);

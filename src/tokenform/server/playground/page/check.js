@@ -51,6 +51,17 @@ function verdict(found, state) {
   return lines;
 }
 
+// The keywords without any one of which the refused character would be accepted.
+export function showReason(named, state) {
+  if (named.length === 0) return;
+  const parts = named.flatMap(({ pointer, keyword }, index) => {
+    const place = atPointer(state.source, `${pointer}/${keyword}`);
+    const label = `${keyword}${pointer === "" ? "" : ` at ${pointer}`}`;
+    return [index > 0 ? ", or " : "", place === null ? label : el("button", { type: "button", on: { click: () => select(place) } }, label)];
+  });
+  byId("verdict").append(el("p", { id: "reason" }, "It would be accepted without ", parts, "."));
+}
+
 // Which part of the constraint says so.
 function said_by(pointer, state) {
   const place = state.kind === "schema" ? atPointer(state.source, pointer) : null;
@@ -92,7 +103,7 @@ export function waitForNext() {
 // With probabilities, of the model alone and under the mask.
 export function showNext({ rows, mass, micros }, insert) {
   const head = el("tr", {}, ["Token", "Under the mask", "The model alone"].map((name) => el("th", { scope: "col" }, name)));
-  const body = rows.map((row) => el("tr", { class: row.allowed ? "" : "forbidden" },
+  const body = rows.filter((row) => row.allowed || row.free >= 0.0005).map((row) => el("tr", { class: row.allowed ? "" : "forbidden" },
     el("th", { scope: "row" }, row.end ? el("span", { class: "token end" }, "the end") : row.allowed ? take(row.text, insert) : el("span", { class: "token" }, visible(row.text))),
     el("td", {}, row.allowed ? bar(row.masked, "masked") : el("span", { class: "never" }, "masked out")),
     el("td", {}, bar(row.free, "free"))));

@@ -29,6 +29,7 @@ export function bar(share, kind, label = percent(share)) {
 }
 
 export function percent(share) {
+  if (share === 0) return "0";
   if (share > 0 && share < 0.001) return "< 0.1 %";
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

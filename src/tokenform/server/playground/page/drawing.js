@@ -14,7 +14,7 @@ export function drawn({ accepting, edges }) {
     const labels = edges.filter(([from, , to]) => members.includes(from) && from !== to).map(([, label]) => 60 + 8 * label.length);
     x += Math.max(WIDE, ...labels);
   });
-  const onward = edges.some(([, , to]) => to === -1) ? 90 : 0;
+  const onward = Math.max(0, ...edges.filter(([, , to]) => to === -1).map(([, label]) => 30 + 8 * label.length));
   const width = Math.max(...spots.map(([at]) => at)) + 60 + onward;
   const height = Math.max(...spots.map(([, at]) => at)) + 48;
   const parts = [marker(), ...edges.map((edge) => arrow(spots, edge)), ...spots.map((spot, state) => circle(spot, state, accepting[state]))];
@@ -41,14 +41,14 @@ const circle = ([x, y], state, accepting) => svg("g", { class: `state${accepting
 
 function arrow(spots, [from, label, to]) {
   const [x, y] = spots[from];
-  const [path, atX, atY, text] = shape(x, y, spots[to], from === to, to === -1 ? `${label} …` : label);
+  const [path, atX, atY, text, anchor = "middle"] = shape(x, y, spots[to], from === to, to === -1 ? `${label} …` : label);
   return svg("g", { class: "edge" }, svg("path", { d: path, "marker-end": "url(#arrow)" }),
-    svg("text", { x: atX, y: atY, "text-anchor": "middle" }, text));
+    svg("text", { x: atX, y: atY, "text-anchor": anchor }, text));
 }
 
 function shape(x, y, target, loop, label) {
   if (loop) return [`M${x - 8} ${y - 13} C${x - 26} ${y - 46} ${x + 26} ${y - 46} ${x + 8} ${y - 13}`, x, y - 40, label];
-  if (target === undefined) return [`M${x + RADIUS} ${y} L${x + 60} ${y}`, x + 74, y + 4, "…"];
+  if (target === undefined) return [`M${x + RADIUS} ${y} L${x + 60} ${y}`, x + 68, y + 4, label, "start"];
   const [toX, toY] = target;
   if (toX > x) {
     const middle = (x + toX) / 2;

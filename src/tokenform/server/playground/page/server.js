@@ -1,4 +1,4 @@
-// The engine behind the server's JSON.  The same calls as wasm.js: `inspect`, and where there is a model `next`,
+// The engine behind the server's JSON.  The same calls as wasm.js: `inspect`, `reach`, and where there is a model `next`,
 // `write` and `compare`.
 
 export class Refused extends Error {
@@ -12,8 +12,9 @@ export function serverEngine(config) {
   return {
     kinds: null,
     model: config.model,
-    line: `Model ${config.model}, ${config.vocabulary.toLocaleString("en")} tokens, on this server.`,
+    line: `${config.model}, ${config.vocabulary.toLocaleString("en")} tokens, on this server.`,
     inspect: (asked, signal) => answer("inspect", asked, signal),
+    reach: (asked, signal) => answer("reach", asked, signal),
     next: (asked, signal) => answer("next", asked, signal),
     write: (asked, take, signal) => stream("write", asked, take, signal),
     compare: (asked, take, signal) => stream("compare", asked, take, signal),

@@ -90,6 +90,22 @@ class Local {
       }));
   }
 
+  // How many bytes of the text each source accepts; null for one that is no constraint.
+  reach({ constraint, text, sources }) {
+    const bytes = new TextEncoder().encode(text);
+    return { accepted: sources.map((source) => this.reached({ ...constraint, source }, bytes)) };
+  }
+
+  reached(constraint, bytes) {
+    try {
+      return this.held(() => this.grammar(constraint), (grammar) =>
+        this.after(grammar, this.bytes, (byte) => byte, bytes, (_automaton, _matcher, accepted) => accepted));
+    } catch (error) {
+      if (error instanceof this.TokenformError && error.kind !== "LimitExceeded") return null;
+      throw error;
+    }
+  }
+
   next(matcher) {
     const mask = new Uint32Array(this.tokens.maskWords);
     const [first, again] = [0, 1].map(() => {
