@@ -105,7 +105,7 @@ def choose(page: Any, example: str) -> None:
 
 
 def write(page: Any, kind: str, source: str, text: str) -> None:
-    page.locator(f"label[for=kind-{kind}]").click()
+    page.check(f"#kind-{kind}")
     page.fill("#source", source)
     page.fill("#document", text)
     page.wait_for_timeout(50)

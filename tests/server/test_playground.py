@@ -35,7 +35,7 @@ def generator(engine: Engine) -> tf.Generator:
 
 @pytest.fixture(scope="module")
 def client(generator: tf.Generator) -> TestClient:
-    return TestClient(Starlette(routes=routes(generator)))
+    return TestClient(Starlette(routes=routes(generator)), base_url="http://127.0.0.1:8000")
 
 
 def body(kind: str, source: str, text: str = "", **more: Any) -> dict[str, Any]:
@@ -139,6 +139,16 @@ def test_another_spelling_is_recognised(client: TestClient) -> None:
     other = client.post("/playground/api/inspect", json=body("schema", schema, '{"b": 1, "a": 2}')).json()
     wrong = client.post("/playground/api/inspect", json=body("schema", schema, '{"b": 1, "c": 2}')).json()
     assert other["refused"]["spelling"] is True and wrong["refused"]["spelling"] is False
+
+
+def test_other_constraints_are_compared(client: TestClient) -> None:
+    asking = body(
+        "schema", "{}", '{"a": 1, "b"', sources=['{"maxProperties": 1}', "true", '{"type": "x"}', "["]
+    )
+    answer = client.post("/playground/api/reach", json=asking).json()
+    assert answer == {"accepted": [7, 12, None, None]}
+    asking = body("schema", "{}", sources=["true"] * 61)
+    assert client.post("/playground/api/reach", json=asking).status_code == 400
 
 
 def test_probabilities_are_the_models(client: TestClient, generator: tf.Generator) -> None:
@@ -260,11 +270,11 @@ def test_other_sites_may_not_ask(client: TestClient) -> None:
     asking = json.dumps(body("regex", "a"))
     plain = client.post("/playground/api/inspect", content=asking, headers={"content-type": "text/plain"})
     away = {"content-type": "application/json", "origin": "https://example.org"}
-    assert (
-        plain.status_code
-        == client.post("/playground/api/inspect", content=asking, headers=away).status_code
-        == 400
-    )
+    named = {"content-type": "application/json", "host": "rebound.example.org"}
+    answers = [client.post("/playground/api/inspect", content=asking, headers=h) for h in (away, named)]
+    assert [plain.status_code, *(answer.status_code for answer in answers)] == [400, 400, 400]
+    own = {"content-type": "application/json", "origin": "http://127.0.0.1:8000"}
+    assert client.post("/playground/api/inspect", content=asking, headers=own).status_code == 200
 
 
 def test_a_body_that_goes_on_is_cut(client: TestClient) -> None:
@@ -301,6 +311,6 @@ def test_a_job_ends_when_its_reader_has_gone() -> None:
 def test_too_many_are_told_to_come_again(generator: tf.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "THREADS", 1)
     monkeypatch.setattr(running, "WAITING", -1)
-    app = TestClient(Starlette(routes=routes(generator)))
+    app = TestClient(Starlette(routes=routes(generator)), base_url="http://localhost")
     answer = app.post("/playground/api/inspect", json=body("regex", "a"))
     assert answer.status_code == 429 and answer.headers["retry-after"] == "1"

@@ -141,7 +141,8 @@ def _text(data: dict[str, Any], name: str, most: int) -> str:
 
 
 def _options(kind: str, options: Any) -> tuple[tuple[str, str], ...]:
-    known: Mapping[str, Any] = {"schema": SPELLINGS, "tools": CALLS}.get(kind, {})
+    every: dict[str, Mapping[str, Any]] = {"schema": SPELLINGS, "tools": CALLS}
+    known = every.get(kind, {})
     if not isinstance(options, dict):
         raise OptionError('"options" is an object.')
     for name, value in options.items():

@@ -22,7 +22,7 @@ from tokenform.server.playground.asked import Asked
 from tokenform.server.playground.running import Channel
 from tokenform.server.playground.writing import SAMPLERS, Watched
 
-PREFIXES, DRAWS, TOKENS, SHOWN = 3000, 500, 64, 16
+PREFIXES, BATCH, DRAWS, TOKENS, SHOWN = 3000, 32, 500, 64, 16
 SETTINGS = ("seed", "max_tokens", "draws")
 COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 
@@ -39,7 +39,7 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
         model=Watched(generator.language_model(), "exact", channel),
         **options,
     )
-    exact = enumerate_target(reference, limit=PREFIXES)
+    exact = enumerate_target(reference, limit=PREFIXES, batch=BATCH)
     target = _by_text(reference, exact.probabilities)
     shown = sorted(target, key=lambda text: -target[text])[:SHOWN]
     channel.send(
