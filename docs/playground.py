@@ -41,7 +41,7 @@ def write(out: Path, engine: Path) -> None:
     shutil.copy(engine, out)
     vocabulary = Vocabulary.from_tokenizer(read_tokenizer(WEIGHTS / "model"))
     tokens = [base64.b64encode(token).decode() for token in vocabulary.tokens]
-    _write(out / "vocabulary.json", {"tokens": tokens, "eos": list(vocabulary.eos)})
+    _write(out / "vocabulary.json", {"tokens": tokens, "eos": vocabulary.eos, "special": vocabulary.special})
     _write(out / "config.json", {"engine": "wasm"})
     examples = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
     for example in examples:

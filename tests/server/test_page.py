@@ -20,13 +20,20 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwr
 
 from starlette.applications import Starlette  # noqa: E402
 
+from tokenform.builtin.loading import WEIGHTS, read_tokenizer  # noqa: E402
+from tokenform.engine import Vocabulary  # noqa: E402
 from tokenform.server import Engine  # noqa: E402
 from tokenform.server.playground import routes  # noqa: E402
+from tokenform.server.playground.asked import Asked  # noqa: E402
+from tokenform.server.playground.inspecting import inspect  # noqa: E402
 
 from .conftest import running  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
+PAGE = Path(routes.__code__.co_filename).parent / "page"
+EXAMPLES: list[dict[str, Any]] = json.loads((PAGE / "examples.json").read_text(encoding="utf-8"))
+VOCABULARY = Vocabulary.from_tokenizer(read_tokenizer(WEIGHTS / "model"))
 WAIT = 120_000
 """Milliseconds."""
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
@@ -134,6 +141,11 @@ def test_every_example(page: Any, tmp_path: Path) -> None:
         assert verdict in page.inner_text("#verdict"), name
         assert "".join(page.locator("#coloured .bad").all_inner_texts()) == red, name
         nothing = name == "A schema that nothing meets"
+        if not nothing:
+            (example,) = (one for one in EXAMPLES if one["name"] == name)
+            options = tuple(sorted(example["options"].items()))
+            native = inspect(Asked(example["kind"], example["source"], options, example["text"]), VOCABULARY)
+            assert f"{native['allowed']:,} of {VOCABULARY.size:,}" in page.inner_text("#facts"), name
         assert (
             page.locator("#drawing circle").count() == 0
             if nothing

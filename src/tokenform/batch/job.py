@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tokenform.batch.cluster import run_on_ray
 from tokenform.batch.files import kind_of, read_table, write_table
 from tokenform.batch.generate import Generate, row_digest
 from tokenform.batch.journal import Journal
@@ -228,15 +229,25 @@ def _written(
     tasks: Iterator[Task], generate: Generate, limits: Limits
 ) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
     """Each task with what its rows came to."""
-    if limits.ray is not None:
-        from tokenform.batch.cluster import run_on_ray
-
-        yield from run_on_ray(tasks, generate, limits)
-        return
-    if hasattr(generate.model, "open_writer"):
+    if hasattr(generate.model, "open_writer") and limits.ray is None:
         yield from _asked(tasks, generate)
         return
-    yield from written_here(Queue(tasks), generate, limits)
+    queue = Queue(tasks)
+    try:
+        for task, outcome in _outcomes(queue, generate, limits):
+            written = queue.settle(task, outcome)
+            if written is not None:
+                yield task, written
+    except WorkerStartError as error:
+        raise DataError(f"no worker could be started: {error}") from error
+
+
+def _outcomes(queue: Queue, generate: Generate, limits: Limits) -> Iterator[tuple[Task, Outcome]]:
+    memory = None if limits.memory_mib is None else limits.memory_mib << 20
+    bounds: Any = {"workers": limits.workers, "timeout": limits.timeout, "memory_bytes": memory}
+    if limits.ray is not None:
+        return run_on_ray(queue, open_worker, (generate,), limits.ray, **bounds)
+    return run_tasks(queue, open_worker, (generate,), **bounds)
 
 
 def _asked(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
@@ -255,28 +266,6 @@ def _asked(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, li
                     yield flying.pop(done), done.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def written_here(
-    queue: Queue, generate: Generate, limits: Limits
-) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
-    """The same in processes of this machine."""
-    memory = None if limits.memory_mib is None else limits.memory_mib << 20
-    stream = run_tasks(
-        queue,
-        open_worker,
-        (generate,),
-        workers=limits.workers,
-        timeout=limits.timeout,
-        memory_bytes=memory,
-    )
-    try:
-        for task, outcome in stream:
-            written = queue.settle(task, outcome)
-            if written is not None:
-                yield task, written
-    except WorkerStartError as error:
-        raise DataError(f"no worker could be started: {error}") from error
 
 
 def open_worker(generate: Generate) -> Callable[[Task], list[dict[str, Any]]]:
