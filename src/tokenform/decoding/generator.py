@@ -30,7 +30,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T, Written, read_value
+from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -279,46 +279,6 @@ class Generator:
         (other,) = self._companions(companion_prompt, 1)
         (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
         return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
-
-    def trace(
-        self,
-        prompt: Any,
-        grammar: Any = None,
-        *,
-        seed: int | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        sampler: Local | None = None,
-    ) -> Yields[Written, None, Result]:
-        """Write one text for one prompt, and say of each token where it came from.
-
-        Arguments and errors are those of `sample`; the text is that of `stream`.
-
-        Yields:
-            `Written` for each token as it is taken: drafted, forced or drawn, and how likely.
-        Returns:
-            The `Result`, as the generator's return value.
-
-        >>> import tokenform as tf
-        >>> steps = tf.Generator().trace("It has been paid.", {"enum": ["paid", "new"]}, max_tokens=9)
-        >>> next(steps).forced
-        True
-        """
-        constraint = to_constraint(grammar)
-        chosen = self.chosen(sampler)
-        if not isinstance(chosen, Local):
-            raise OptionError(f"{type(chosen).__name__} draws whole texts; traces need a Local.")
-        (row,) = self.rows(prompt, constraint, 1, seed, max_tokens)
-        state = row.state
-        for place, (_, token) in enumerate(self.decoder(chosen, 1).run([row], 1)):
-            if token is None:
-                break
-            data = self._tokens[token]
-            forced = row.automaton.forced_bytes(state).startswith(data)
-            state = row.automaton.advance(state, token)
-            yield Written(token, data, row.token_logprobs[place], row.guessed[place], forced)
-        if row.error is not None:
-            raise row.error
-        return self.result(row, constraint)
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""

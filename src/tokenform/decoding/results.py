@@ -42,25 +42,6 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Written:
-    """One token as it is taken.
-
-    Attributes:
-        token: its id.
-        data: its bytes, which may be a part of a character.
-        logprob: natural logarithm of its probability under the model's own law.
-        guessed: it is an accepted draft.
-        forced: the constraint left no other text here.
-    """
-
-    token: int
-    data: bytes
-    logprob: float
-    guessed: bool
-    forced: bool
-
-
-@dataclass(frozen=True)
 class Estimates:
     """What a weighted sampler knows about the law that its draws stand for.
 

@@ -18,6 +18,7 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.trace import trace
 from tokenform.server.playground.asked import Asked
 from tokenform.server.playground.inspecting import shown_token
 from tokenform.server.playground.running import Channel
@@ -60,7 +61,8 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
     sampler = Local(
         temperature=asked.number("temperature", 0.0, 0.0, 5.0), top_p=asked.number("top_p", 1.0, 0.01, 1.0)
     )
-    trace = generator.trace(
+    steps = trace(
+        generator,
         asked.prompt,
         asked.grammar,
         seed=asked.count("seed", 0, 1 << 53, 0),
@@ -70,7 +72,7 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     try:
         while True:
-            step = next(trace)
+            step = next(steps)
             channel.send(
                 "token",
                 {
@@ -84,7 +86,7 @@ def _write_one(asked: Asked, generator: Generator, channel: Channel) -> None:
     except StopIteration as end:
         result: Result = end.value
     finally:
-        trace.close()
+        steps.close()
     stats = result.stats
     channel.send(
         "done",
