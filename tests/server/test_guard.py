@@ -100,9 +100,10 @@ def test_bodies_have_a_size_and_are_json(engine):
     with running(create_app(engine, max_bytes=2000)) as url:
         assert httpx.post(url + CHAT, json={**SHORT, "user": "x" * 3000}).status_code == 413
         chunks = (b" " * 500 for _ in range(9))
-        assert httpx.post(url + CHAT, content=chunks).status_code == 413
+        kind = {"Content-Type": "application/json"}
+        assert httpx.post(url + CHAT, content=chunks, headers=kind).status_code == 413
         for body in (b"{", b"[1]", b"\xff", b"", b"[" * 1500, b'{"messages": 3}'):
-            answer = httpx.post(url + CHAT, content=body)
+            answer = httpx.post(url + CHAT, content=body, headers=kind)
             assert answer.status_code == 400 and answer.json()["error"]["message"]
 
 
@@ -112,7 +113,8 @@ def test_who_goes_away_frees_the_batch(engine):
             body = json.dumps({**LONG, "stream": stream}).encode()
             host, port = url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port))) as wire:
-                head = f"POST {CHAT} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+                lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+                head = "\r\n".join([f"POST {CHAT} HTTP/1.1", *lines, "", ""])
                 wire.sendall(head.encode() + body)
                 until = time.monotonic() + 30
                 while not engine.scheduler.load.running and time.monotonic() < until:
@@ -136,7 +138,9 @@ def test_a_request_has_its_time(engine):
 def test_cors_is_off_until_it_is_asked_for(engine):
     origin = {"Origin": "https://page.example"}
     with running(create_app(engine)) as url:
-        assert "access-control-allow-origin" not in httpx.get(url + "/health", headers=origin).headers
+        answer = httpx.post(url + CHAT, json=SHORT, headers=origin)
+        assert answer.status_code == 403 and answer.json()["error"]["code"] == "foreign_origin"
+        assert "access-control-allow-origin" not in answer.headers
     with running(create_app(engine, origins=["https://page.example"])) as url:
         answer = httpx.get(url + "/health", headers=origin)
         assert answer.headers["access-control-allow-origin"] == "https://page.example"
@@ -154,3 +158,34 @@ def test_closing_ends_what_was_begun():
     asking.join(60)
     assert got[0].status_code == 200 and len(got[0].json()["choices"][0]["message"]["content"]) == 120
     assert engine.scheduler.load.running == 0
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
+def test_what_any_page_may_send_is_refused(engine, kind):
+    with running(create_app(engine)) as url:
+        answer = httpx.post(url + CHAT, content=json.dumps(SHORT), headers={"Content-Type": kind})
+        assert answer.status_code == 415 and answer.json()["error"]["code"] == "invalid_content_type"
+
+
+def test_foreign_pages_and_foreign_names_are_refused(engine):
+    with running(create_app(engine, hosts=["models.lan"])) as url:
+        port = url.rpartition(":")[2]
+        for origin in ("https://evil.example", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{port}"):
+            assert httpx.post(url + CHAT, json=SHORT, headers={"Origin": origin}).status_code == 403
+        assert httpx.post(url + CHAT, json=SHORT, headers={"Origin": url}, timeout=60).status_code == 200
+        for host, status in (
+            ("evil.example", 403),
+            (f"evil.example:{port}", 403),
+            ("127.0.0.1.evil.example", 403),
+            (f"localhost:{port}", 200),
+            ("models.lan", 200),
+            ("192.168.0.7", 200),
+            ("[::1]:80", 200),
+            ("[::1", 403),
+        ):
+            answer = httpx.get(url + "/health", headers={"Host": host})
+            assert answer.status_code == status, host
+    with running(create_app(Engine(batch_size=2), keys=["k"])) as url:
+        assert httpx.get(url + "/health", headers={"Host": "models.example"}).status_code == 200

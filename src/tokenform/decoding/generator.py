@@ -24,9 +24,11 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
@@ -71,6 +73,17 @@ class SampleOptions(TypedDict, total=False):
     on_error: str
     on_invalid: str
     max_tries: int
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of `Generator.stream`, for type checkers."""
+
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_field: Mapping[str, Callable[[Any], Any]] | None
 
 
 class Generator:
@@ -250,6 +263,23 @@ class Generator:
         written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
         return given_back(written, batched, on_error)
 
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: type[T], *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials[T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: Any = None, *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials: ...
+    @overload
+    def stream(
+        self,
+        prompt: Prompt,
+        grammar: Any = None,
+        *,
+        partial: Literal[False] = False,
+        **options: Unpack[StreamOptions],
+    ) -> Yields[str, None, Result]: ...
     def stream(
         self,
         prompt: Any,
@@ -260,16 +290,23 @@ class Generator:
         sampler: AnySampler | None = None,
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
-    ) -> Yields[str, None, Result]:
+        partial: bool = False,
+        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
-        Arguments and errors are those of `sample`.
+        Arguments and errors are those of `sample`, and:
 
+        Args:
+            partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
+            on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
         Yields:
             Text of whole characters; the pieces joined are the text.
         Returns:
             The `Result`, as the generator's return value.
         """
+        if on_field is not None and not partial:
+            raise OptionError("on_field= is for streams of values; add partial=True.")
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
@@ -278,7 +315,8 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        return Partials(pieces, grammars[0], on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -560,42 +598,3 @@ def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
     return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
-
-
-def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
-    """The vocabulary of a model's logits: as wide as they are, with every id that ends its texts."""
-    ends: set[int] = set()
-    for source in (tokenizer, getattr(model, "generation_config", None), text_config(model)):
-        found = getattr(source, "eos_token_id", None)
-        ends.update([found] if isinstance(found, int) else found or ())
-    size = getattr(text_config(model), "vocab_size", None)
-    if size is not None:
-        ends = {token for token in ends if 0 <= token < size}
-    return Vocabulary.from_tokenizer(tokenizer, size=size, eos=ends or None)
-
-
-def configured_sampler(config: Any) -> Local:
-    """What a generation_config says about sampling; greedy where it does not sample."""
-    if config is None or not getattr(config, "do_sample", False):
-        return Local(temperature=0.0)
-    return Local(
-        temperature=1.0 if config.temperature is None else config.temperature,
-        top_k=config.top_k or None,
-        top_p=1.0 if config.top_p is None else config.top_p,
-        min_p=getattr(config, "min_p", None) or 0.0,
-    )
-
-
-def context_length(model: Any) -> int | None:
-    """Most tokens that the model can hold, where its configuration says so."""
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-        length = getattr(text_config(model), name, None)
-        if isinstance(length, int) and length > 0:
-            return length
-    return None
-
-
-def text_config(model: Any) -> Any:
-    """The configuration of the model's text part."""
-    config: Any = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config

@@ -190,7 +190,7 @@ class JsonReader:
         if char in " \t\n\r,:":
             return at + 1
         if char in "}]":
-            if not self._frames:
+            if not self._frames or isinstance(self._frames[-1].items, list) != (char == "]"):
                 raise self._refused(base + at)
             frame = self._frames.pop()
             self._completed(frame.items, frame.shape, frame.start, base + at + 1)
