@@ -30,14 +30,14 @@ COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
 def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
     """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`."""
     draws, seed = asked.count("draws", 200, DRAWS), asked.count("seed", 0, 1 << 53, 0)
-    options = {"max_tokens": asked.count("max_tokens", 16, TOKENS)}
+    most = asked.count("max_tokens", 16, TOKENS)
     masked = Masked()
     reference = generator.problem(
         asked.prompt,
         asked.grammar,
         sampler=masked,
         model=Watched(generator.language_model(), "exact", channel),
-        **options,
+        max_tokens=most,
     )
     exact = enumerate_target(reference, limit=PREFIXES, batch=BATCH)
     target = _by_text(reference, exact.probabilities)
@@ -49,13 +49,15 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
             "probabilities": [target[text] for text in shown],
             "count": len(target),
             "log_z": exact.log_z,
-            "noise": sampling_noise(target, draws),
+            "noise": sampling_noise({(number,): p for number, p in enumerate(target.values())}, draws),
         },
     )
     for name in COMPARED:
         model = Watched(generator.language_model(), name, channel)
         sampler = masked if name == "local" else SAMPLERS[name]()
-        problem = generator.problem(asked.prompt, asked.grammar, sampler=sampler, model=model, **options)
+        problem = generator.problem(
+            asked.prompt, asked.grammar, sampler=sampler, model=model, max_tokens=most
+        )
         began = time.perf_counter()
         try:
             known = _law(name, problem, sampler, draws, seed)

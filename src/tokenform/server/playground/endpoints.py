@@ -114,8 +114,8 @@ async def _answered(
     except TokenformError as error:
         return JSONResponse({"error": told(error)}, 400)
     except Busy:
-        error = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
-        return JSONResponse({"error": error}, 429, {"Retry-After": "1"})
+        said = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
+        return JSONResponse({"error": said}, 429, {"Retry-After": "1"})
     return response
 
 

@@ -124,7 +124,7 @@ def following(asked: Asked, generator: Generator) -> dict[str, Any]:
     masked = np.where(allowed, law, 0.0) / mass if mass > 0 else np.zeros_like(law)
     top = [*np.argsort(-law)[:LIKELIEST], *np.argsort(-masked)[:LIKELIEST]]
     ends = set(generator.vocabulary.eos)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "token": int(token),
             "text": shown_token(generator.vocabulary.token(int(token))),
