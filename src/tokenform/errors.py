@@ -179,6 +179,7 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
+    "httpx": "serve",
     "matplotlib": "plots",
     "datasets": "data",
     "ray": "ray",
