@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 RUST := $(shell find rust/core/src rust/py/src -name '*.rs') rust/Cargo.toml rust/core/Cargo.toml rust/py/Cargo.toml
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_NUM_THREADS ?= 2
+# each takes up to 2 GiB
+export TEST_PROCESSES ?= 2
 
 .PHONY: demo test slow check docs wheel capi install-capi header wasm bench hosts hosts-engine fuzz clean
 
@@ -19,7 +21,7 @@ test: $(VENV)/.tools
 	@echo "== tests of the engine (Rust; about a minute after a change) =="
 	@cd rust && cargo test --release -q -p tokenform-core
 	@echo "== tests of the package (Python; several minutes, no GPU needed) =="
-	@$(BIN)/pytest
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(TEST_PROCESSES)
 
 # the long tests, and the property tests once more with examples drawn anew
 slow: $(VENV)/.tools
@@ -67,7 +69,7 @@ docs: $(VENV)/.docs
 
 # the plug-ins for serving engines, inside these engines' own classes (fetches 0.5 GB the first time) ...
 hosts: $(VENV)/.tools
-	$(BIN)/pip install -q -e ".[models,test,peers]"
+	$(BIN)/pip install -q "tokenform[models,test,peers]"
 	$(BIN)/python tests/hosts/install.py .hosts
 	$(BIN)/pytest tests/hosts
 
@@ -77,7 +79,7 @@ hosts-engine: hosts
 	$(BIN)/pytest -m slow tests/hosts
 
 bench: $(VENV)/.tools
-	$(BIN)/pip install -q -e ".[models,peers,plots]"
+	$(BIN)/pip install -q "tokenform[models,peers,plots]"
 	$(BIN)/python benchmarks/maskbench.py
 
 # an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
@@ -112,12 +114,13 @@ $(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
 	@$(BIN)/pip install -q -e ".[models]"
 	@touch $@
 
+# here and below: what an extra asks for, beside the package that is there; `-e .` would compile it again
 $(VENV)/.tools: $(VENV)/.ready
 	@echo "== installing the test tools =="
-	@$(BIN)/pip install -q -e ".[models,test,lint]"
+	@$(BIN)/pip install -q "tokenform[models,test,lint]"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.ready
 	@echo "== installing the documentation's tools =="
-	@$(BIN)/pip install -q -e ".[models,docs]"
+	@$(BIN)/pip install -q "tokenform[models,docs]"
 	@touch $@

@@ -80,53 +80,63 @@ def timed(grammar: Any, spent: list[float]) -> Any:
     return type("Timed", (StructuredOutputGrammar,), {name: call(name) for name in names})()
 
 
-def steps(requests: int, drafts: int, backend: str, seed: int, count: int) -> tuple[list[float], list[float]]:
-    """Seconds of each step, whole and inside the backend."""
-    engine = Engine(
-        str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=BACKENDS[backend], seats=256, seed=seed
-    )
+def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[float], list[float]]:
+    """Seconds of each step of new texts of a running engine, whole and inside the backend."""
+    engine.texts.clear()
+    engine.seconds.clear()
     for number in range(requests):
-        engine.add(str(number), params(RECORD, 10_000))
+        engine.add(f"{seed}.{number}", params(RECORD, 10_000))
     engine.settle()
-    inside = [0.0]
+    inside: list[float] = []
+    spent = [0.0]
     for text in engine.texts.values():
         asked = text.request.structured_output_request
-        asked.grammar = timed(asked.grammar, inside)
+        asked.grammar = timed(asked.grammar, spent)
     draw = random_model(SIZE, seed)
-    whole = engine.seconds
-    parts = []
     for _ in range(count):
-        inside.append(0.0)
+        spent.append(0.0)
         if not engine.step(draw):
             break
-        parts.append(inside[-1])
-    engine.close()
-    return list(whole), parts
+        inside.append(spent[-1])
+    return list(engine.seconds), inside
 
 
 def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
+    """The first round of an engine is what a schema's first texts cost, the later ones what others do."""
     rows = []
     for drafts in (0, 3):
         for requests in (1, 64, 256):
-            seconds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BACKENDS}
+            engines = {
+                name: Engine(str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=known, seats=256)
+                for name, known in BACKENDS.items()
+            }
+            first: dict[str, tuple[list[float], list[float]]] = {}
+            later: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BACKENDS}
             for turn in range(rounds):
-                for name in BACKENDS:
-                    whole, inside = steps(requests, drafts, name, turn, count)
-                    seconds[name][0].extend(whole[2:])  # the first steps build what all later ones share
-                    seconds[name][1].extend(inside[2:])
-            for name, (whole, inside) in seconds.items():
-                rows.append(
-                    {
-                        "drafts": drafts,
-                        "requests": requests,
-                        "backend": name,
-                        "step us": round(1e6 * statistics.mean(whole)),
-                        "inside us": round(1e6 * statistics.mean(inside)),
-                        "inside median us": round(1e6 * statistics.median(inside)),
-                        "inside p99 us": round(1e6 * sorted(inside)[int(0.99 * (len(inside) - 1))]),
-                    }
-                )
-                print(rows[-1], flush=True)
+                for name, engine in engines.items():
+                    whole, inside = steps(engine, requests, turn, count)
+                    if turn == 0:
+                        first[name] = (whole, inside)
+                    else:
+                        later[name][0].extend(whole)
+                        later[name][1].extend(inside)
+            for engine in engines.values():
+                engine.close()
+            for met, seconds in (("first", first), ("later", later)):
+                for name, (whole, inside) in seconds.items():
+                    rows.append(
+                        {
+                            "drafts": drafts,
+                            "requests": requests,
+                            "texts": met,
+                            "backend": name,
+                            "step us": round(1e6 * statistics.mean(whole)),
+                            "inside us": round(1e6 * statistics.mean(inside), 1),
+                            "inside median us": round(1e6 * statistics.median(inside), 1),
+                            "inside p99 us": round(1e6 * sorted(inside)[int(0.99 * (len(inside) - 1))], 1),
+                        }
+                    )
+                    print(rows[-1], flush=True)
     return rows
 
 
@@ -183,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["steps", "maskbench"])
     parser.add_argument("--count", type=int, default=60, help="steps of a run")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--limit", type=int, default=500)
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--drafts", type=int, default=0)

@@ -109,9 +109,9 @@ class Ways:
         writer, chosen = self.writers[which], self.samplers[sampler]
         self.passes, begun = 0, time.process_time()
         rows = [
-            row for prompt in self.prompts.tolist() for row in writer._rows(prompt, self.grammar, 1, 0, 3000)
+            row for prompt in self.prompts.tolist() for row in writer.rows(prompt, self.grammar, 1, 0, 3000)
         ]
-        tokens, run = 0, writer._decoder(chosen, len(rows)).run(rows, len(rows))
+        tokens, run = 0, writer.decoder(chosen, len(rows)).run(rows, len(rows))
         for _ in run:
             tokens += 1
             if tokens >= self.options.steps * len(rows):

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import tokenform as tf
-from tokenform.frontends.tools import FORMATS, find_format, parse_tool_calls, tool_shape, tools
+from tokenform.frontends.tools import FORMATS, ToolCalls, find_format, parse_tool_calls, tool_shape, tools
 
 from .data import cases
 from .reference_readers import read
@@ -91,13 +91,21 @@ def written(name: str, seeds: range) -> None:
         for special in (True, False):
             vocab = vocabulary(name, special)
             auto = grammar.compile(vocab)
-            state = auto.start
+            states = {auto.start}
             for token in tokens_of(vocab, text):
                 # where a marker is part of a value, it is text and no special token
-                spelled = [token] if auto.allows(state, token) else list(vocab.tokens[token])
-                for part in spelled:
-                    state = auto.advance(state, part)
-            assert auto.is_accepting(state), text
+                ways = {(token,), tuple(vocab.tokens[token])}
+                states = {end for state in states for way in ways for end in ends(auto, state, way)}
+            assert any(map(auto.is_accepting, states)), text
+
+
+def ends(auto: tf.TokenAutomaton, state: tf.State, tokens: tuple[int, ...]) -> list[tf.State]:
+    """The state after the tokens, if they may follow."""
+    for token in tokens:
+        if not auto.allows(state, token):
+            return []
+        state = auto.advance(state, token)
+    return [state]
 
 
 def walked(name: str, seeds: range, steps: int, asked: int = 4) -> None:
@@ -143,7 +151,8 @@ def check(name: str, definitions: Any, chosen: Any, shape: Any, grammar: tf.Gram
     assert list(grammar.parse(text)) == list(got)
     schemas = {t["function"]["name"]: t["function"]["parameters"] for t in definitions}
     assert all(jsonschema.Draft202012Validator(schemas[c.name]).is_valid(c.arguments) for c in got), text
-    assert [(c.name, c.arguments) for c in got] == read(name, text, definitions), text
+    if not spoken_of(name, got):
+        assert [(c.name, c.arguments) for c in got] == read(name, text, definitions), text
     if chosen["tool_choice"] == "none":
         assert not got, text
     elif chosen["tool_choice"] != "auto":
@@ -151,6 +160,13 @@ def check(name: str, definitions: Any, chosen: Any, shape: Any, grammar: tf.Gram
     if len(text) < 400:
         assert accepts(shape, text), text
     return len(got)
+
+
+def spoken_of(name: str, got: ToolCalls) -> bool:
+    """Whether a marker is part of a text or a value: the reference readers would take it for one."""
+    form = find_format(name)
+    texts = [got.content or "", got.reasoning or "", *(str(c.arguments) for c in got)]
+    return any(mark in text for mark in form.special + form.embedded for text in texts)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -13,7 +13,7 @@ for models that can only be run token by token (the plain loop runs those as a b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.keyed_random import stream_seed
@@ -27,6 +27,7 @@ from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.speculative.speculator import Speculator
+from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import TokenformError
@@ -48,8 +49,23 @@ def pays(backbone: Backbone, rows: int) -> bool:
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
 
 
+class Moved(NamedTuple):
+    """What a step did for a row.
+
+    Attributes:
+        number: of the row, as `join` said.
+        tokens: the new ones, end-of-text excluded.
+        output: the whole text so far.
+    """
+
+    number: int
+    tokens: list[int]
+    output: Output
+
+
 class Decoder:
-    """A batch on its way.
+    """A batch on its way: `run` for rows that are all known, `join`, `step` and `leave` for rows that come
+    and go.
 
     Args:
         backbone: runs the model; it may be used by one `run` at a time.
@@ -79,15 +95,9 @@ class Decoder:
         matcher: Matcher | None = None,
     ) -> None:
         self._encode, self._eos = encode, frozenset(vocabulary.eos)
-        self._mixing = mixing or Mixing()
-        self._masked = MaskedSampler(
-            sampler,
-            vocabulary.size,
-            sorted(self._eos),
-            transforms,
-            self._mixing.mixture,
-            self._mixing.penalties,
-        )
+        self._mixing, self._size, self._transforms = mixing or Mixing(), vocabulary.size, tuple(transforms)
+        self._masked = self.law(sampler)
+        self._rows: dict[int, Row] = {}
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._reports = backbone.mode == "plain", drafter is not None
         self._speculator = Speculator(backbone, drafter, verifier, policy or Controller(), matcher)
@@ -103,36 +113,76 @@ class Decoder:
         Yields:
             (row, token) for each token of a text that is taken, (row, None) when the row is complete.
         """
-        speculator, waiting = self._speculator, iter(enumerate(rows))
+        waiting = iter(enumerate(rows))
         places: dict[int, int] = {}
         try:
             while True:
-                joining = not (self._waves and speculator.active)
-                while joining and speculator.active < batch_size:
+                joining = not (self._waves and self.active)
+                while joining and self.active < batch_size:
                     following = next(waiting, None)
                     if following is None:
                         break
                     place, row = following
                     try:
-                        places[speculator.add(self._request(row))] = place
+                        places[self.join(row)] = place
                     except TokenformError as error:
                         row.error = error
                         yield place, None
-                if not speculator.active:
+                if not self.active:
                     return
-                for number, tokens, output in speculator.step():
-                    place = places[number]
-                    yield from ((place, token) for token in tokens)
-                    if output.done:
-                        _fill(rows[place], output, self._reports)
+                for moved in self.step():
+                    place = places[moved.number]
+                    yield from ((place, token) for token in moved.tokens)
+                    if moved.output.done:
                         yield place, None
         finally:
-            speculator.close()
+            self.close()
+
+    @property
+    def active(self) -> int:
+        """Rows that are being written."""
+        return self._speculator.active
+
+    def join(self, row: Row) -> int:
+        """Starts a row beside those that are being written; returns the number that `step` calls it by.
+
+        Raises:
+            PromptTooLong, OptionError, DrafterError: it can't be started.
+        """
+        number = self._speculator.add(self._request(row))
+        self._rows[number] = row
+        return number
+
+    def step(self) -> list[Moved]:
+        """One forward pass for all rows.  A row that has ended is filled."""
+        moved = [Moved(*one) for one in self._speculator.step()]
+        for number, _, output in moved:
+            if output.done:
+                _fill(self._rows.pop(number), output, self._reports)
+        return moved
+
+    def leave(self, number: int) -> None:
+        """Ends a row before its text is complete, and frees what it holds."""
+        self._speculator.cancel(number)
+        del self._rows[number]
+
+    def close(self) -> None:
+        """Ends every row."""
+        self._rows.clear()
+        self._speculator.close()
+
+    def law(
+        self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
+    ) -> MaskedSampler:
+        """How a row of its own sampler is drawn (`Row.law`), with this decoder's mixture and transforms."""
+        every = (*self._transforms, *transforms)
+        penalties = penalties or self._mixing.penalties
+        return MaskedSampler(sampler, self._size, sorted(self._eos), every, self._mixing.mixture, penalties)
 
     def _request(self, row: Row) -> Request:
         return Request(
             row.prompt,
-            self._masked,
+            row.law or self._masked,
             row.automaton,
             state=row.state,
             max_tokens=row.budget,
@@ -142,6 +192,7 @@ class Decoder:
             hints=row.hints,
             encode=self._encode,
             companions=[] if self._companion is None else [(self._companion, row.companion or row.prompt)],
+            alternatives=row.alternatives,
         )
 
 
@@ -150,6 +201,7 @@ def _fill(row: Row, output: Output, reports: bool) -> None:
     report, stats = output.report, row.stats
     row.tokens, row.logprob = list(output.tokens), output.logprob
     row.token_logprobs, row.guessed = list(output.token_logprobs), list(output.guessed)
+    row.likeliest, row.reason = list(output.alternatives), output.reason
     row.state = row.state if output.state is None else output.state
     stats.tokens, stats.forwards = len(output.tokens), report.forwards
     stats.drafted, stats.accepted = report.drafted, report.accepted

@@ -22,8 +22,8 @@ from typing import Any
 
 import typing_extensions
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.workers import run_tasks
 from tokenform.errors import TokenformError
 
 BATCH = 40  # examples of one process
@@ -108,9 +108,36 @@ _SEEDS: dict[str, list[str]] = {
         '[{"type": "function", "function": {"name": "g", "parameters": {"type": "object", "properties": '
         '{"x": {"enum": ["u", "v"]}, "y": {"type": "array", "items": {"$ref": "#"}}}}}}]',
     ],
+    "structural_tag": [
+        '{"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<f"], "tags": '
+        '[{"begin": "<f=a>", "content": {"type": "json_schema", "json_schema": {"type": "integer"}}, '
+        '"end": "</f>"}], "at_least_one": true, "stop_after_first": false}}',
+        '{"type": "structural_tag", "format": {"type": "sequence", "elements": [{"type": "const_string", '
+        '"value": "x"}, {"type": "or", "elements": [{"type": "regex", "pattern": "[a-z]+"}, {"type": '
+        '"grammar", "grammar": "root ::= [0-9]"}]}, {"type": "any_text", "excludes": ["z"]}]}}',
+        '{"structures": [{"begin": "<g>", "schema": {"enum": [1, "u"]}, "end": "</g>"}], "triggers": ["<g"]}',
+    ],
+    "response_template": [
+        '{"fields": {"reasoning_content": {"open": "<think>", "close": "</think>"}, "tool_calls": {"repeats":'
+        ' true, "open_pattern": "\\\\s*<tool_call>", "close": ["</tool_call>", "<|im_end|>"], '
+        '"content": "json", "transform": {"function": {"name": "{content.name}", "arguments": '
+        '"{content.arguments}"}}}}}',
+    ],
+    "response_schema": [
+        '{"type": "object", "properties": {"role": {"const": "assistant"}, "content": {"type": "string"}, '
+        '"tool_calls": {"type": "array", "x-regex-iterator": "<tool_call>(.*?)</tool_call>", "items": '
+        '{"type": "object", "x-parser": "json", "properties": {"name": {"type": "string"}, "arguments": '
+        '{"type": "object"}}}}}, "x-regex": "(?:<think>(?P<thinking>.+?)</think>)?(?P<content>.*)"}',
+    ],
+    "strings_in": ['{"properties": {"a": {"type": "string"}, "b/c": {"items": {"type": "string"}}}}'],
+    "templates": [
+        "{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>\n{{ c.function | "
+        "tojson }}\n</tool_call>{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",
+    ],
     "from_type": [],
 }
 FRONTENDS = tuple(_SEEDS)
+_TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}
 
 
 @dataclass(frozen=True)
@@ -191,7 +218,18 @@ def _example(frontend: str, rng: random.Random) -> tuple[str, Callable[[], Any]]
         return repr((text, dialect)), partial(tf.regex, text, dialect=dialect)
     if frontend == "gbnf":
         return repr(text), partial(tf.gbnf, text)
+    if frontend == "templates":
+        return repr(text), partial(_detected, text)
     source = _restructured(text, rng) if rng.random() < 0.5 else text
+    if frontend == "structural_tag":
+        return _shown(source), partial(tf.structural_tag, source, special=["<f", "z"])
+    if frontend in ("response_template", "response_schema"):
+        return _shown(source), partial(_answers, source)
+    if frontend == "strings_in":
+        places = [rng.choice(["/properties/a", "/properties/b~1c/items", "", mutated("/a", rng)])]
+        return _shown((source, places)), partial(
+            tf.json_schema, source, strings_in={place: tf.regex("[a-z]+") for place in places}
+        )
     return _shown(source), partial(tf.json_schema, source)
 
 
@@ -210,6 +248,26 @@ def _tools(text: str, options: dict[str, Any]) -> Any:
     except (ValueError, RecursionError):
         definitions = [text]
     return tf.tools(definitions, **options)
+
+
+def _detected(template: str) -> Any:
+    """Tools in the format that a chat template shows."""
+    import tokenform as tf
+
+    return tf.tools([_TOOL], format=tf.detect_format(template))
+
+
+def _answers(template: Any) -> Any:
+    """Tools in the format that a tokenizer says how to read."""
+    import tokenform as tf
+    from tokenform.frontends.tools import response_format
+
+    if isinstance(template, str):
+        try:
+            template = json.loads(template)
+        except (ValueError, RecursionError):
+            template = {"fields": template}
+    return tf.tools([_TOOL], format=response_format(template))
 
 
 def _formats() -> list[str]:

@@ -31,6 +31,7 @@ class Request:
         hints: texts that the constraint suggests to drafters (`drafters.property_names(schema)`).
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters that know text.
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
+        alternatives: how many of the model's likeliest tokens to tell at each token of the text.
     """
 
     prompt: Sequence[int]
@@ -45,6 +46,7 @@ class Request:
     companions: Sequence[tuple[Runner, Sequence[int]]] = ()
     hints: Sequence[bytes] = ()
     encode: Callable[[bytes], list[int]] | None = None
+    alternatives: int = 0
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Output:
         logprob: natural logarithm of the probability of `tokens` under the model's own law.
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
+        alternatives: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.
         reason: "end" (an EOS token, or the constraint allows nothing more), "length",
             "cancelled" or "error".
@@ -69,6 +72,7 @@ class Output:
     logprob: float = 0.0
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
+    alternatives: list[list[tuple[int, float]]] = field(default_factory=list)
     done: bool = False
     reason: str = ""
     error: TokenformError | None = None

@@ -263,6 +263,9 @@ class Speculator:
         output.logprob += math.fsum(logprobs[: len(text)])
         output.token_logprobs.extend(logprobs[: len(text)])
         output.guessed.extend(place < len(visited) for place in range(len(text)))
+        if request.alternatives:
+            rows = [0, *(node + 1 for node in visited)][: len(text)]
+            output.alternatives.extend(_likeliest(logits[0][rows], request.alternatives))
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
@@ -318,6 +321,13 @@ def decode(
     finally:
         speculator.close()
     return outputs
+
+
+def _likeliest(rows: torch.Tensor, count: int) -> list[list[tuple[int, float]]]:
+    """(id, log-probability) of the likeliest tokens of each row [n, V], best first."""
+    best, ids = torch.log_softmax(rows.float(), -1).topk(min(count, rows.shape[-1]), -1)
+    listed = zip(ids.tolist(), best.tolist(), strict=True)
+    return [list(zip(tokens, scores, strict=True)) for tokens, scores in listed]
 
 
 def _merged(drafter: Any) -> Merge:

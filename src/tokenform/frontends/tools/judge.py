@@ -42,7 +42,7 @@ def fault(value: Any, schema: str) -> tuple[str, str] | None:
         data = text.encode()
     except UnicodeEncodeError:
         return "", "a string in them is no Unicode text"
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         return "", str(error)
     try:
         automaton = _automaton(schema)

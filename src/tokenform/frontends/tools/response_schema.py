@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.errors import ToolError
+from tokenform.frontends.tools.judge import fault
 from tokenform.frontends.tools.layout import (
     Format,
     JsonArguments,
@@ -32,6 +33,25 @@ from tokenform.frontends.tools.literal_pattern import around
 
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _SUBSTITUTED = re.compile(r'"(\w+)":$')
+# What is read of a node; its other keys are the schema's own.
+_SHAPE = """{"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {
+  "x-regex": {"type": "string"}, "x-regex-iterator": {"type": "string"},
+  "x-regex-key-value": {"type": "string"}, "x-parser": {"type": "string"},
+  "x-parser-args": {"type": "object"},
+  "x-regex-substitutions": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2}},
+  "items": {"$ref": "#/$defs/node"},
+  "properties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/node"}}}}}}"""
+
+
+def check_shape(given: Any, shape: str, what: str) -> None:
+    """Raise unless what a tokenizer says has the shape, a schema's text, that is read below.
+
+    Raises:
+        ToolError: with the place.
+    """
+    found = fault(given, shape)
+    if found:
+        raise ToolError(f"the {what} can't be read, at {found[0] or '/'}: {found[1]}", pointer=found[0])
 
 
 def schema_format(schema: Mapping[str, Any]) -> Format:
@@ -40,6 +60,7 @@ def schema_format(schema: Mapping[str, Any]) -> Format:
     Raises:
         ToolError: the schema has no calls, or does not tell how they are laid out; the message says why.
     """
+    check_shape(schema, _SHAPE, "response schema")
     whole, properties = str(schema.get("x-regex", "")), schema.get("properties")
     field = properties.get("tool_calls") if isinstance(properties, Mapping) else None
     if not isinstance(properties, Mapping) or not isinstance(field, Mapping):

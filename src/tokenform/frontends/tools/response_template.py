@@ -31,11 +31,22 @@ from tokenform.frontends.tools.layout import (
     Wire,
 )
 from tokenform.frontends.tools.literal_pattern import Group, Piece, spellings
-from tokenform.frontends.tools.response_schema import schema_format
+from tokenform.frontends.tools.response_schema import check_shape, schema_format
 
 SPELLINGS = 16
 _FIELD = "tool_calls"
 _REASONING = ("reasoning_content", "reasoning", "thinking")
+# What is read of a template; what else it says is left to the reader of each field.
+_SHAPE = """{"type": "object", "required": ["fields"], "properties": {"fields": {"type": "object",
+  "additionalProperties": {"type": "object", "properties": {
+    "open": {"$ref": "#/$defs/texts"}, "close": {"$ref": "#/$defs/texts"},
+    "open_pattern": {"type": "string"}, "close_pattern": {"type": "string"}, "content": {"type": "string"},
+    "content_args": {"type": "object", "properties": {
+      "string_delims": {"type": "array", "items":
+        {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}},
+      "tag_pattern": {"type": "string"},
+      "value_parser": {"type": ["object", "null"], "properties": {"args": {"type": "object"}}}}}}}}},
+  "$defs": {"texts": {"type": ["string", "array", "null"], "items": {"type": "string"}}}}"""
 # What looks like a special token; whether it is one, the vocabulary says.
 _TOKEN = re.compile(r"<\|[^<>|\s]*\|?>|<[^<>|\s]+\|>|</?[\w:.-]+>|\[/?[A-Z][A-Z_]*\]")
 
@@ -50,11 +61,14 @@ def response_format(template: Mapping[str, Any], tokens: Iterable[str] = ()) -> 
         ToolError: the template has no region of calls, or one that no layout says exactly; the message names
             the field.
     """
+    if not isinstance(template, Mapping):
+        raise ToolError(f"a response template is a mapping, not {type(template).__name__}")
     if "fields" not in template and "properties" in template:
         return schema_format(template)
     fields = template.get("fields")
-    if not isinstance(fields, Mapping) or not isinstance(fields.get(_FIELD), Mapping):
+    if not isinstance(fields, Mapping) or _FIELD not in fields:
         raise ToolError(f"the response template has no field {_FIELD!r}: it says nothing of tool calls")
+    check_shape(template, _SHAPE, "response template")
     field = fields[_FIELD]
     wires = _wires(field)
     reasoning = next((_fence(fields[name], name) for name in _REASONING if name in fields), None)

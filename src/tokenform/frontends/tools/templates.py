@@ -95,5 +95,5 @@ def _compiled(text: str) -> Any:
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     try:
         return environment.from_string(text)
-    except jinja2.exceptions.TemplateError as error:
+    except Exception as error:  # Jinja writes Python of it, which may be too deep, or no Python
         raise ToolError(f"the chat template can't be read: {error}") from None
