@@ -61,10 +61,8 @@ def main() -> None:
         together = asyncio.run(at_once(generator, prompts))
         shared = time.perf_counter() - began
         same = sum(a == b for a, b in zip(alone, together, strict=True))
-        print(
-            f"{options.count} calls: {single:.2f} s one by one, {shared:.2f} s at once: {single / shared:.1f} times"
-        )
-        print(f"equal texts: {same}")
+        print(f"{options.count} calls: {single:.2f} s one by one, {shared:.2f} s at once")
+        print(f"{single / shared:.1f} times; equal texts: {same}")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ class AsyncGenerator(async_generator.AsyncGenerator):
     >>> import asyncio, tokenform as tf
     >>> async def both():
     ...     async with tf.AsyncGenerator() as generator:
-    ...         states = tf.choice(["paid", "shipped"])
-    ...         prompts = ("The order has been shipped.", "The order has been paid.")
+    ...         states = tf.choice(["new", "paid", "shipped"])
+    ...         prompts = ("The order is now shipped.", "The order has been paid.")
     ...         calls = [generator.sample(prompt, states) for prompt in prompts]
     ...         return [one.text for (one,) in await asyncio.gather(*calls)]
     >>> asyncio.run(both())
