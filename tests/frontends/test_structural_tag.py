@@ -221,3 +221,114 @@ def test_bounded_free_text():
     bounded = {"type": "any_text", "max_chars": 4}
     assert ours(bounded, "äbcd") and not ours(bounded, "abcde")
     assert ours(tag("<", ">", bounded), "<abcd>") and not ours(tag("<", ">", bounded), "<a>c>")
+
+
+ARGUMENTS = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+DSML = '<｜DSML｜parameter name="{}" string="{}">{}</｜DSML｜parameter>'
+ELEMENT = "]<]minimax[>[<{0}>{1}]<]minimax[>[</{0}>"
+ARGUMENT = '<|open|>argument key="{}" type="{}"<|sep|>{}<|close|>argument<|sep|>'
+STYLED = {  # what one style writes for a city and for a number of days
+    "qwen_xml": ("<parameter=city>Rome</parameter>", "<parameter=days>{}</parameter>"),
+    "minimax_xml": (
+        '<parameter name="city">Rome</parameter>',
+        '<parameter name="days">{}</parameter>',
+    ),
+    "minimax_m3_xml": (ELEMENT.format("city", "Rome"), ELEMENT.format("days", "{}")),
+    "deepseek_xml": (DSML.format("city", "true", "Rome"), DSML.format("days", "false", "{}")),
+    "deepseek_v4_1_xml": (
+        DSML.format("city", "true", "Rome").replace("parameter", " parameter"),
+        DSML.format("days", "false", "{}").replace("parameter", " parameter"),
+    ),
+    "glm_xml": (
+        "<arg_key>city</arg_key><arg_value>Rome</arg_value>",
+        "<arg_key>days</arg_key><arg_value>{}</arg_value>",
+    ),
+    "cohere_xml": (
+        '<cofl:value name="city" type="raw">Rome</cofl:value>',
+        '<cofl:value name="days" type="json">{}</cofl:value>',
+    ),
+    "kimi_k3_xml": (ARGUMENT.format("city", "string", "Rome"), ARGUMENT.format("days", "number", "{}")),
+}
+
+
+def styled_texts(style):
+    """Texts, and whether a call may have these arguments."""
+    city, days = STYLED[style]
+    three = days.format(3)
+    return {
+        f"<f>{city}{three}</f>": True,
+        f"<f>{city}</f>": True,
+        f"<f>{three}</f>": False,
+        f"<f>{city}{days.format(0)}</f>": False,
+        f"<f>{city}{days.format('many')}</f>": False,
+        f"<f>{city}{city}</f>": False,
+        "<f></f>": False,
+        '<f>{"city": "Rome"}</f>': False,
+    }
+
+
+def styled(style):
+    return tag("<f>", "</f>", {"type": "json_schema", "json_schema": ARGUMENTS, "style": style})
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_arguments_in_the_styles_of_tool_formats(style):
+    for written, right in styled_texts(style).items():
+        assert ours(styled(style), written) == right, written
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_styles_are_those_of_xgrammar(style):
+    xgrammar = pytest.importorskip("xgrammar")
+    spelled = [bytes([b]) for b in range(256)] + [b"</s>"]
+    info = xgrammar.TokenizerInfo(spelled, stop_token_ids=[256])
+    spec = {"type": "structural_tag", "format": styled(style)}
+    compiled = xgrammar.GrammarCompiler(info).compile_structural_tag(json.dumps(spec))
+    for written, right in styled_texts(style).items():
+        matcher = xgrammar.GrammarMatcher(compiled)
+        theirs = all(matcher.accept_token(byte) for byte in written.encode()) and matcher.accept_token(256)
+        assert theirs == right, written
+
+
+def test_styles_take_any_order_and_the_older_name():
+    city, days = STYLED["qwen_xml"]
+    turned = f"<f>{days.format(3)}{city}</f>"
+    assert not ours(styled("qwen_xml"), turned)
+    assert ours(styled("qwen_xml"), turned, json_options={"order": "any"})
+    older = tag("<f>", "</f>", {"type": "qwen_xml_parameter", "json_schema": ARGUMENTS})
+    assert ours(older, f"<f>{city}</f>")
+
+
+def test_excluded_texts_occur_in_no_string():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    part = {"type": "json_schema", "json_schema": schema, "excludes": ["</think>"]}
+    assert ours(part, '{"a":"<think>"}') and not ours(part, '{"a":"x</think>"}')
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"style": "yaml"},
+        {"style": "glm_xml", "excludes": ["<x>"]},
+        {"excludes": ["1"]},
+        {"excludes": ["tru"]},
+        {"excludes": ['":']},
+        {"max_whitespace_cnt": 2},
+    ],
+)
+def test_what_a_document_part_can_not_keep_is_refused(more):
+    part = {"type": "json_schema", "json_schema": ARGUMENTS} | more
+    with pytest.raises(InvalidGrammar) as caught:
+        tf.structural_tag({"format": part})
+    assert caught.value.pointer == "/format"
+
+
+def test_whitespace_that_the_whole_tag_bounds():
+    part = {"type": "json_schema", "json_schema": ARGUMENTS, "max_whitespace_cnt": 0}
+    compact = {"json_options": {"whitespace": "compact"}}
+    assert ours(part, '{"city":"Rome"}', **compact) and not ours(part, '{"city": "Rome"}', **compact)

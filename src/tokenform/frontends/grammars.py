@@ -3,9 +3,9 @@
 Purpose: finds the files of `grammars/`, and makes a `Grammar` of one.
 Invariant: `names()` lists exactly the files that are there; each has a function of its name here.
 Complexity: one file read and one grammar read for a call; nothing is loaded on import.
-The files stand in `grammars/` at the root of a checkout, and in `tokenform/_grammars` in an installed package.
-The checkout is looked at first: an editable install leaves a copy beside the package that edits don't reach
-(`.gitignore` names it, which keeps it out of the next wheel).
+The files stand in `grammars/` at the root of a checkout, and in `tokenform/_grammars` in an installed
+package.  The checkout is looked at first: an editable install leaves a copy beside the package that edits
+don't reach (`.gitignore` names it, which keeps it out of the next wheel).
 Rejected: a module `__getattr__` that makes the functions up; editors and type checkers would not see them.
 """
 

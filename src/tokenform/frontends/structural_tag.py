@@ -16,14 +16,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tokenform.errors import InvalidGrammar, TokenformError
+from tokenform.errors import InvalidGrammar, TokenformError, ToolError
 from tokenform.frontends import forms
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.patterns import regex
-from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.schemas import json_schema, warn_unknown
 from tokenform.frontends.tools.compiled import shape_form
+from tokenform.frontends.tools.elements import Nested
+from tokenform.frontends.tools.formats import FORMATS
+from tokenform.frontends.tools.layout import Elements, Tagged
 from tokenform.frontends.tools.shape import (
     Choice,
     Free,
@@ -40,6 +43,22 @@ from tokenform.frontends.tools.shape import (
     choice,
     sequence,
 )
+from tokenform.frontends.tools.tagged import tagged_arguments
+
+STYLES = {
+    "qwen_xml": "qwen3_coder",
+    "minimax_xml": "minimax",
+    "minimax_m3_xml": "minimax_m3",
+    "deepseek_xml": "deepseek_v32",
+    "deepseek_v4_1_xml": "deepseek_v41",
+    "glm_xml": "glm47",
+    "cohere_xml": "command_a",
+    "kimi_k3_xml": "kimi_k3",
+}
+"""Styles of `json_schema` parts, and the tool formats whose arguments are written so."""
+
+_IN_STRINGS = re.compile(r"\A(?![0-9eE+.-]+\Z|(?:t?r?u?e?|f?a?l?s?e?|n?u?l?l?)\Z)[^\"{}\[\],:\s\\]+\Z")
+"""Texts that occur in documents within strings only."""
 
 _DEEP = 64
 _NOT_EXACT = "can't be kept exactly"
@@ -75,15 +94,17 @@ def structural_tag(
     """
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
     _check_json(spec)
-    reader = _Reader(tuple(sorted({text for text in special if text}, key=len, reverse=True)), token_text)
+    known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
+    reader = _Reader(known, token_text, json_options or {})
     node = reader.root(spec)
-    form = shape_form(Shape(node), json_options)
+    form = shape_form(Shape(node, reader.rules), json_options)
     source = "structural tag"
     try:
         core = forms.compiled(form, source)
     except TokenformError:
         reader.blame()
         raise
+    warn_unknown(core.report)
     return Grammar(core, form=form, source=source)
 
 
@@ -98,7 +119,14 @@ def _check_json(spec: Any) -> None:
 class _Reader:
     """The formats of a tag as nodes.  `after` is what may follow: texts at which free text ends."""
 
-    def __init__(self, special: tuple[str, ...], token_text: Callable[[int], str | None] | None) -> None:
+    def __init__(
+        self,
+        special: tuple[str, ...],
+        token_text: Callable[[int], str | None] | None,
+        options: Mapping[str, str],
+    ) -> None:
+        self.rules: dict[str, Node] = {}
+        self._options = options
         self._special = special
         self._mark = re.compile("|".join(map(re.escape, special))) if special else None
         self._token_text = token_text
@@ -155,17 +183,48 @@ class _Reader:
         return self.literal(_str(spec, "value", place))
 
     def json(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
-        style = spec.get("style", "json")
-        if style != "json":
-            raise _wrong(f"arguments in the style {style!r} are not read here; tf.tools has them", place)
         if "json_schema" not in spec:
             raise _wrong('a "json_schema" is missing', place)
-        schema = spec["json_schema"]
-        order = "any" if spec.get("any_order") else None
-        if order:
+        schema, style = spec["json_schema"], spec.get("style", "json")
+        if spec.get("any_order"):
             raise _wrong("any_order is an option of the whole tag: json_options={'order': 'any'}", place)
+        self._check_whitespace(spec.get("max_whitespace_cnt"), place)
+        without = _strings(spec, "excludes", place)
         self._parts.append((f"{place}/json_schema", lambda: json_schema(schema)))
-        return Json(schema)
+        if style != "json":
+            return self.styled(style, schema, without, place)
+        for text in without:
+            if not _IN_STRINGS.search(text):
+                raise _wrong(f"{text!r} can't be excluded: it may stand outside of strings, too", place)
+        return Json(schema, without)
+
+    def styled(self, style: Any, schema: Any, without: tuple[str, ...], place: str) -> Node:
+        """Arguments as the tool format of a style writes them."""
+        if style not in STYLES:
+            raise _wrong(f"the style {style!r} is not known; there are json, {', '.join(STYLES)}", place)
+        if without:
+            raise _wrong(f"excludes of the style {style!r} are not read; its markers are excluded", place)
+        schema = {"type": "object"} if schema is True else schema
+        owner, order = f"{place}/json_schema", self._options.get("order", "declared")
+        layout = next(
+            part for part in FORMATS[STYLES[style]].wire.call if isinstance(part, Tagged | Elements)
+        )
+        try:
+            if isinstance(layout, Elements):
+                return Nested(self.rules, order, layout, self.literal).arguments(schema, owner, False)
+            return tagged_arguments(
+                layout, schema, owner, self.literal, order=order, strict=False, rules=self.rules
+            )
+        except ToolError as error:
+            raise _wrong(str(error), place) from None
+
+    def _check_whitespace(self, most: Any, place: str) -> None:
+        widest = {"compact": 0, "spaced": 1}.get(self._options.get("whitespace", ""))
+        if most is not None and (widest is None or not isinstance(most, int) or most < widest):
+            raise _wrong(
+                "max_whitespace_cnt is an option of the whole tag: json_options={'whitespace': 'compact'}",
+                place,
+            )
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         pattern = _str(spec, "pattern", place)
@@ -379,6 +438,7 @@ _TIMES = {"optional": (0, 1), "plus": (1, None), "star": (0, None)}
 _FORMATS: dict[str, Callable[[_Reader, Any, str, tuple[str, ...], int], Node]] = {
     "const_string": _Reader.const,
     "json_schema": _Reader.json,
+    "qwen_xml_parameter": lambda self, spec, *rest: self.json({**spec, "style": "qwen_xml"}, *rest),
     "regex": _Reader.regex,
     "grammar": _Reader.grammar,
     "any_text": _Reader.any_text,
