@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tokenform import errors
+from tokenform.disk_cache import cache_dir
 from tokenform.engine import (
     Grammar,
     Limits,
@@ -130,6 +131,7 @@ __all__ = [
     "accept_tokens",
     "advance",
     "any_text",
+    "cache_dir",
     "choice",
     "clear_cache",
     "contains",

@@ -71,7 +71,15 @@ class UnsatisfiableGrammar(TokenformError):
 
 
 class InvalidType(TokenformError):
-    """A Python type that no JSON Schema can be made of."""
+    """A Python type that no JSON Schema can be made of; or a document that the type's own validators refuse.
+
+    Attributes:
+        text: the document that is refused, as far as it was written; None where a type is.
+        partial: its value as JSON, as far as it goes.
+    """
+
+    text: str | None = None
+    partial: Any = None
 
 
 class LimitExceeded(TokenformError):
@@ -91,7 +99,13 @@ class InvalidState(TokenformError):
 
 
 class BudgetTooSmall(TokenformError):
-    """No complete text fits into `max_tokens`."""
+    """No complete text fits into `max_tokens`.
+
+    Attributes:
+        least: tokens of the shortest text that is known, where one is.
+    """
+
+    least: int | None = None
 
 
 class PromptTooLong(TokenformError):
@@ -164,9 +178,14 @@ EXTRAS = {
     "tokenizers": "models",
     "safetensors": "models",
     "jinja2": "models",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
     "matplotlib": "plots",
     "datasets": "data",
     "ray": "ray",
+    "openai": "endpoint",
+    "pyarrow": "data",
     "llguidance": "peers",
     "xgrammar": "peers",
     "outlines_core": "peers",

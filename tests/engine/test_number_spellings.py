@@ -208,3 +208,32 @@ def test_prices_and_powers_are_taken_as_they_are_written() -> None:
         assert grammar.matches(f'{{"price": {text}, "n": 3}}'.encode()), text
     for text in ("1.0", "1e0", "10E1", "1.", "01", "-"):
         assert not grammar.matches(f'{{"price": 1, "n": {text}}}'.encode()), text
+
+
+LONG = [
+    {"type": "integer", "multipleOf": 3},
+    {"type": "number", "multipleOf": 3},
+    {"type": "integer", "multipleOf": 2},
+    {"type": "integer", "multipleOf": 1300},
+    {"type": "integer", "multipleOf": 7, "minimum": 50_000},
+    {"type": "integer", "multipleOf": 7, "maximum": -50_000},
+    {"type": "integer", "multipleOf": 7, "not": {"multipleOf": 5}},
+    {"type": "integer", "not": {"multipleOf": 3}},
+    {"type": "number", "multipleOf": 2.5},
+]
+
+
+@pytest.mark.parametrize("numbers", ["natural", "any", "canonical"])
+@pytest.mark.parametrize("schema", LONG, ids=json.dumps)
+def test_multiples_of_many_digits(schema: dict[str, Any], numbers: Any) -> None:
+    automaton = tf.json_schema(schema, numbers=numbers).compile(VOCABULARY)
+    draw, unit = random.Random(7), Decimal(str(schema.get("multipleOf", 1)))
+    most = 15 if numbers == "canonical" and schema["type"] == "number" else 24  # longer ones have an exponent
+    for _ in range(400):
+        n = draw.randrange(10 ** draw.randint(1, most)) * draw.choice((1, -1))
+        for value in (n, int(n // unit * unit)):
+            right = value % unit == 0 and schema.get("minimum", value) <= value <= schema.get(
+                "maximum", value
+            )
+            right &= "not" not in schema or value % schema["not"]["multipleOf"] != 0
+            assert automaton.matches(str(value).encode()) == right, value

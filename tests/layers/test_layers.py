@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "tokenform"
-LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations", "cli")
+LAYERS = ("errors", "frontends", "engine", "masking", "decoding", "integrations", "server", "cli")
 """From the lowest to the highest; a module imports its own layer and lower ones."""
 BESIDE = {
     "_core": -1,
+    "disk_cache": LAYERS.index("errors"),
+    "batch": LAYERS.index("integrations"),
     "builtin": LAYERS.index("engine"),
     "tool_formats": LAYERS.index("frontends"),
     "bench": LAYERS.index("integrations"),

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import tokenform
-from tokenform.bench.evaluate import job, progress, report
+from tokenform.batch import progress
+from tokenform.bench.evaluate import job, report
 from tokenform.bench.evaluate.__main__ import main
 from tokenform.bench.evaluate.job import Limits
 from tokenform.bench.evaluate.plan import Options

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import read_maskbench, sample
 from tokenform.bench.suites import walks
-from tokenform.bench.workers import run_tasks
 
 pytest.importorskip("mistral_common")
 

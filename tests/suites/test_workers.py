@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tokenform.bench.workers import WorkerStartError, run_tasks
+from tokenform.batch.workers import WorkerStartError, run_tasks
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worker_handlers import behave, broken

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tokenform.batch.workers import note, untimed
 from tokenform.bench.evaluate.store import Unit, UnitResult
-from tokenform.bench.workers import note, untimed
 
 
 def behave(scale: int) -> Callable[[tuple[str, Any]], Any]:

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from tokenform import _core
+from tokenform.batch.workers import Outcome, run_tasks
 from tokenform.bench.data import Case, keywords_of, read_maskbench, sample
 from tokenform.bench.documents import write
-from tokenform.bench.workers import Outcome, run_tasks
 from tokenform.errors import TokenformError
 from tokenform.frontends.schemas import SPELLINGS
 

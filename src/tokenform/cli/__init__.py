@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from tokenform import __version__
-from tokenform.cli import check, demo, evaluate, explain, generate, tools
+from tokenform.cli import check, demo, evaluate, explain, generate, serve, tools
 from tokenform.errors import SchemaWarning
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
-for command in (generate.generate, check.check, tools.tools, explain.explain, demo.demo):
+for command in (generate.generate, check.check, tools.tools, explain.explain, serve.serve, demo.demo):
     app.command()(command)
 app.add_typer(evaluate.evaluations, name="evaluate")
 

@@ -31,9 +31,14 @@ def constraint(
     if grammar is not None:
         return (gbnf if grammar.endswith(".gbnf") else lark)(read_text(grammar, errors.InvalidGrammar))
     assert schema is not None
-    if ":" in schema and not Path(schema).exists():
+    if is_named_type(schema):
         return from_type(named_type(schema), **options)
     return json_schema(read_text(schema, errors.InvalidSchema), **options)
+
+
+def is_named_type(schema: str) -> bool:
+    """Whether a type is meant, as `module:Name`, and no file."""
+    return ":" in schema and not Path(schema).exists()
 
 
 def read_text(path: str, error: type[errors.TokenformError]) -> str:

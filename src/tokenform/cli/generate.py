@@ -9,24 +9,43 @@ from typing import Annotated, Any
 
 import typer
 
+from tokenform.cli.bulk import write_rows
 from tokenform.cli.constraints import constraint
 from tokenform.cli.options import (
+    BatchSizeOption,
     ChoicesOption,
+    EndpointOption,
+    GrammarColumnOption,
     GrammarOption,
+    IdColumnOption,
+    InputOption,
     JsonOption,
+    MemoryOption,
     ModelOption,
     NumbersOption,
     OrderOption,
+    OutputColumnOption,
+    OutputOption,
+    PromptColumnOption,
+    QuietOption,
+    RayOption,
+    RegexColumnOption,
     RegexOption,
+    RetryOption,
+    SchemaColumnOption,
     SchemaOption,
     StrictOption,
     StringsOption,
+    ThreadsOption,
+    TimeoutOption,
     WhitespaceOption,
+    WorkersOption,
 )
 from tokenform.cli.reporting import reported, tell
 
 
 def generate(
+    context: typer.Context,
     prompt: Annotated[
         str | None, typer.Argument(help="The prompt; standard input where it is left out.")
     ] = None,
@@ -50,8 +69,29 @@ def generate(
         typer.Option(help="File for what speculation did: .json, .html, or a picture (.png, .svg, .pdf)."),
     ] = None,
     as_json: JsonOption = False,
+    source: InputOption = None,
+    output: OutputOption = None,
+    prompt_column: PromptColumnOption = "prompt",
+    id_column: IdColumnOption = "id",
+    schema_column: SchemaColumnOption = None,
+    regex_column: RegexColumnOption = None,
+    grammar_column: GrammarColumnOption = None,
+    output_column: OutputColumnOption = "output",
+    batch_size: BatchSizeOption = 16,
+    workers: WorkersOption = 1,
+    threads: ThreadsOption = 1,
+    timeout: TimeoutOption = 600.0,
+    memory: MemoryOption = None,
+    ray: RayOption = None,
+    endpoint: EndpointOption = None,
+    retry: RetryOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Write text that a schema, type, pattern or list of choices accepts."""
+    """Write text that a schema, type, pattern or list of choices accepts: for a prompt, or for each row of a
+    file (--input, --output)."""
+    if source is not None or output is not None:
+        write_rows(context.params)
+        return
     with reported():
         spelling = {"order": order, "whitespace": whitespace, "numbers": numbers, "strings": strings}
         grammar = constraint(schema, pattern, choices, grammar_file, strict=strict, **spelling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,3 +31,51 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Refuse keys of a schema that look like a keyword and are none.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_ROWS = "Rows of a file"
+InputOption = Annotated[
+    Path | None, typer.Option("--input", help="The rows: .jsonl, .csv or .parquet.", rich_help_panel=_ROWS)
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", help="The rows with their texts; the same command goes on with it.", rich_help_panel=_ROWS
+    ),
+]
+PromptColumnOption = Annotated[str, typer.Option(help="The column of prompts.", rich_help_panel=_ROWS)]
+IdColumnOption = Annotated[str, typer.Option(help="The column of ids.", rich_help_panel=_ROWS)]
+SchemaColumnOption = Annotated[
+    str | None, typer.Option(help="The column of rows' own schemas.", rich_help_panel=_ROWS)
+]
+RegexColumnOption = Annotated[
+    str | None, typer.Option(help="The column of rows' own patterns.", rich_help_panel=_ROWS)
+]
+GrammarColumnOption = Annotated[
+    str | None, typer.Option(help="The column of rows' own grammars (Lark).", rich_help_panel=_ROWS)
+]
+OutputColumnOption = Annotated[str, typer.Option(help="The column of texts.", rich_help_panel=_ROWS)]
+BatchSizeOption = Annotated[
+    int, typer.Option(min=1, help="Rows that are written together.", rich_help_panel=_ROWS)
+]
+WorkersOption = Annotated[
+    int, typer.Option(min=1, help="Processes (with Ray actors), each with a model.", rich_help_panel=_ROWS)
+]
+ThreadsOption = Annotated[
+    int, typer.Option(min=1, help="Of the processor, for each worker.", rich_help_panel=_ROWS)
+]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds for one batch.", rich_help_panel=_ROWS)]
+MemoryOption = Annotated[
+    int | None, typer.Option(min=1, help="MiB at which a worker is ended.", rich_help_panel=_ROWS)
+]
+RayOption = Annotated[
+    str | None,
+    typer.Option(help="Work on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT.", rich_help_panel=_ROWS),
+]
+EndpointOption = Annotated[
+    str | None,
+    typer.Option(help="URL of an OpenAI-compatible server that writes, with --model.", rich_help_panel=_ROWS),
+]
+RetryOption = Annotated[
+    bool, typer.Option("--retry", help="Try rows again that were put aside.", rich_help_panel=_ROWS)
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress.", rich_help_panel=_ROWS)]

@@ -30,7 +30,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T
+from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -40,8 +40,9 @@ from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.validated import TRIES, settled
 from tokenform.decoding.weighted import draw_weighted
-from tokenform.engine import Grammar, Vocabulary
+from tokenform.engine import Grammar, Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends import Condition, to_constraint
 from tokenform.frontends.combinators import contains, until
@@ -61,13 +62,15 @@ class SampleOptions(TypedDict, total=False):
     """The options of `Generator.sample`, for type checkers."""
 
     n: int
-    seed: int | None
+    seed: int | Sequence[int] | None
     max_tokens: int
     sampler: AnySampler | None
     progress: bool | None
     companion_prompt: Any
     stop: str | Sequence[str]
     on_error: str
+    on_invalid: str
+    max_tries: int
 
 
 class Generator:
@@ -174,13 +177,15 @@ class Generator:
         grammar: Any = None,
         *,
         n: int = 1,
-        seed: int | None = None,
+        seed: int | Sequence[int] | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AnySampler | None = None,
         progress: bool | None = None,
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
         on_error: str = "raise",
+        on_invalid: str = "resample",
+        max_tries: int = TRIES,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -191,7 +196,8 @@ class Generator:
                 or grammar beside a list serves each entry.
             n: texts for each prompt.
             seed: key of the draws: the same seed gives the same texts, whatever else is in the batch.  Equal
-                prompts of a list have equal texts; None draws a fresh seed for each prompt.
+                prompts of a list have equal texts; None draws a fresh seed for each prompt.  Or a list of
+                seeds, one for each prompt.
             max_tokens: most tokens of a text (end-of-text excluded); texts are never cut: they end within it.
             sampler: in place of the generator's own, for this call.
             progress: show a bar; None shows one for long batches on a terminal.
@@ -200,32 +206,49 @@ class Generator:
             on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.
+            on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
+                with a temperature from the law given that they accept; "return" gives it back, with
+                `Result.error`; "raise" makes it an error.
+            max_tries: most attempts at a text that validators accept; after them it is an error.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
             BudgetTooSmall: no accepted text has so few tokens.
+            InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
+            What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        if n < 1 or max_tokens < 1:
-            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        if n < 1 or max_tokens < 1 or max_tries < 1:
+            raise OptionError(f"n={n}, max_tokens={max_tokens} and max_tries={max_tries} must be at least 1.")
+        if on_invalid not in ("resample", "return", "raise"):
+            raise OptionError(
+                f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
+            )
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        chosen = self.chosen(sampler)
+        chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
-            results = self._weighted(chosen, prompts, grammars, n, seed, max_tokens, progress)
-            return results if batched else results[0]
-        rows: list[Row] = []
-        for one, constraint, other in zip(
-            prompts, grammars, self._companions(companion_prompt, len(prompts)), strict=True
+            drawn = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress, on_invalid)
+            return given_back(drawn, batched, on_error)
+        rows: list[Row | TokenformError] = []
+        for one, constraint, key, other in zip(
+            prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
-            rows += self.rows(one, constraint, n, seed, max_tokens, other)
-        decoder = self.decoder(chosen, min(len(rows), self.batch_size))
-        with Progress(len(rows), progress) as bar:
-            for _, token in decoder.run(rows, self.batch_size):
+            try:
+                rows += self.rows(one, constraint, n, key, max_tokens, other)
+            except TokenformError as error:
+                if on_error == "raise":
+                    raise
+                rows += [error] * n
+        running = [row for row in rows if isinstance(row, Row)]
+        decoder = self.decoder(chosen, min(max(len(running), 1), self.batch_size))
+        with Progress(len(running), progress) as bar:
+            for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)
-        written = [row.error or self.result(row, grammars[i // n], stop) for i, row in enumerate(rows)]
-        return given_back(written, n, batched, on_error)
+        groups = [rows[start : start + n] for start in range(0, len(rows), n)]
+        written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
+        return given_back(written, batched, on_error)
 
     def stream(
         self,
@@ -276,6 +299,7 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AlignedSampler | None = None,
         model: LanguageModel | None = None,
+        validators: bool = True,
     ) -> Problem:
         """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
 
@@ -284,6 +308,7 @@ class Generator:
         Args:
             prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
             model: a `language_model` to share its cache; None makes one.
+            validators: those that a type has in Python are part of the constraint.
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
@@ -293,7 +318,7 @@ class Generator:
         constraint = to_constraint(grammar)
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
-        known = compiled(constraint, self.vocabulary)
+        known = compiled(constraint, self.vocabulary, validators=validators)
         check_shortest(known.distance(known.start, budget), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
@@ -330,16 +355,25 @@ class Generator:
         prompts: Sequence[Any],
         grammars: Sequence[Constraint],
         n: int,
-        seed: int | None,
+        seeds: Sequence[int | None],
         max_tokens: int,
         progress: bool | None,
-    ) -> list[list[Result]]:
+        on_invalid: str,
+    ) -> list[list[Result | TokenformError]]:
         model = self.language_model()
-        every: list[list[Result]] = []
+        every: list[list[Result | TokenformError]] = []
         with Progress(len(prompts), progress) as bar:
-            for prompt, grammar in zip(prompts, grammars, strict=True):
-                problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
-                every.append(draw_weighted(sampler, problem, grammar, n, seed))
+            for prompt, grammar, seed in zip(prompts, grammars, seeds, strict=True):
+                problem = self.problem(
+                    prompt,
+                    grammar,
+                    max_tokens=max_tokens,
+                    sampler=sampler,
+                    model=model,
+                    validators=on_invalid == "resample",
+                )
+                drawn = draw_weighted(sampler, problem, grammar, n, seed)
+                every.append([one.error or one for one in drawn] if on_invalid == "raise" else [*drawn])
                 bar.advance(None)
         return every
 
@@ -411,15 +445,26 @@ class Generator:
         return list(prompts)
 
     def rows(
-        self, prompt: Any, grammar: Constraint, n: int, seed: int | None, max_tokens: int, other: Any = None
+        self,
+        prompt: Any,
+        grammar: Constraint,
+        n: int,
+        seed: int | None,
+        max_tokens: int,
+        other: Any = None,
+        limits: Limits | None = None,
     ) -> list[Row]:
-        """What is to be written for one prompt: n rows, as `sample` would run them."""
+        """What is to be written for one prompt: n rows, as `sample` would run them.
+
+        Args:
+            limits: of the grammar's automaton; None: as it is for the process.
+        """
         if isinstance(grammar, Condition):
             raise OptionError(
                 "Local needs the mask of every step, which a predicate does not have; "
                 "take sampler=tf.SMC() or tf.AWRS() (many draws), or tf.CARS() (exact ones)."
             )
-        automaton = grammar.compile(self.vocabulary)
+        automaton = grammar.compile(self.vocabulary, limits=limits)
         ids = self._prompts.read(prompt, grammar)
         budget = self._prompts.room(ids, max_tokens)
         second = [] if other is None else self._prompts.read(other, grammar)
@@ -431,22 +476,44 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
-        """What a row that has ended holds."""
+    def result(
+        self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False
+    ) -> Result:
+        """What a row that has ended holds.
+
+        Args:
+            refused: a text that validators refuse is given back too, with the `error`.
+        Raises:
+            InvalidType: validators refuse it.
+        """
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+        value, error = read_value(grammar, text)
+        if error is not None and not refused:
+            raise error
         return Result(
             text,
             row.tokens,
-            grammar.parse(text),
+            value,
             row.logprob,
+            error=error,
             stats=row.stats,
             report=row.report,
             token_logprobs=row.token_logprobs,
             guessed=row.guessed,
             likeliest=row.likeliest,
+            reason=row.reason,
             automaton=row.automaton,
         )
+
+
+def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
+    """The seed of each prompt."""
+    if seed is None or isinstance(seed, int):
+        return [seed] * count
+    if len(seed) != count:
+        raise OptionError(f"{len(seed)} seeds can't be paired with {count} prompts.")
+    return list(seed)
 
 
 def texts_of(stop: str | Sequence[str]) -> list[str]:
@@ -467,16 +534,14 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     return until(listed) | ~holding
 
 
-def given_back(written: list[Any], n: int, batched: bool, on_error: str) -> Any:
-    """Results and errors of all texts as `sample` gives them back."""
-    failed = next((one for one in written if isinstance(one, TokenformError)), None)
-    if on_error == "raise":
-        written = [None if isinstance(one, TokenformError) else one for one in written]
-    groups = [written[start : start + n] for start in range(0, len(written), n)] if batched else written
-    if failed is not None and on_error == "raise":
-        failed.results = groups
-        raise failed
-    return groups
+def given_back(written: list[list[Any]], batched: bool, on_error: str) -> Any:
+    """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
+    failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
+    if failed is None or on_error == "return":
+        return written if batched else written[0]
+    written = [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
+    failed.results = written if batched else written[0]
+    raise failed
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:

@@ -5,6 +5,7 @@ Invariant: a row ends in an accepting state and has at most `budget` tokens, or 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.results import Stats
 from tokenform.decoding.speculative.report import Report
 from tokenform.engine import State, TokenAutomaton
-from tokenform.errors import BudgetTooSmall, TokenformError
+from tokenform.errors import BudgetTooSmall, LimitExceeded, TokenformError
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Row:
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
+        reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
         report: what speculation did; None without.
         error: why it has no text; None where it has one.
     """
@@ -54,6 +56,7 @@ class Row:
     guessed: list[bool] = field(default_factory=list)
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     stats: Stats = field(default_factory=Stats)
+    reason: str = "end"
     report: Report | None = None
     error: TokenformError | None = None
 
@@ -66,7 +69,7 @@ def check_room(automaton: TokenAutomaton, budget: int) -> None:
     """Refuses a budget that is less than the tokens of a short text.
 
     The known way out is short in characters; another first token may lead to fewer tokens, so each is looked
-    at before a budget is refused.  Nothing is asked about texts that are longer than the budget.
+    at before a budget is refused.
 
     Raises:
         BudgetTooSmall: no token leads to an end within the budget.
@@ -75,6 +78,11 @@ def check_room(automaton: TokenAutomaton, budget: int) -> None:
     fits = shortest is not None and shortest <= budget
     if not fits and budget > 0 and automaton.mask_within(automaton.start, budget).any():
         return
+    if shortest is None:
+        with contextlib.suppress(
+            LimitExceeded
+        ):  # the error says how many there should be, where that is known
+            shortest = automaton.distance(automaton.start)
     check_shortest(shortest, budget)
 
 
@@ -86,7 +94,9 @@ def check_shortest(shortest: int | None, budget: int) -> None:
             "constraint."
         )
     if shortest > budget:
-        raise BudgetTooSmall(
+        error = BudgetTooSmall(
             f"no complete text fits into {budget} tokens: the shortest that is known has {shortest}; "
             "raise max_tokens, or shorten the prompt if the model's context is full."
         )
+        error.least = shortest
+        raise error

@@ -45,6 +45,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, Moved
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.weighted import draw_weighted
+from tokenform.engine import Limits
 from tokenform.errors import Busy, Interrupted, ModelError, OptionError, TokenformError
 
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
@@ -106,12 +107,13 @@ class Job:
         owner: whose turn its texts take.
         future: of its results, in their order; `asyncio.wrap_future` takes it.  Cancelling it cancels the
             job.
+        prompt_tokens: how many the prompt has.
     """
 
     def __init__(
         self, grammar: Constraint, stop: str | Sequence[str], owner: Hashable, listener: Listener | None
     ) -> None:
-        self.owner, self.future = owner, Future[list[Result]]()
+        self.owner, self.future, self.prompt_tokens = owner, Future[list[Result]](), 0
         self._grammar, self._stop, self._listener = grammar, stop, listener
         self._results: dict[int, Result] = {}
         self._count = 0
@@ -203,6 +205,7 @@ class Scheduler:
         transforms: Sequence[Transform] = (),
         stop: str | Sequence[str] = (),
         alternatives: int = 0,
+        limits: Limits | None = None,
         owner: Hashable = None,
         listener: Listener | None = None,
     ) -> Job:
@@ -212,6 +215,7 @@ class Scheduler:
             prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.
             penalties, transforms: as for `Generator`, for these texts.
             alternatives: how many of the model's likeliest tokens to tell at each token.
+            limits: of the grammar's automaton; None: as it is for the process.
             owner: owners take turns.
             listener: is told each piece, in the batch's thread: it must not wait.  Faithful samplers tell
                 whole texts.
@@ -230,11 +234,13 @@ class Scheduler:
         if isinstance(chosen, AlignedSampler):
             if penalties is not None or transforms or alternatives:
                 raise OptionError(f"penalties, transforms and alternatives are not for {_name(chosen)}.")
+            job.prompt_tokens = len(self.generator.prompt_ids(prompts[0], grammars[0]))
             work = self._whole_job(chosen, prompts[0], job, n, seed, max_tokens)
             job._count = n
             self._enter_whole(job, work)
             return job
-        rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens)
+        rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens, limits=limits)
+        job.prompt_tokens = len(rows[0].prompt)
         law = self._law(chosen, tuple(transforms), penalties)
         for row in rows:
             row.law, row.alternatives = law, alternatives

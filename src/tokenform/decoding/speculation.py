@@ -201,7 +201,7 @@ def _fill(row: Row, output: Output, reports: bool) -> None:
     report, stats = output.report, row.stats
     row.tokens, row.logprob = list(output.tokens), output.logprob
     row.token_logprobs, row.guessed = list(output.token_logprobs), list(output.guessed)
-    row.likeliest = list(output.alternatives)
+    row.likeliest, row.reason = list(output.alternatives), output.reason
     row.state = row.state if output.state is None else output.state
     stats.tokens, stats.forwards = len(output.tokens), report.forwards
     stats.drafted, stats.accepted = report.drafted, report.accepted

@@ -13,12 +13,15 @@ An indented line is at most 8 columns deeper than the block around it, and at mo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from tokenform import _core
+from lark import __version__ as LARK_VERSION
+
+from tokenform import _core, disk_cache
 from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
@@ -57,7 +60,27 @@ def lark(
         LimitExceeded: the grammar is too large.
         TokenformError: what `json_schema` raises for a schema inside the text, with `line` and `column`.
     """
-    given = dict(definitions or {})
+    if definitions or import_paths or json_options:  # things that no key names in full
+        return _read(text, start, lexer, import_paths, dict(definitions or {}), json_options)
+    known = repr((start, lexer, LARK_VERSION)).encode()
+    kept = disk_cache.read("grammar", text.encode("utf-8", "surrogatepass"), known)
+    if kept is not None:
+        with contextlib.suppress(TokenformError):  # a sum that happens to fit
+            core = _core.Grammar.from_bytes(kept)
+            return Grammar(core, form=json.loads(core.form()), source=text)
+    grammar = _read(text, start, lexer, None, {}, None)
+    disk_cache.write("grammar", grammar.to_bytes(), text.encode("utf-8", "surrogatepass"), known)
+    return grammar
+
+
+def _read(
+    text: str,
+    start: str | None,
+    lexer: Lexer | None,
+    import_paths: list[str] | None,
+    given: dict[str, Grammar],
+    json_options: Mapping[str, Any] | None,
+) -> Grammar:
     for name, grammar in given.items():
         if not re.fullmatch("_?[A-Z][A-Z0-9_]*", name):
             raise OptionError(f"definitions: {name!r} is no name of a terminal; write it in capitals.")

@@ -33,7 +33,6 @@ from tokenform.frontends.tools.shape import (
     Given,
     Json,
     Node,
-    Regex,
     Repeat,
     Seq,
     Shape,
@@ -228,8 +227,9 @@ class _Reader:
 
     def regex(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         pattern = _str(spec, "pattern", place)
-        self._parts.append((f"{place}/pattern", lambda: regex(pattern)))
-        return Regex(pattern)
+        self._parts.append((f"{place}/pattern", lambda: regex(pattern, dialect="ecma")))
+        # `\d` is a digit of ASCII, as those who write tags and read calls take it
+        return Given({"language": {"regex": f"^(?:{pattern})$", "dialect": "ecma"}})
 
     def grammar(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         text = _str(spec, "grammar", place)
@@ -246,11 +246,11 @@ class _Reader:
             return _free(excluded, after)
         if not isinstance(most, int) or isinstance(most, bool) or most < 0:
             raise _wrong("max_chars is a number of characters", place)
+        short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
         if excluded or after:
-            short: forms.Language = {"regex": rf"(?s).{{0,{most}}}", "dialect": "python"}
             never = [{"not": forms.containing(forms.literal(text))} for text in (*excluded, *after)]
             return Given({"language": {"and": [short, *never]}})
-        return Regex(rf"(?s).{{0,{most}}}")
+        return Given({"language": short})
 
     def token(self, spec: Any, place: str, after: tuple[str, ...], depth: int) -> Node:
         return self.literal(self._named(spec.get("token"), place))

@@ -62,10 +62,13 @@ class Asked:
         Raises:
             TokenformError: what is wrong with it, and where.
         """
+        return self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+
+    def grammar(self, kind: str, text: str, **options: Any) -> Grammar:
+        """The same before any ids that end texts are known."""
         key = kind, text, *sorted(options.items())
         make = self._tag if kind == "structural_tag" else read
-        grammar = self._grammars.get(key, lambda: make(kind, text, **options))
-        return grammar.compile(self.ending(stop_token_ids))
+        return self._grammars.get(key, lambda: make(kind, text, **options))
 
     def _tag(self, kind: str, text: str, **options: Any) -> Grammar:
         """A structural tag, whose literals may hold this vocabulary's control tokens."""

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenform.batch.cluster import run_on_ray
+from tokenform.batch.progress import Meter
+from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.bench.evaluate.plan import Options, cases_of, units_left
-from tokenform.bench.evaluate.progress import Meter
 from tokenform.bench.evaluate.store import Store, Unit, UnitResult, Verdict
 from tokenform.bench.evaluate.units import JudgeTask, judge_runner, unit_runner
 from tokenform.bench.measure import environment
-from tokenform.bench.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, OptionError
 
 
@@ -85,9 +86,15 @@ def _outcomes(
 ) -> Iterator[tuple[Unit, Outcome]]:
     memory = limits.memory_mib << 20
     if limits.ray is not None:
-        from tokenform.bench.evaluate.cluster import run_on_ray
-
-        return run_on_ray(units, options, limits.ray, limits.workers, limits.timeout, memory)
+        return run_on_ray(
+            units,
+            unit_runner,
+            (options,),
+            limits.ray,
+            workers=limits.workers,
+            timeout=limits.timeout,
+            memory_bytes=memory,
+        )
     return run_tasks(
         units,
         unit_runner,

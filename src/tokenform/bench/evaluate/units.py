@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.batch.workers import note, untimed
 from tokenform.bench.data import Case, Document
 from tokenform.bench.documents import write as write_document
 from tokenform.bench.engines import Engine, EngineOptions, EngineRefused, load
@@ -27,7 +28,6 @@ from tokenform.bench.evaluate.tasks import grade
 from tokenform.bench.measure import measure_case
 from tokenform.bench.suites.judges import Judges
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
-from tokenform.bench.workers import note, untimed
 
 _SCHEMA_CHARACTERS = 4000
 _COVERAGE_PROMPT = "Write one JSON document that is valid under this JSON Schema, and nothing else."

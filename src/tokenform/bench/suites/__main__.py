@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import DRAFTS
 from tokenform.bench.maskcheck import add_data_arguments, add_option_arguments, chosen_options, select
 from tokenform.bench.suites import differential, fuzz_corpus, hostile, mutations, official, walks
 from tokenform.bench.tables import text_table
-from tokenform.bench.workers import run_tasks
 
 BASELINE = Path(__file__).resolve().parents[4] / "tests" / "suites" / "baseline.json"
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tokenform.batch.workers import note, run_tasks
 from tokenform.bench.hostile import hostile_cases
 from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.workers import note, run_tasks
 from tokenform.errors import TokenformError
 
 SECONDS = 2.0

@@ -22,8 +22,8 @@ from typing import Any
 
 import typing_extensions
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.maskcheck import byte_vocabulary
-from tokenform.bench.workers import run_tasks
 from tokenform.errors import TokenformError
 
 BATCH = 40  # examples of one process

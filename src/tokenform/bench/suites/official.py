@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.data import DRAFTS, Document, SuiteGroup, read_suite, suite_registry
 from tokenform.bench.documents import STYLES, shuffled, write
 from tokenform.bench.maskcheck import byte_vocabulary, rejected_at
-from tokenform.bench.workers import run_tasks
 from tokenform.errors import TokenformError, UnsatisfiableSchema
 
 OPTIONS = {"order": "any", "whitespace": "any", "numbers": "any", "strings": "any"}

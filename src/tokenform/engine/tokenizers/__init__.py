@@ -1,7 +1,8 @@
 """Reading tokenizers: the bytes of every token id, one file a family.
 
 Purpose: the family of a tokenizer is the first that says so.  Each family is a module with
-`matches(tokenizer) -> bool`, `read(tokenizer) -> TokenTable` and `encode(tokenizer, text, specials) -> ids`.
+`matches(tokenizer) -> bool`, `read(tokenizer) -> TokenTable` and `encode(tokenizer, text, specials) -> ids`;
+one that takes long to read has `identity(tokenizer) -> bytes`, by which `tf.cache_dir` keeps its table.
 Invariant: for every text, the bytes of `encode(text)` joined are the text's bytes; families that mark
 a word's beginning (SentencePiece) may put one space before the text.
 Rejected: `decode([id])` for each id (it drops leading spaces and replaces half characters);
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from tokenform import disk_cache
 from tokenform.engine.tokenizers import huggingface, huggingface_slow, sentencepiece, tekken, tiktoken
 from tokenform.engine.tokenizers.table import TokenTable
 from tokenform.errors import VocabularyError
@@ -29,7 +31,19 @@ def read(tokenizer: Any) -> TokenTable:
         VocabularyError: the tokenizer is of no known family, or its tokens have no fixed bytes.
     """
     family, inner = _family(tokenizer)
+    identity = getattr(family, "identity", None) if disk_cache.cache_dir() else None
+    if identity is None:
+        read_now: TokenTable = family.read(inner)
+        return read_now
+    name = identity(inner)
+    kept = disk_cache.read("tokenizer", name)
+    if kept is not None:
+        try:
+            return TokenTable.from_bytes(kept)
+        except ValueError:  # a sum that happens to fit
+            disk_cache.forget("tokenizer", name)
     table: TokenTable = family.read(inner)
+    disk_cache.write("tokenizer", table.to_bytes(), name)
     return table
 
 

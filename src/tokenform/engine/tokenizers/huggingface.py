@@ -44,6 +44,12 @@ def read(tokenizer: Any) -> TokenTable:
     return TokenTable(tokens, eos=[] if eos is None else [int(eos)], special=sorted(special))
 
 
+def identity(tokenizer: Any) -> bytes:
+    """Everything that `read` looks at."""
+    ends = sorted(getattr(tokenizer, "all_special_ids", ())), getattr(tokenizer, "eos_token_id", None)
+    return f"{ends}\n{_backend(tokenizer).to_str()}".encode("utf-8", "surrogatepass")
+
+
 def _backend(tokenizer: Any) -> Any:
     return getattr(tokenizer, "backend_tokenizer", tokenizer)
 

@@ -60,8 +60,9 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
     let left = language.whole as i64 - own;
     set.pieces.iter().any(|p| {
         let Some((least, most)) = shifts(p, part) else { return false };
-        // without a bound ahead, an interval longer than the units holds what is sought
-        let most = most.unwrap_or_else(|| reach(p, part.negative) - own + 2);
+        // without a bound ahead: past the bound behind, an interval longer than the units holds what is sought,
+        // however many digits there are already
+        let most = most.unwrap_or_else(|| least + 2 + units(p));
         (least..=most.max(least).min(left)).any(|k| {
             let range = range.scale(k);
             !range.is_empty() && p.meets(&range)
@@ -117,9 +118,8 @@ fn within_reach(piece: &Piece, part: &Partial, more: u32, (lowest, highest): (i6
     let (near, far) = if part.negative { (&piece.hi, &piece.lo) } else { (&piece.lo, &piece.hi) };
     let near_size = near.as_ref().and_then(|b| size(&b.at));
     // from the bound behind on, an interval longer than the units holds what is sought
-    let units = piece.unit.iter().chain(&piece.not_units).filter_map(size).sum::<i64>().max(0);
-    let enough = near_size.unwrap_or(0).max(0) + units + 3;
-    let top = far.as_ref().and_then(|b| size(&b.at)).unwrap_or(i64::MAX).min(enough) - own;
+    let enough = (near_size.unwrap_or(0).max(0) - own).max(0) + units(&piece) + 1;
+    let top = far.as_ref().and_then(|b| size(&b.at)).map_or(enough, |size| enough.min(size - own));
     let bottom = match near_size.into_iter().chain(piece.unit.as_ref().and_then(size)).max() {
         Some(least) => least - own - 1,
         // below every unit that is excluded nothing is a multiple of it
@@ -191,12 +191,17 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
 /// A power of ten beyond which scaling a number up changes nothing about meeting the piece.
 pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
     let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
-    let units = p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2;
     let (near, far) = if negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
     match far {
         Some(b) => size(&b.at) + 1,
-        None => near.as_ref().map_or(0, |b| size(&b.at)).max(0) + units,
+        None => near.as_ref().map_or(0, |b| size(&b.at)).max(0) + units(p),
     }
+}
+
+/// A power of ten that is greater than the units together.
+fn units(p: &Piece) -> i64 {
+    let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
+    p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2
 }
 
 /// Whether an exponent in `low..=high` begins with the text (sign and digits so far).

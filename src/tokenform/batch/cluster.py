@@ -1,0 +1,157 @@
+"""The same tasks on a Ray cluster: actors of Ray Data, each with a worker process of its own behind it.
+
+Purpose: yield (task, outcome) as `workers.run_tasks` does, the tasks spread over the machines of a cluster.
+Invariant: the limits on time and memory hold where a task runs (the actor's own worker process is ended, not
+the actor).  What was on a node that died is lost and tried again; a task that is lost `_ATTEMPTS` times, the
+last of them with nothing beside it, counts as "crash".
+Complexity: tasks travel in waves, a dataset each, one task a block; what a wave lost is in the next.
+Rejected: Ray's own restarts and retries (a task that ends its node would take one node after the other, and
+an actor whose node is gone waits for room for ever, its tasks with it); actors placed by hand (Ray Data knows
+how full each is).
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.errors import DataError, extras
+
+_ATTEMPTS = 3
+_WAVE = 2048
+_REACH_SECONDS = 10.0
+
+
+class Host:
+    """What an actor holds: a pool of one worker process, fed a task at a time."""
+
+    def __init__(
+        self,
+        factory: Callable[..., Callable[[Any], Any]],
+        arguments: tuple[Any, ...],
+        timeout: float,
+        memory_bytes: int | None,
+    ) -> None:
+        self._broken = ""
+        self._tasks: deque[Any] = deque()
+        feed = iter(self._tasks.popleft, None)  # a task is appended before the pool asks
+        self._stream = run_tasks(
+            feed, factory, arguments, workers=1, timeout=timeout, memory_bytes=memory_bytes
+        )
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """The outcomes of the tasks of a batch: columns "place" and "task" give "place" and "outcome"."""
+        return {
+            "place": list(batch["place"]),
+            "outcome": [pickle.dumps(self._run(pickle.loads(task))) for task in batch["task"]],
+        }
+
+    def _run(self, task: Any) -> Outcome | str:
+        self._tasks.append(task)
+        try:
+            return self._broken or next(self._stream)[1]
+        except WorkerStartError as error:
+            self._broken = str(error) or "no reason is known"
+            return self._broken
+
+
+def run_on_ray(
+    tasks: Iterable[Any],
+    factory: Callable[..., Callable[[Any], Any]],
+    arguments: tuple[Any, ...],
+    address: str,
+    *,
+    workers: int,
+    timeout: float,
+    memory_bytes: int | None,
+) -> Iterator[tuple[Any, Outcome]]:
+    """Run the tasks on the cluster at `address` ("auto": the running one, else a local one) with so many
+    actors, at most one a processor; the other arguments are those of `run_tasks`.
+
+    Raises:
+        MissingExtra: Ray isn't installed.
+        DataError: the cluster can't be reached.
+        WorkerStartError: the factory itself raised.
+    """
+    with extras():
+        import ray
+        import ray.data
+    _connect(ray, address, workers)
+    source, again = iter(tasks), deque[tuple[Any, int]]()
+    given = factory, arguments, timeout, memory_bytes
+    while True:
+        tried = _ATTEMPTS - 1 if again and again[0][1] == _ATTEMPTS - 1 else None
+        wave = [again.popleft()] if tried else [*again, *((task, 0) for task in islice(source, _WAVE))]
+        if not tried:
+            again.clear()
+        if not wave:
+            return
+        left = dict(enumerate(wave))
+        for place, outcome in _outcomes(ray, [task for task, _ in wave], given, workers):
+            if isinstance(outcome, str):
+                raise WorkerStartError(outcome)
+            yield left.pop(place)[0], outcome
+        for task, attempts in left.values():
+            if attempts + 1 < _ATTEMPTS:
+                again.append((task, attempts + 1))
+            else:
+                yield task, Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
+
+
+def _outcomes(
+    ray: Any, tasks: list[Any], given: tuple[Any, ...], workers: int
+) -> Iterator[tuple[int, Outcome | str]]:
+    """(place, outcome) of the tasks of a wave, without those that were lost."""
+    room = max(1, min(workers, len(tasks), int(ray.cluster_resources().get("CPU", 1))))
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.max_errored_blocks = -1  # what dies with its actor is lost, and the others go on
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    rows = [{"place": place, "task": pickle.dumps(task)} for place, task in enumerate(tasks)]
+    outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        Host,
+        batch_size=1,
+        fn_constructor_args=given,
+        compute=ray.data.ActorPoolStrategy(size=room),
+        num_cpus=1,
+        max_restarts=0,
+        max_task_retries=0,
+    )
+    try:
+        for batch in outcomes.iter_batches(batch_size=None, prefetch_batches=0):
+            for place, outcome in zip(batch["place"], batch["outcome"]):
+                yield int(place), pickle.loads(outcome)
+    except ray.exceptions.RayError as error:
+        logging.getLogger("tokenform").warning(
+            "a part of the cluster was lost: %s", str(error).splitlines()[0]
+        )
+
+
+def _connect(ray: Any, address: str, workers: int) -> None:
+    if ray.is_initialized():
+        return
+    if address != "auto":
+        _reach(address)
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except ConnectionError as error:
+        if address != "auto":
+            raise DataError(f"no Ray cluster at {address}: {error}") from error
+        ray.init(num_cpus=workers, log_to_driver=False, include_dashboard=False)
+
+
+def _reach(address: str) -> None:
+    """DataError where nothing listens at HOST:PORT or ray://HOST:PORT (Ray itself waits for minutes)."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise DataError(f"no Ray cluster at {address!r}: give auto, HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DataError(f"no Ray cluster at {address}: {error}; start one with `ray start`") from error

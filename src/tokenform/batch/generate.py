@@ -1,0 +1,336 @@
+"""Generate: one object that writes the texts of a batch of rows, in whatever process it lands.
+
+Purpose: what Ray Data's `map_batches`, Spark's `mapInPandas`, Dask's `map_partitions` and the command call.
+Invariant: a row's text depends on its id, prompt and constraint and on the options, not on the partition
+that it came in (up to the model's own rounding, which may differ with the shape of a batch); a row that can't
+be written costs itself alone.  It pickles: a model travels as its name or as a function that makes it, a
+constraint as what it is made of.
+Complexity: a model and the constraints are made once a process; a row costs what its text costs.
+Rejected: holding a model object (it would travel with every task).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tokenform.batch.rows import Request, plain, requests_of, text_of
+from tokenform.errors import ModelError, OptionError, TokenformError, extras
+from tokenform.frontends import Grammar, from_type, json_schema, one_constraint
+from tokenform.frontends.python_types import is_type
+
+Row = Mapping[str, Any]
+
+_KEPT_MODELS = 2
+_OPEN: dict[Any, Any] = {}
+"""What this process has opened: tasks of one model share it, though each brings a `Generate` of its own."""
+
+
+class Generate:
+    """Writes a text for each row of a batch.
+
+    Args:
+        model: None for the built-in model; a path or hub name; an importable function without arguments that
+            makes a `Generator`; or an `Endpoint`.  It is opened in each process at its first row.
+        grammar: a grammar, a schema, a type or None (any text), as for `Generator.sample`; rows may have
+            their own.
+        schema, regex, choices: the same said otherwise, as for `tf.generate`.
+        spelling: options of `tf.json_schema`, for `schema` and for rows' own schemas.
+        prompt: the column of prompts: texts, or chat messages (a list, or its JSON text).
+        key: the column of ids, which are compared as texts.  Rows of a batch without this column are keyed by
+            their prompts: equal prompts have equal texts.
+        schema_column, regex_column, grammar_column: columns with a row's own schema (a mapping or JSON text),
+            pattern, or grammar (Lark's language); an empty one means the constraint of all.
+        output: what is written: this column, and `<output>_error`, `<output>_logprob`, `<output>_tokens`.
+        seed: key of all draws, with the row's id.
+        max_tokens, temperature, top_p, sampler: as for `tf.generate`.
+        batch_size: most texts that are written together.
+        threads: of the processor, in a process that is only for this; more may round otherwise.
+        on_error: "return" puts what is wrong with a row into `<output>_error`; "raise" raises it.
+        **options: of `Generator`, for models by name: device, dtype, drafter, ...  Drafts are off unless
+            asked for: their shapes follow the clock, and a model may round each shape otherwise.
+    Raises:
+        OptionError: an argument has a value that it can't have.
+
+    >>> import numpy as np
+    >>> from tokenform.batch import Generate
+    >>> write = Generate(choices=["new", "paid", "shipped"])
+    >>> batch = {"id": np.array([7, 8]), "prompt": np.array(["The order is paid.", "It is new."])}
+    >>> write(batch)["output"].tolist()
+    ['paid', 'new']
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        grammar: Any = None,
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choices: Sequence[str] | None = None,
+        spelling: Mapping[str, Any] | None = None,
+        prompt: str = "prompt",
+        key: str = "id",
+        schema_column: str | None = None,
+        regex_column: str | None = None,
+        grammar_column: str | None = None,
+        output: str = "output",
+        seed: int = 0,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        sampler: Any = None,
+        batch_size: int = 16,
+        threads: int = 1,
+        on_error: str = "return",
+        **options: Any,
+    ) -> None:
+        if on_error not in ("return", "raise"):
+            raise OptionError(f'on_error={on_error!r} is not known; choose "return" or "raise".')
+        for name, value in (("batch_size", batch_size), ("max_tokens", max_tokens), ("threads", threads)):
+            if value < 1:
+                raise OptionError(f"{name}={value} is not possible; give at least 1.")
+        if sampler is not None and (temperature != 0.0 or top_p != 1.0):
+            raise OptionError("a sampler has its own temperature and truncation; give them to it.")
+        self.model = _known(model)
+        self.given = {"schema": schema, "regex_pattern": regex, "choices": choices, "grammar": grammar}
+        self.spelling = dict(spelling or {})
+        self.prompt, self.key, self.output = prompt, key, output
+        self.own = {"schema": schema_column, "regex": regex_column, "grammar": grammar_column}
+        self.seed, self.max_tokens, self.batch_size, self.threads = seed, max_tokens, batch_size, threads
+        self.temperature, self.top_p, self.sampler = temperature, top_p, sampler
+        self.on_error, self.options = on_error, options
+        self.constraint()  # refused here, not in a worker
+
+    @property
+    def outputs(self) -> tuple[str, str, str, str]:
+        """The columns that are written."""
+        name = self.output
+        return name, f"{name}_error", f"{name}_logprob", f"{name}_tokens"
+
+    def constraint(self) -> Any:
+        """The constraint of rows that have none of their own; made once a process."""
+        made = self.__dict__.get("_constraint")
+        if made is None:
+            made = one_constraint(**self.given)
+            schema = self.given["schema"]
+            if schema is not None and self.spelling:
+                made = (from_type if is_type(schema) else json_schema)(schema, **self.spelling)
+            if isinstance(made, list):
+                raise OptionError("one grammar serves all rows; give rows their own by schema_column=.")
+            self._constraint = made
+        return made
+
+    def open(self) -> Any:
+        """What this process writes with: it has `sample`, as `Generator` has; opened once a process.
+
+        Raises:
+            ModelError: it can't be opened.
+        """
+        kept = self.model, repr(sorted(self.options.items())), self.batch_size
+        if kept not in _OPEN:
+            while len(_OPEN) >= _KEPT_MODELS:
+                _OPEN.pop(next(iter(_OPEN)))
+            _OPEN[kept] = _opened(self.model, self.options, self.batch_size)
+        return _OPEN[kept]
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the texts of a batch.
+
+        Args:
+            batch: columns of equal length, arrays or lists.
+        Returns:
+            The same columns and those of `outputs`: texts (None where a row has none), what was wrong (None:
+            nothing), float64 log-probabilities (NaN where unknown) and int64 numbers of tokens.
+        """
+        columns = {name: list(values) for name, values in batch.items()}
+        count = len(next(iter(columns.values()), []))
+        rows = [{name: values[i] for name, values in columns.items()} for i in range(count)]
+        return {**batch, **self._columns(self.rows(rows))}
+
+    def frame(self, frame: Any) -> Any:
+        """The same for a pandas frame: what Dask's `map_partitions` takes."""
+        written = self({str(name): frame[name].to_numpy() for name in frame.columns})
+        return frame.assign(**{name: written[name] for name in self.outputs})
+
+    def frames(self, frames: Iterable[Any]) -> Iterator[Any]:
+        """The same for an iterator of pandas frames: what Spark's `mapInPandas` takes."""
+        for frame in frames:
+            yield self.frame(frame)
+
+    def rows(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Write the texts of rows.
+
+        Returns:
+            For each row {"text", "logprob", "tokens"}, or {"error", "reason"}: a class and its words.
+        """
+        done: list[dict[str, Any]] = [{} for _ in rows]
+        asked: list[tuple[int, Request]] = []
+        for number, (row, request) in enumerate(zip(rows, requests_of(rows, self))):
+            clash = [name for name in self.outputs if name in row]
+            if clash:
+                raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
+            if isinstance(request, Request):
+                asked.append((number, request))
+            else:
+                done[number] = self._refused(request)
+        for start in range(0, len(asked), self.batch_size):
+            part = asked[start : start + self.batch_size]
+            for (number, _), result in zip(part, self._write([request for _, request in part]), strict=True):
+                failed = isinstance(result, TokenformError)
+                done[number] = self._refused(result) if failed else _described(result)
+        return done
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the texts depend on beside the rows; two runs of one job have the same."""
+        made = self.constraint()
+        source = made.to_bytes() if isinstance(made, Grammar) else repr(made).encode()
+        return {
+            "model": _name(self.model),
+            "constraint": hashlib.blake2b(source, digest_size=16).hexdigest(),
+            "columns": [self.prompt, self.key, self.output, *self.own.values()],
+            "spelling": self.spelling,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+            "drawing": [self.temperature, self.top_p, repr(self.sampler)],
+            "options": {name: str(value) for name, value in sorted(self.options.items())},
+        }
+
+    def row_seed(self, key: str) -> int:
+        """The seed of the row with this id: 63 bits."""
+        digest = hashlib.blake2b(f"{self.seed}:{key}".encode("utf-8", "surrogatepass"), digest_size=8)
+        return int.from_bytes(digest.digest(), "little") >> 1
+
+    def _write(self, requests: list[Request]) -> list[Any]:
+        """Results and errors.  A call that fails as a whole is made again row by row."""
+        if not requests:
+            return []
+        try:
+            return list(self._sample(requests))
+        except ModelError:
+            raise
+        except TokenformError as error:
+            if len(requests) == 1:
+                return [error]
+            return [result for one in requests for result in self._write([one])]
+
+    def _sample(self, requests: list[Request]) -> list[Any]:
+        groups = self.open().sample(
+            [request.prompt for request in requests],
+            [request.constraint for request in requests],
+            seed=[request.seed for request in requests],
+            max_tokens=self.max_tokens,
+            on_error="return",
+            progress=False,
+            **self._drawing(),
+        )
+        return [one for (one,) in groups]
+
+    def _drawing(self) -> dict[str, Any]:
+        if hasattr(self.model, "open_writer"):
+            return {"temperature": self.temperature, "top_p": self.top_p}
+        if self.sampler is not None:
+            return {"sampler": self.sampler}
+        if self.temperature == 0.0 and self.top_p == 1.0 and callable(self.model):
+            return {}  # the sampler of the generator that the function made
+        with extras():
+            from tokenform.decoding.samplers.local import Local
+        return {"sampler": Local(temperature=self.temperature, top_p=self.top_p)}
+
+    def _refused(self, error: TokenformError) -> dict[str, Any]:
+        if self.on_error == "raise":
+            raise error
+        place = f" (at {error.pointer})" if error.pointer and error.pointer not in str(error) else ""
+        return {"error": type(error).__name__, "reason": f"{error}{place}"}
+
+    def _columns(self, done: list[dict[str, Any]]) -> dict[str, Any]:
+        text, error, logprob, tokens = self.outputs
+        said = [f"{one['error']}: {one['reason']}" if "error" in one else None for one in done]
+        return {
+            text: _objects([one.get("text") for one in done]),
+            error: _objects(said),
+            logprob: np.array([_number(one.get("logprob")) for one in done], np.float64),
+            tokens: np.array([one.get("tokens") or 0 for one in done], np.int64),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_constraint"}
+        try:
+            pickle.dumps(state["given"])
+        except Exception as error:
+            raise OptionError(
+                f"the constraint can't travel to another process ({error}); give the type or the schema "
+                "itself, of a module that can be imported there."
+            ) from None
+        return state
+
+
+def _known(model: Any) -> Any:
+    """The model as it is kept: a name, a function, or an endpoint."""
+    if model is None or isinstance(model, str) or hasattr(model, "open_writer"):
+        return model
+    if isinstance(model, os.PathLike):
+        return os.fspath(model)
+    if inspect.isroutine(model) or isinstance(model, type) or hasattr(model, "func"):  # or a partial
+        return model
+    raise OptionError(
+        f"a {type(model).__name__} can't travel to other processes; give a model's path or name, or a "
+        "function that makes a Generator."
+    )
+
+
+def _opened(model: Any, options: Mapping[str, Any], batch_size: int) -> Any:
+    if hasattr(model, "open_writer"):
+        return model.open_writer()
+    if callable(model):
+        made = _made(model)
+        if not hasattr(made, "sample"):
+            raise ModelError(f"{_name(model)} made a {type(made).__name__}; it has to make a Generator.")
+        return made
+    with extras():
+        from tokenform.integrations.generation import Generator
+    return Generator(model, **{"drafter": None, "batch_size": batch_size, **options})
+
+
+def _made(model: Callable[[], Any]) -> Any:
+    try:
+        return model()
+    except TokenformError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{_name(model)} failed: {type(error).__name__}: {error}") from error
+
+
+def _name(model: Any) -> str:
+    if callable(model):
+        inner = getattr(model, "func", model)  # of a partial
+        return f"{inner.__module__}:{inner.__qualname__}"
+    return "builtin" if model is None else str(model)
+
+
+def _described(result: Any) -> dict[str, Any]:
+    return {"text": result.text, "logprob": result.logprob, "tokens": len(result.tokens)}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _objects(values: list[Any]) -> Any:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def row_digest(row: Row, generate: Generate) -> str:
+    """What a row asks for: when it changes, its text is written again."""
+    names = [generate.prompt, *(name for name in generate.own.values() if name is not None)]
+    asked = json.dumps([text_of(plain(row.get(name))) for name in names])
+    return hashlib.blake2b(asked.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,309 @@
+"""A whole file through `Generate`: begun, killed, gone on with, finished.
+
+Purpose: `run` brings the output to the state in which each row of the input has its text there, or its
+reason in the file of errors.
+Invariant: a row with a record in the journal is not written again while it asks for the same; batches are
+made of the input's order alone, so that neither workers nor kills change what is written together.  A batch
+whose worker died is tried once more, then row by row; a row that ends its worker twice is put aside.
+Complexity: the input is read twice, once to write the rows and once to lay the output out in its order.
+Rejected: batches of whatever is ready (a model rounds otherwise in another batch, so a run that was killed
+would differ from one that was not).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tokenform.batch.cluster import run_on_ray
+from tokenform.batch.files import kind_of, read_table, write_table
+from tokenform.batch.generate import Generate, row_digest
+from tokenform.batch.journal import Journal
+from tokenform.batch.progress import Meter
+from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
+from tokenform.errors import DataError, ModelError, OptionError
+
+_TRIES = 2
+_UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How the work is done; may differ from start to start.
+
+    Attributes:
+        workers: processes, each with a model (with Ray: actors).
+        timeout: seconds for one batch.
+        memory_mib: resident size at which a worker is ended; None is no limit.
+        ray: address of a Ray cluster, "auto" for the running one or a local one; None for processes of this
+            machine.
+    """
+
+    workers: int = 1
+    timeout: float = 600.0
+    memory_mib: int | None = None
+    ray: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "timeout"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"{name} must be greater than 0, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a job came to.
+
+    Attributes:
+        rows: of the input.
+        written, refused: rows with a text, and rows that were put aside.
+        before: rows that earlier starts did.
+        errors: the file of rows that were put aside; None without any.
+    """
+
+    rows: int
+    written: int
+    refused: int
+    before: int
+    errors: Path | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows that are written together.
+
+    Attributes:
+        rows: the rows.
+        names: (key, digest) of each.
+        tried: how many workers ended under them.
+    """
+
+    rows: list[dict[str, Any]]
+    names: list[tuple[str, str]]
+    tried: int = 0
+
+
+class Queue:
+    """Tasks in order, and those that come back; an iterator that may go on after it has ended."""
+
+    def __init__(self, tasks: Iterator[Task]) -> None:
+        self._tasks = tasks
+        self._again: deque[Task] = deque()
+
+    def __iter__(self) -> Queue:
+        return self
+
+    def __next__(self) -> Task:
+        return self._again.popleft() if self._again else next(self._tasks)
+
+    def settle(self, task: Task, outcome: Outcome) -> list[dict[str, Any]] | None:
+        """What the rows came to; None where they are tried again.
+
+        Raises:
+            ModelError: the rows are not to blame: nothing can be written here.
+        """
+        if outcome.status == "ok":
+            written: list[dict[str, Any]] = outcome.value
+            return written
+        if outcome.status == "error" and outcome.detail.startswith("ModelError: "):
+            raise ModelError(outcome.detail.removeprefix("ModelError: "))
+        if outcome.status == "crash" and task.tried + 1 < _TRIES:
+            self._again.append(Task(task.rows, task.names, task.tried + 1))
+            return None
+        if len(task.rows) > 1:
+            self._again.extend(Task([row], [name]) for row, name in zip(task.rows, task.names))
+            return None
+        return [{"error": outcome.status, "reason": outcome.detail}]
+
+
+def run(
+    generate: Generate,
+    source: str | Path,
+    output: str | Path,
+    limits: Limits | None = None,
+    *,
+    retry: bool = False,
+    quiet: bool = False,
+) -> Summary:
+    """Write a text for each row of a file, or go on with that.
+
+    Args:
+        generate: what writes.
+        source: the rows: .jsonl, .csv or .parquet.  A row without an id has the number of its line.
+        output: the rows with their texts, in the same order; a file of any of these kinds.  Beside it stand
+            `<output>.journal`, by which the same call goes on after it was killed, and
+            `<stem>.errors.jsonl` with the rows that were put aside and why.
+        retry: try those again that were put aside before.
+        quiet: show nothing.
+    Raises:
+        DataError: a file can't be read or written, or no worker can be started.
+        ModelError: the model or the endpoint fails; what was written before stays in the journal.
+        OptionError: the journal is of a job with other options.
+    """
+    limits = limits or Limits()
+    source, output = Path(source), Path(output)
+    kind_of(source), kind_of(output)
+    if source.resolve() == output.resolve():
+        raise OptionError("the output is the input; name another file.")
+    with Journal(output.with_name(f"{output.name}.journal")) as journal:
+        journal.fix(generate.fingerprint())
+        todo = _Input(source, generate)
+        rows, before = todo.count(journal, retry)
+        with Meter("rows", rows, before, quiet) as meter:
+            for task, written in _written(todo.tasks(journal, retry), generate, limits):
+                journal.add(
+                    (key, digest, said) for (key, digest), said in zip(task.names, written, strict=True)
+                )
+                for said in written:
+                    meter.step(said.get("error", "written"))
+        return _lay_out(todo, journal, generate, output, before)
+
+
+class _Input:
+    """The rows of the input, with their keys."""
+
+    def __init__(self, source: Path, generate: Generate) -> None:
+        self._source, self._generate = source, generate
+
+    def rows(self) -> Iterator[tuple[str, str, dict[str, Any] | str]]:
+        """(key, digest, row or what is wrong with it)."""
+        seen: set[str] = set()
+        for number, row in read_table(self._source):
+            if isinstance(row, str):
+                yield f"line {number}", _UNREADABLE, f"line {number}: {row}"
+                continue
+            given = row.get(self._generate.key)
+            key = str(number) if given is None or given == "" else str(given)
+            if key in seen:
+                yield f"line {number}", _UNREADABLE, f"line {number}: the id {key!r} was there before"
+                continue
+            seen.add(key)
+            yield (
+                key,
+                row_digest(row, self._generate),
+                {**row, self._generate.key: key if given is None else given},
+            )
+
+    def count(self, journal: Journal, retry: bool) -> tuple[int, int]:
+        """How many rows can be read, and how many of them are done."""
+        total = before = 0
+        for key, digest, row in self.rows():
+            if not isinstance(row, str):
+                self._check(row)
+                total += 1
+                before += journal.done(key, digest, not retry)
+        return total, before
+
+    def tasks(self, journal: Journal, retry: bool) -> Iterator[Task]:
+        """The batches that are left; what is left of a batch that was done in part, row by row."""
+        batch: list[tuple[str, str, dict[str, Any]]] = []
+        for key, digest, row in self.rows():
+            if isinstance(row, str):
+                continue
+            batch.append((key, digest, row))
+            if len(batch) == self._generate.batch_size:
+                yield from _left(batch, journal, retry)
+                batch = []
+        yield from _left(batch, journal, retry)
+
+    def _check(self, row: dict[str, Any]) -> None:
+        clash = [name for name in self._generate.outputs if name in row]
+        if clash:
+            raise OptionError(f"the rows have a column {clash[0]!r} already; give another output=.")
+
+
+def _left(batch: Sequence[tuple[str, str, dict[str, Any]]], journal: Journal, retry: bool) -> Iterator[Task]:
+    left = [one for one in batch if not journal.done(one[0], one[1], not retry)]
+    groups = [left] if len(left) == len(batch) else [[one] for one in left]
+    for group in filter(None, groups):
+        yield Task([row for _, _, row in group], [(key, digest) for key, digest, _ in group])
+
+
+def _written(
+    tasks: Iterator[Task], generate: Generate, limits: Limits
+) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
+    """Each task with what its rows came to."""
+    if hasattr(generate.model, "open_writer") and limits.ray is None:
+        yield from _asked(tasks, generate)
+        return
+    queue = Queue(tasks)
+    try:
+        for task, outcome in _outcomes(queue, generate, limits):
+            written = queue.settle(task, outcome)
+            if written is not None:
+                yield task, written
+    except WorkerStartError as error:
+        raise DataError(f"no worker could be started: {error}") from error
+
+
+def _outcomes(queue: Queue, generate: Generate, limits: Limits) -> Iterator[tuple[Task, Outcome]]:
+    memory = None if limits.memory_mib is None else limits.memory_mib << 20
+    bounds: Any = {"workers": limits.workers, "timeout": limits.timeout, "memory_bytes": memory}
+    if limits.ray is not None:
+        return run_on_ray(queue, open_worker, (generate,), limits.ray, **bounds)
+    return run_tasks(queue, open_worker, (generate,), **bounds)
+
+
+def _asked(tasks: Iterator[Task], generate: Generate) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
+    """The same by a server: threads of this process that wait, each for one row."""
+    single = (Task([row], [name]) for task in tasks for row, name in zip(task.rows, task.names))
+    room = generate.model.concurrency
+    with ThreadPoolExecutor(room) as pool:
+        flying: dict[Future[list[dict[str, Any]]], Task] = {}
+        try:
+            while True:
+                for task in islice(single, room - len(flying)):
+                    flying[pool.submit(generate.rows, task.rows)] = task
+                if not flying:
+                    return
+                for done in wait(flying, return_when=FIRST_COMPLETED).done:
+                    yield flying.pop(done), done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def open_worker(generate: Generate) -> Callable[[Task], list[dict[str, Any]]]:
+    """Build, in a worker process, the function that writes a task's rows."""
+    generate.open()
+    torch = sys.modules.get("torch")  # a function may make a model without it
+    if torch is not None:
+        torch.set_num_threads(generate.threads)
+
+    def write(task: Task) -> list[dict[str, Any]]:
+        return generate.rows(task.rows)
+
+    return write
+
+
+def _lay_out(todo: _Input, journal: Journal, generate: Generate, output: Path, before: int) -> Summary:
+    """Write the output and the file of errors from the journal, in the input's order."""
+    counts = {"rows": 0, "written": 0}
+    aside: list[dict[str, Any]] = []
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for key, _, row in todo.rows():
+            counts["rows"] += 1
+            if isinstance(row, str):
+                aside.append({"id": None, "error": "DataError", "reason": row})
+                continue
+            said = journal.read(key) or {"error": "missing", "reason": "the input changed while it was read"}
+            if "error" in said:
+                aside.append({"id": key, "error": said["error"], "reason": said["reason"], "row": row})
+                continue
+            counts["written"] += 1
+            text, _, logprob, tokens = generate.outputs
+            yield {**row, text: said["text"], logprob: said["logprob"], tokens: said["tokens"]}
+
+    write_table(output, rows())
+    errors = output.with_name(f"{output.stem}.errors.jsonl")
+    if aside:
+        write_table(errors, aside)
+    else:
+        errors.unlink(missing_ok=True)
+    return Summary(counts["rows"], counts["written"], len(aside), before, errors if aside else None)

@@ -1,0 +1,151 @@
+"""What a long job has done so far: an append-only file, so that any death loses the last record at most.
+
+Purpose: a job that is killed goes on from here; what is in the journal is never done again.
+Invariant: a record is on the disk before it is counted; a torn last line is cut off when the journal is
+opened again; one process writes at a time; a journal belongs to one job (`fix`).
+Complexity: one write and one fsync a record, of a whole batch of rows; 100 bytes of memory a row.
+Rejected: SQLite, which evaluations keep their results in (`bench.evaluate.store`: their report joins tables;
+here each row is read once, in order); the output file itself (rows end out of order, and CSV and Parquet
+can't be appended to safely).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tokenform.batch.files import json_line
+from tokenform.errors import DataError, OptionError
+
+_FORMAT = "tokenform journal 1"
+
+
+class Journal:
+    """The journal in a file; a context manager.
+
+    Raises:
+        DataError: the file is no journal, can't be written, or another process writes it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._places: dict[
+            str, tuple[int, int, str, bool]
+        ] = {}  # key: (offset, number in it, digest, failed)
+        try:
+            self._file: BinaryIO = path.open("a+b")
+        except OSError as error:
+            raise DataError(f"{path} can't be written: {error.strerror or error}.") from error
+        try:
+            self._lock()
+            self._head = self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def fix(self, job: dict[str, Any]) -> None:
+        """Remember what the job is; refuse another one.
+
+        Raises:
+            OptionError: the journal is of a job with other options.
+        """
+        job = json.loads(json.dumps(job))
+        if self._head != job and not self._places:  # nothing was done under another one
+            self._file.truncate(0)
+            self._append({"format": _FORMAT, "job": job})
+            self._head = job
+        held = self._head or {}
+        differing = sorted(name for name in {*job, *held} if job.get(name) != held.get(name))
+        if differing:
+            raise OptionError(
+                f"{self.path} is of a job with another {' and '.join(differing)}; repeat what was given "
+                "then, name another output, or delete the journal to begin anew."
+            )
+
+    def done(self, key: str, digest: str, failures: bool = True) -> bool:
+        """Whether the row with this key and digest has a record; failed ones count if `failures`."""
+        found = self._places.get(key)
+        return found is not None and found[2] == digest and (failures or not found[3])
+
+    def add(self, records: Iterable[tuple[str, str, dict[str, Any]]]) -> None:
+        """Append the records (key, digest, what was written) of one batch: all or none."""
+        kept = list(records)
+        offset = self._append({"rows": kept})
+        for number, (key, digest, written) in enumerate(kept):
+            self._places[key] = offset, number, digest, "error" in written
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """What was written for a row; None where nothing was."""
+        found = self._places.get(key)
+        if found is None:
+            return None
+        self._file.seek(found[0])
+        written: dict[str, Any] = json.loads(self._file.readline())["rows"][found[1]][2]
+        return written
+
+    def _append(self, record: dict[str, Any]) -> int:
+        try:
+            offset = self._file.seek(0, os.SEEK_END)
+            self._file.write(json_line(record))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DataError(f"{self.path} can't be written: {error.strerror or error}.") from error
+        return offset
+
+    def _read(self) -> dict[str, Any] | None:
+        """Read what is there, and cut a torn end off; returns the job."""
+        head: dict[str, Any] | None = None
+        whole = 0
+        for offset, record in self._lines():
+            whole = self._file.tell()
+            if head is None:
+                if not isinstance(record, dict) or record.get("format") != _FORMAT:
+                    raise DataError(f"{self.path} is not the journal of a job; name another output.")
+                head = record["job"]
+                continue
+            for number, (key, digest, written) in enumerate(record["rows"]):
+                self._places[key] = offset, number, digest, "error" in written
+        if head is None and self._file.seek(0, os.SEEK_END) > 0 and not self._torn_head():
+            raise DataError(f"{self.path} is not the journal of a job; name another output.")
+        self._file.truncate(whole)
+        return head
+
+    def _torn_head(self) -> bool:
+        self._file.seek(0)
+        begun = json_line({"format": _FORMAT}).rstrip(b"}\n")
+        found = self._file.read(len(begun))
+        return begun.startswith(found) and b"\n" not in self._file.read()
+
+    def _lines(self) -> Iterator[tuple[int, Any]]:
+        """(offset, record) up to the first line that is torn."""
+        self._file.seek(0)
+        while True:
+            offset = self._file.tell()
+            line = self._file.readline()
+            if not line.endswith(b"\n"):
+                return
+            try:
+                record = json.loads(line)
+            except ValueError:
+                return
+            yield offset, record
+
+    def _lock(self) -> None:
+        with suppress(ImportError):  # where there are no such locks, two writers are the caller's care
+            import fcntl
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise DataError(f"another process works on {self.path}; wait for it, or end it.") from None

@@ -1,0 +1,107 @@
+"""What a row asks for: its prompt, its constraint and its seed.
+
+Invariant: a row that asks for something impossible becomes an error of its own; numpy's and arrow's values
+are read as the plain values that they stand for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenform.errors import OptionError, TokenformError
+from tokenform.frontends import Grammar, json_schema, regex
+from tokenform.frontends.lark import lark
+
+if TYPE_CHECKING:
+    from tokenform.batch.generate import Generate
+
+_KEPT_GRAMMARS = 256
+
+
+@dataclass(frozen=True)
+class Request:
+    """One text that is asked for."""
+
+    prompt: Any
+    constraint: Any
+    seed: int
+
+
+def requests_of(rows: Sequence[Mapping[str, Any]], generate: Generate) -> Iterator[Request | TokenformError]:
+    """What each row asks for, or why it can't be asked."""
+    for row in rows:
+        try:
+            prompt = _prompt(row, generate.prompt)
+            key = plain(row.get(generate.key))
+            seed = generate.row_seed(text_of(prompt) if key is None else str(key))
+            yield Request(prompt, _constraint(row, generate), seed)
+        except TokenformError as error:
+            yield error
+
+
+def _prompt(row: Mapping[str, Any], column: str) -> Any:
+    if column not in row:
+        raise OptionError(f"the row has no column {column!r}; it has {', '.join(map(str, row)) or 'none'}.")
+    prompt = plain(row[column])
+    if isinstance(prompt, str) and prompt.lstrip().startswith('[{"'):  # chat messages in a file of texts
+        try:
+            messages = json.loads(prompt)
+        except ValueError:
+            return prompt
+        return messages if all(isinstance(one, dict) and "role" in one for one in messages) else prompt
+    chat = isinstance(prompt, list) and prompt and all(isinstance(one, dict) for one in prompt)
+    if not chat and not isinstance(prompt, str):
+        raise OptionError(
+            f"the prompt is {type(prompt).__name__}; give text, or a list of chat messages, in {column!r}."
+        )
+    return prompt
+
+
+def _constraint(row: Mapping[str, Any], generate: Generate) -> Any:
+    """The row's own constraint, else the one of all."""
+    found = {
+        kind: plain(row.get(column))
+        for kind, column in generate.own.items()
+        if column is not None and plain(row.get(column)) not in (None, "")
+    }
+    if not found:
+        return generate.constraint()
+    if len(found) > 1:
+        raise OptionError(f"the row has {' and '.join(found)}; give it one constraint.")
+    ((kind, value),) = found.items()
+    spelling = tuple(sorted(generate.spelling.items()))
+    return own_grammar(kind, value if isinstance(value, str) else json.dumps(value), spelling)
+
+
+@lru_cache(maxsize=_KEPT_GRAMMARS)
+def own_grammar(kind: str, text: str, spelling: tuple[tuple[str, Any], ...]) -> Grammar:
+    """The grammar of a row's own schema, pattern or grammar."""
+    if kind == "schema":
+        return json_schema(text, **dict(spelling))
+    return regex(text) if kind == "regex" else lark(text)
+
+
+def plain(value: Any) -> Any:
+    """The value without numpy: texts, numbers, lists and dictionaries; NaN, a missing text, is None."""
+    if isinstance(value, np.ndarray):
+        return [plain(one) for one in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def text_of(value: Any) -> str:
+    """A value as a text, the same in every process."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,26 @@
+"""An HTTP server with the APIs of OpenAI and Anthropic, whose constrained answers are always valid.
+
+`app.py` puts it together; `engine.py` is the model behind it; `endpoints/` has a file for each address, all
+of one shape; `wanted.py` is what a request comes to, whichever API it speaks; `constraints.py` and
+`tooling.py` read what it binds the answer to; `answering.py` runs it; `faults.py` says what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokenform.server.app import create_app
+    from tokenform.server.engine import Engine
+    from tokenform.server.guard import Key
+
+_LATER = {"create_app": "app", "Engine": "engine", "Key": "guard"}
+__all__ = ["Engine", "Key", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

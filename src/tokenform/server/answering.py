@@ -1,0 +1,295 @@
+"""One request, from its body to its answer: what all endpoints do alike.
+
+Purpose: an endpoint says how its body is read (`Endpoint.wanted`) and how an answer is written, whole
+(`whole`) or in events (`events`); this runs it.
+Invariant: whatever happens, the job is cancelled when nobody waits for it: the client went away, the time is
+over, the answer could not be written.  Errors before the first text are answers of their own; later ones are
+the last event of a stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Job, Piece
+from tokenform.errors import extras
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused, refused
+from tokenform.server.guard import Key
+from tokenform.server.wanted import Wanted
+
+with extras():
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+
+logger = logging.getLogger("tokenform.server")
+Event = tuple[str | None, dict[str, Any] | str]
+"""Name (or None) and data of a server-sent event."""
+
+
+@dataclass
+class Work:
+    """A request under way.
+
+    Attributes:
+        id: of the answer.
+        body: of the request, read.
+        began: seconds since the epoch.
+    """
+
+    id: str
+    body: Any
+    wanted: Wanted
+    job: Job
+    engine: Engine
+    began: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def usage(self) -> tuple[int, int]:
+        """Tokens of the prompt, and of the texts."""
+        done = self.job.future.result() if self.job.future.done() else []
+        return self.job.prompt_tokens, sum(len(one.tokens) for one in done)
+
+
+class Endpoint(Protocol):
+    """One address of an API."""
+
+    name: str
+    path: str
+    prefix: str
+
+    @property
+    def reads(self) -> type[BaseModel]:
+        """The type of its bodies."""
+        ...
+
+    def wanted(self, body: Any, engine: Engine, key: Key) -> Wanted:
+        """What a body asks for; called in a thread."""
+        ...
+
+    def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
+        """The answer's body."""
+        ...
+
+    def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        """The answer as it comes."""
+        ...
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        """The body of an error."""
+        ...
+
+    def fault(self, error: Refused) -> Event:
+        """An error as the last event of a stream."""
+        ...
+
+
+async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
+    """Serves one request.
+
+    Raises:
+        Refused: before anything was answered.
+    """
+    began = time.monotonic()
+    key = server.guard.key(_key_of(request))
+    using = contextlib.ExitStack()
+    using.enter_context(server.guard.using(key))
+    try:
+        body = endpoint.reads.model_validate(await _json(request, server.max_bytes))
+        _check_model(body, server.engine)
+        work, pieces = await _begin(body, endpoint, server.engine, key)
+        using.callback(work.job.cancel)
+        deadline = began + server.timeout
+        if getattr(body, "stream", False):
+            first = await _first(pieces, work, deadline, request)
+            server.metrics.first.observe(time.monotonic() - began)
+            events = _stream(endpoint, work, _again(first, pieces), deadline, using.pop_all(), server, began)
+            headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+            return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+        results = await _finished(work.job, deadline, request, server)
+        server.metrics.whole.observe(time.monotonic() - began)
+        return JSONResponse(endpoint.whole(work, results))
+    finally:
+        using.close()
+
+
+async def _begin(
+    body: Any, endpoint: Endpoint, engine: Engine, key: Key
+) -> tuple[Work, AsyncIterator[Piece]]:
+    heard: asyncio.Queue[Piece | None] = asyncio.Queue()
+    wanted, job = await engine.begin(lambda: _checked(endpoint, body, engine, key), key, heard.put_nowait)
+    loop = asyncio.get_running_loop()
+
+    def over(_: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+            loop.call_soon_threadsafe(heard.put_nowait, None)
+
+    job.future.add_done_callback(over)
+    return Work(f"{endpoint.prefix}{_name()}", body, wanted, job, engine), _heard(heard, job)
+
+
+def _checked(endpoint: Endpoint, body: Any, engine: Engine, key: Key) -> Wanted:
+    wanted = endpoint.wanted(body, engine, key)
+    asked = wanted.n * (wanted.max_tokens or 1)
+    if asked > key.tokens:
+        raise Refused(
+            f"{wanted.n} texts of {wanted.max_tokens} tokens are {asked}; this key may have {key.tokens}.",
+            code="too_many_tokens",
+            param="/max_tokens",
+        )
+    return wanted
+
+
+async def _heard(heard: asyncio.Queue[Piece | None], job: Job) -> AsyncIterator[Piece]:
+    while (piece := await heard.get()) is not None:
+        yield piece
+    if job.future.cancelled():
+        raise Refused("the request was cancelled.", status=503, code="cancelled")
+    error = job.future.exception()
+    if error is not None:
+        raise error
+
+
+async def _first(pieces: AsyncIterator[Piece], work: Work, deadline: float, request: Request) -> Piece:
+    """The first piece, so that what fails before it is an answer and no event."""
+    waiting = asyncio.ensure_future(anext(pieces))
+    return await _waited(waiting, deadline, request)
+
+
+async def _again(first: Piece, rest: AsyncIterator[Piece]) -> AsyncIterator[Piece]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _finished(job: Job, deadline: float, request: Request, server: Any) -> list[Result]:
+    try:
+        results: list[Result] = await _waited(asyncio.wrap_future(job.future), deadline, request)
+        return results
+    except asyncio.CancelledError:
+        if job.future.cancelled():
+            server.metrics.cancelled.inc()
+            raise Refused("the request was cancelled.", status=503, code="cancelled") from None
+        raise
+
+
+async def _waited(wanted: asyncio.Future[Any], deadline: float, request: Request) -> Any:
+    """The result, unless the time is over or the client goes away."""
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        left = max(deadline - time.monotonic(), 0.001)
+        await asyncio.wait({wanted, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if wanted.done():
+            return wanted.result()
+        if gone.done():
+            raise Refused("the client went away.", status=499, code="cancelled")
+        raise _late()
+    finally:
+        gone.cancel()
+        wanted.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _late() -> Refused:
+    return Refused(
+        "the answer was not written within the server's time; ask for fewer tokens.",
+        status=504,
+        code="timeout",
+    )
+
+
+async def _stream(
+    endpoint: Endpoint,
+    work: Work,
+    pieces: AsyncIterator[Piece],
+    deadline: float,
+    using: contextlib.ExitStack,
+    server: Any,
+    began: float,
+) -> AsyncIterator[str]:
+    events = endpoint.events(work, pieces)
+    try:
+        while True:
+            left = max(deadline - time.monotonic(), 0.001)
+            try:
+                event = await asyncio.wait_for(anext(events), left)
+            except StopAsyncIteration:
+                break
+            except asyncio.TimeoutError:
+                raise _late() from None
+            yield written(event)
+        server.metrics.whole.observe(time.monotonic() - began)
+    except (asyncio.CancelledError, GeneratorExit):
+        server.metrics.cancelled.inc()
+        raise
+    except Exception as error:
+        fault = refused(error)
+        if fault.status >= 500:
+            logger.exception("a stream failed", extra={"request": work.id})
+        server.metrics.refusals.labels(fault.code).inc()
+        yield written(endpoint.fault(fault))
+    finally:
+        using.close()
+
+
+def written(event: Event) -> str:
+    """An event as it goes over the wire."""
+    name, data = event
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return (f"event: {name}\n" if name else "") + f"data: {text}\n\n"
+
+
+async def _json(request: Request, most: int) -> Any:
+    declared = request.headers.get("content-length", "")
+    parts, size = [], 0
+    if declared.isdigit() and int(declared) > most:
+        raise _too_large(most)
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise _too_large(most)
+        parts.append(part)
+    try:
+        return json.loads(b"".join(parts))
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the body is no JSON: {error}.", code="invalid_json") from None
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(f"the body is larger than {most} bytes.", status=413, code="too_large")
+
+
+def _check_model(body: Any, engine: Engine) -> None:
+    if body.model not in ("", engine.name):
+        raise Refused(
+            f"there is no model {body.model!r} here; there is {engine.name!r}.",
+            status=404,
+            code="model_not_found",
+            param="/model",
+        )
+
+
+def _key_of(request: Request) -> str | None:
+    from tokenform.server.guard import bearer
+
+    return bearer(dict(request.headers))
+
+
+def _name() -> str:
+    import secrets
+
+    return secrets.token_hex(12)

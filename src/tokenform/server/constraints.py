@@ -1,0 +1,139 @@
+"""What a request binds the answer to: its fields, as one grammar.
+
+Invariant: a request has one constraint at most beside its tools; two are refused, as is every member that is
+not known.  Nothing is fetched: a `$ref` beyond the schema is an error of the schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tokenform.frontends import Grammar
+from tokenform.integrations.asked import Asked
+from tokenform.server.faults import Refused, about
+from tokenform.server.fields import Constrained
+
+Found = tuple[str, Grammar]
+"""The place in the request, and what it stands for."""
+
+_KINDS = {
+    "json": "json",
+    "regex": "regex",
+    "choice": "choice",
+    "grammar": "grammar",
+    "json_object": "json_object",
+    "structural_tag": "structural_tag",
+}
+_SWITCHES = {"disable_fallback", "disable_any_whitespace", "disable_additional_properties"}
+
+
+class Reader:
+    """Reads constraints for one model.
+
+    Args:
+        asked: keeps grammars that were asked for.
+        most: bytes of a constraint's text.
+    """
+
+    def __init__(self, asked: Asked, most: int) -> None:
+        self._asked, self._most = asked, most
+
+    def grammar(self, kind: str, value: Any, param: str, **options: Any) -> Grammar:
+        """The grammar of one constraint."""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        size = len(text.encode("utf-8", errors="replace"))
+        if size > self._most:
+            raise Refused(
+                f"{param} has {size} bytes; at most {self._most} are read.", code="too_large", param=param
+            )
+        with about(param):
+            return self._asked.grammar(kind, text, **options)
+
+    def one(self, body: Constrained, response_format: Any = None) -> Found | None:
+        """The constraint of a request's fields; None for none."""
+        found = [
+            self.response_format(response_format, "/response_format"),
+            self.structured(body.structured_outputs),
+            *(self._guided(body, name) for name in ("json", "regex", "choice", "grammar", "json_object")),
+        ]
+        given = [one for one in found if one is not None]
+        if len(given) > 1:
+            places = " and ".join(place for place, _ in given)
+            raise Refused(f"{places} both bind the answer; give one of them.", param=given[1][0])
+        return given[0] if given else None
+
+    def response_format(self, asked: Any, param: str) -> Found | None:
+        """`response_format` of chats, and `text.format` of Responses, which has its members one level up."""
+        if asked is None:
+            return None
+        if not isinstance(asked, Mapping):
+            raise Refused(f"{param} is an object.", param=param)
+        kind = asked.get("type")
+        if kind == "text":
+            _known(asked, {"type"}, param)
+            return None
+        if kind == "json_object":
+            _known(asked, {"type"}, param)
+            return param, self.grammar("json_object", "", param)
+        if kind == "json_schema":
+            inner = asked.get("json_schema")
+            place, holder = (param, asked) if "schema" in asked else (f"{param}/json_schema", inner)
+            if not isinstance(holder, Mapping):
+                raise Refused(f"{place} is an object with a schema.", param=place)
+            names = {"name", "description", "schema", "strict"}
+            _known(asked, {"type", *names} if holder is asked else {"type", "json_schema"}, param)
+            _known(holder, {"type", *names} if holder is asked else names, place)
+            schema = holder.get("schema", {})
+            return place, self.grammar("json", schema, f"{place}/schema")
+        if kind in ("structural_tag", "regex", "grammar"):
+            named = {"structural_tag": "format", "regex": "pattern", "grammar": "grammar"}[kind]
+            legacy = kind == "structural_tag" and "structures" in asked
+            _known(asked, {"type", "structures", "triggers"} if legacy else {"type", named}, param)
+            value = dict(asked) if kind == "structural_tag" else asked.get(named)
+            if not isinstance(value, str | dict):
+                raise Refused(f"{param}/{named} is missing.", param=f"{param}/{named}")
+            return param, self.grammar(kind, value, param if kind == "structural_tag" else f"{param}/{named}")
+        kinds = "text, json_object, json_schema, structural_tag, regex or grammar"
+        raise Refused(f"{param}/type {kind!r} is not known; choose {kinds}.", param=f"{param}/type")
+
+    def structured(self, asked: Mapping[str, Any] | None) -> Found | None:
+        """`structured_outputs`."""
+        if asked is None:
+            return None
+        param = "/structured_outputs"
+        given = {name: value for name, value in asked.items() if value is not None and value is not False}
+        _known(given, {*_KINDS, *_SWITCHES}, param)
+        kinds = [name for name in given if name in _KINDS]
+        if len(kinds) != 1:
+            listed = ", ".join(_KINDS)
+            raise Refused(f"{param} takes exactly one of {listed}.", param=param)
+        options: dict[str, Any] = {}
+        if given.get("disable_any_whitespace"):
+            options["whitespace"] = "compact"
+        if given.get("disable_additional_properties"):
+            options["additional"] = "forbid"
+        kind = kinds[0]
+        value = "" if kind == "json_object" else given[kind]
+        if options and kind not in ("json", "json_object"):
+            raise Refused(f"{', '.join(given.keys() - {kind})} is for json alone.", param=param)
+        return f"{param}/{kind}", self.grammar(_KINDS[kind], value, f"{param}/{kind}", **options)
+
+    def _guided(self, body: Constrained, kind: str) -> Found | None:
+        value = getattr(body, f"guided_{kind}")
+        if value is None or (value is False and kind == "json_object"):
+            return None
+        param = f"/guided_{kind}"
+        return param, self.grammar(kind, "" if kind == "json_object" else value, param)
+
+
+def _known(members: Mapping[str, Any], names: set[str], param: str) -> None:
+    for name in members:
+        if name not in names:
+            listed = ", ".join(sorted(names))
+            raise Refused(
+                f"{param}/{name} is not known here; there are {listed}.",
+                code="unknown_field",
+                param=f"{param}/{name}",
+            )

@@ -1,0 +1,169 @@
+"""`POST /v1/chat/completions`, as OpenAI's API has it, with vLLM's constraints.
+
+Source: OpenAI's API reference, "Chat".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Piece
+from tokenform.frontends.tools.calls import ToolCall
+from tokenform.server.answering import Event, Work
+from tokenform.server.endpoints.common import biases, extras_of, finish, probabilities, usage_of
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused
+from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.guard import Key
+from tokenform.server.messages import read_messages
+from tokenform.server.tooling import Turn, arguments_text, read_turn
+from tokenform.server.wanted import Wanted
+
+
+class Body(Constrained):
+    """What is known of a request's body."""
+
+    messages: list[Any]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    response_format: Any = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    stream_options: StreamOptions | None = None
+
+
+class Chat:
+    """The endpoint."""
+
+    name, path, prefix, reads = "chat", "/v1/chat/completions", "chatcmpl-", Body
+
+    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+        prompt = read_messages(body.messages)
+        found = engine.reader(key).one(body, body.response_format)
+        final = None if found is None else found[1]
+        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final)
+        if body.max_tokens is not None and body.max_completion_tokens is not None:
+            raise Refused("give max_completion_tokens or max_tokens, not both.", param="/max_tokens")
+        if body.top_logprobs and not body.logprobs:
+            raise Refused("top_logprobs needs logprobs to be true.", param="/top_logprobs")
+        return Wanted(
+            prompt,
+            turn.grammar if turn is not None else final,
+            turn,
+            n=body.n or 1,
+            seed=body.seed,
+            max_tokens=body.max_tokens or body.max_completion_tokens,
+            sampler=body.drawn(engine.generator.sampler),
+            penalties=body.penalties(),
+            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
+            stop=body.stops(),
+            alternatives=(body.top_logprobs or 0) if body.logprobs else None,
+            report=bool(body.report),
+        )
+
+    def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
+        choices = [self._choice(work, number, result) for number, result in enumerate(results)]
+        return {**_head(work, "chat.completion"), "choices": choices, "usage": usage_of(work, results)}
+
+    def _choice(self, work: Work, number: int, result: Result) -> dict[str, Any]:
+        content: str | None = result.text
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        reason, turn = finish(work, result), work.wanted.turn
+        if turn is not None:
+            reader = turn.reader()
+            reader.feed(result.text)
+            reader.close()
+            read = reader.result
+            message["content"] = read.content
+            if read:
+                message["tool_calls"] = [_called(turn, call) for call in read]
+                reason = "tool_calls"
+        told = None
+        if work.wanted.alternatives is not None:
+            listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
+            told = {"content": listed, "refusal": None}
+        choice = {"index": number, "message": message, "logprobs": told, "finish_reason": reason}
+        return choice | extras_of(work, result)
+
+    async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        head, turn = _head(work, "chat.completion.chunk"), work.wanted.turn
+        asked: StreamOptions = work.body.stream_options or StreamOptions()
+        blank: dict[str, Any] = {"usage": None} if asked.include_usage else {}
+
+        def chunk(number: int, delta: dict[str, Any], **more: Any) -> Event:
+            choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": None, **more}
+            return None, {**head, "choices": [choice], **blank}
+
+        for number in range(work.wanted.n):
+            yield chunk(number, {"role": "assistant", "content": "", "refusal": None})
+        readers = {} if turn is None else {number: turn.reader() for number in range(work.wanted.n)}
+        written = 0
+        async for piece in pieces:
+            number, result = piece.number, piece.result
+            deltas = [{"content": piece.text}] if piece.text else []
+            if turn is not None:
+                reader = readers[number]
+                deltas = reader.feed(piece.text) + (reader.close() if result is not None else [])
+                deltas = [_streamed(turn, delta) for delta in deltas]
+            more: dict[str, Any] = {}
+            if work.wanted.alternatives is not None and piece.tokens:
+                listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
+                more["logprobs"] = {"content": listed, "refusal": None}
+            if asked.continuous_usage_stats:
+                written += len(piece.tokens)
+                prompt = work.job.prompt_tokens
+                total = {
+                    "prompt_tokens": prompt,
+                    "completion_tokens": written,
+                    "total_tokens": prompt + written,
+                }
+                blank["usage"] = total
+            if more and not deltas:
+                deltas = [{}]
+            for delta in deltas:
+                yield chunk(number, delta, **more)
+                more = {}
+            if result is not None:
+                reason = finish(work, result)
+                if turn is not None and readers[number].result:
+                    reason = "tool_calls"
+                yield chunk(number, {}, finish_reason=reason, **extras_of(work, result))
+        if asked.include_usage:
+            yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
+        yield None, "[DONE]"
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        return error.body()
+
+    def fault(self, error: Refused) -> Event:
+        return None, error.body()
+
+
+def _head(work: Work, kind: str) -> dict[str, Any]:
+    return {
+        "id": work.id,
+        "object": kind,
+        "created": work.began,
+        "model": work.engine.name,
+        "system_fingerprint": "tokenform",
+    }
+
+
+def _called(turn: Turn, call: ToolCall) -> dict[str, Any]:
+    id = call.id or f"call_{abs(hash((call.name, arguments_text(call)))):x}"
+    if call.name in turn.custom:
+        return {"id": id, "type": "custom", "custom": {"name": call.name, "input": turn.input(call)}}
+    function = {"name": call.name, "arguments": arguments_text(call)}
+    return {"id": id, "type": "function", "function": function}
+
+
+def _streamed(turn: Turn, delta: dict[str, Any]) -> dict[str, Any]:
+    """A delta of the reader as a chunk has it: the role was told before."""
+    return {name: value for name, value in delta.items() if name != "role"}

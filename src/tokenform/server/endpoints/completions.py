@@ -1,0 +1,124 @@
+"""`POST /v1/completions`, as OpenAI's API has it: text goes on where the prompt ends.
+
+Source: OpenAI's API reference, "Completions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Piece
+from tokenform.server.answering import Event, Work
+from tokenform.server.endpoints.common import biases, extras_of, finish, number, usage_of
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused
+from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.guard import Key
+from tokenform.server.wanted import Wanted
+
+
+class Body(Constrained):
+    """What is known of a request's body."""
+
+    prompt: str | list[Any]
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    response_format: Any = None
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: Literal[False] | None = None
+    best_of: Annotated[int, Field(ge=1)] | None = None
+    suffix: Literal[""] | None = None
+    stream_options: StreamOptions | None = None
+
+
+class Completions:
+    """The endpoint."""
+
+    name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", Body
+
+    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+        found = engine.reader(key).one(body, body.response_format)
+        if body.best_of not in (None, body.n or 1):
+            raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
+        return Wanted(
+            _prompt(body.prompt),
+            None if found is None else found[1],
+            n=body.n or 1,
+            seed=body.seed,
+            max_tokens=body.max_tokens or (16 if found is None else None),
+            sampler=body.drawn(engine.generator.sampler),
+            penalties=body.penalties(),
+            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
+            stop=body.stops(),
+            alternatives=body.logprobs,
+            report=bool(body.report),
+        )
+
+    def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
+        choices = []
+        for place, result in enumerate(results):
+            told = None
+            if work.wanted.alternatives is not None:
+                told = _told(work, result.tokens, result.token_logprobs, result.likeliest, 0)
+            reason = finish(work, result)
+            choice = {"index": place, "text": result.text, "logprobs": told, "finish_reason": reason}
+            choices.append(choice | extras_of(work, result))
+        return {**_head(work), "choices": choices, "usage": usage_of(work, results)}
+
+    async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        asked: StreamOptions = work.body.stream_options or StreamOptions()
+        blank = {"usage": None} if asked.include_usage else {}
+        at = [0] * work.wanted.n
+        async for piece in pieces:
+            told = None
+            if work.wanted.alternatives is not None:
+                told = _told(work, piece.tokens, piece.logprobs, piece.likeliest, at[piece.number])
+            at[piece.number] += sum(len(work.engine.text(token)) for token in piece.tokens)
+            choice: dict[str, Any] = {
+                "index": piece.number,
+                "text": piece.text,
+                "logprobs": told,
+                "finish_reason": None if piece.result is None else finish(work, piece.result),
+            }
+            if piece.result is not None:
+                choice |= extras_of(work, piece.result)
+            yield None, {**_head(work), "choices": [choice], **blank}
+        if asked.include_usage:
+            yield None, {**_head(work), "choices": [], "usage": usage_of(work, work.job.result(0))}
+        yield None, "[DONE]"
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        return error.body()
+
+    def fault(self, error: Refused) -> Event:
+        return None, error.body()
+
+
+def _prompt(prompt: Any) -> Any:
+    """Text or ids; of a list of prompts the only one."""
+    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
+        prompt = prompt[0]
+    if isinstance(prompt, list) and not all(type(one) is int for one in prompt):
+        raise Refused("a request has one prompt: a text, or a list of token ids.", param="/prompt")
+    return prompt
+
+
+def _head(work: Work) -> dict[str, Any]:
+    head = {"id": work.id, "object": "text_completion", "created": work.began, "model": work.engine.name}
+    return {**head, "system_fingerprint": "tokenform"}
+
+
+def _told(work: Work, tokens: Any, logprobs: Any, likeliest: Any, at: int) -> dict[str, Any]:
+    """`logprobs`, with the place of each token in bytes."""
+    texts = [work.engine.text(token) for token in tokens]
+    offsets = [at + sum(map(len, texts[:i])) for i in range(len(texts))]
+    shown = [{work.engine.text(t).decode("utf-8", "replace"): number(p) for t, p in row} for row in likeliest]
+    return {
+        "tokens": [text.decode("utf-8", "replace") for text in texts],
+        "token_logprobs": [number(one) for one in logprobs],
+        "top_logprobs": shown or [{} for _ in texts],
+        "text_offset": offsets,
+    }

@@ -1,0 +1,126 @@
+"""The model behind a server: its generator, its scheduler, its constraints and its format of tool calls.
+
+Purpose: `begin` turns what a request wants into a job of the scheduler, off the event loop.
+Invariant: at most `compilers` requests read constraints at once; the others wait their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from tokenform.decoding.scheduler import Job, Piece, Scheduler
+from tokenform.errors import OptionError, TokenformError
+from tokenform.frontends.tools import detect_format
+from tokenform.integrations.asked import Asked
+from tokenform.integrations.generation import Generator
+from tokenform.server.constraints import Reader
+from tokenform.server.guard import Key
+from tokenform.server.wanted import Wanted
+
+BUILTIN = "tokenform-builtin"
+
+
+class Engine:
+    """One model, ready to serve.
+
+    Args:
+        model: None for the built-in model, a path or hub name, or a `Generator`.
+        name: what clients call it; None: its path, or `tokenform-builtin`.
+        batch_size, waiting, jobs: of the scheduler.
+        compilers: requests whose constraints are read at once.
+        **options: of `Generator`, for a model by name.
+    Raises:
+        ModelError, VocabularyError, OptionError: the model can't be used.
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        name: str | None = None,
+        batch_size: int = 32,
+        waiting: int = 256,
+        jobs: int = 1,
+        compilers: int = 4,
+        **options: Any,
+    ) -> None:
+        self.generator = model if hasattr(model, "decoder") else Generator(model, **options)
+        if self.generator.tokenizer is None:
+            raise OptionError("a server reads and writes text: give a model with its tokenizer.")
+        self.name = name or (model if isinstance(model, str) else BUILTIN)
+        self.scheduler = Scheduler(self.generator, batch_size=batch_size, waiting=waiting, jobs=jobs)
+        vocabulary = self.generator.vocabulary
+        self.asked = Asked(self.generator.tokenizer, size=vocabulary.size, eos=vocabulary.eos)
+        self._compiling = asyncio.Semaphore(compilers)
+        self.format = _format_of(self.generator.tokenizer)
+
+    def reader(self, key: Key) -> Reader:
+        """Reads constraints within a caller's limits."""
+        return Reader(self.asked, key.schema_bytes)
+
+    def text(self, token: int) -> bytes:
+        """The bytes of a token."""
+        return bytes(self.generator.vocabulary.token(token))
+
+    async def begin(
+        self, read: Callable[[], Wanted], key: Key, listener: Callable[[Piece], None]
+    ) -> tuple[Wanted, Job]:
+        """Starts what a request wants.
+
+        Args:
+            read: reads it, in a thread.
+            listener: is told the pieces, in the event loop.
+        Raises:
+            Refused, TokenformError.
+        """
+        loop = asyncio.get_running_loop()
+
+        def tell(piece: Piece) -> None:
+            loop.call_soon_threadsafe(listener, piece)
+
+        def start() -> tuple[Wanted, Job]:
+            wanted = read()
+            return wanted, self._submit(wanted, key, tell)
+
+        async with self._compiling:
+            # not cancelled in the middle: a job that was begun is always known, and can be cancelled
+            begun = asyncio.ensure_future(asyncio.to_thread(start))
+            try:
+                return await asyncio.shield(begun)
+            except asyncio.CancelledError:
+                begun.add_done_callback(_drop)
+                raise
+
+    def _submit(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
+        most = max(key.tokens // wanted.n, 1)
+        return self.scheduler.submit(
+            wanted.prompt,
+            wanted.grammar,
+            n=wanted.n,
+            seed=wanted.seed,
+            max_tokens=most if wanted.max_tokens is None else wanted.max_tokens,
+            sampler=wanted.sampler,
+            penalties=wanted.penalties,
+            transforms=wanted.transforms,
+            stop=list(wanted.stop),
+            alternatives=wanted.alternatives or 0,
+            limits=key.limits,
+            owner=key.name,
+            listener=tell,
+        )
+
+
+def _drop(begun: asyncio.Future[tuple[Wanted, Job]]) -> None:
+    """Cancels a job that nobody waits for any more."""
+    if not begun.cancelled() and begun.exception() is None:
+        begun.result()[1].cancel()
+
+
+def _format_of(tokenizer: Any) -> Any:
+    """The format of a model's tool calls, or why there is none."""
+    try:
+        return detect_format(tokenizer)
+    except TokenformError as error:
+        return error

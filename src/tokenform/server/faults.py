@@ -1,0 +1,123 @@
+"""What goes wrong, as an HTTP answer in OpenAI's form.
+
+Purpose: one place that says which status an error has, and which part of the request it is about.
+Invariant: an answer names the place as a JSON Pointer into the request's body (`param`) wherever there is
+one; nothing of the server's own state, and no key, is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import ValidationError
+
+from tokenform import errors
+from tokenform.errors import TokenformError
+
+
+class Refused(Exception):
+    """A request that is not served.
+
+    Attributes:
+        status: HTTP's.
+        code: what is wrong, for programs.
+        param: JSON Pointer into the request's body, or None.
+        headers: of the answer.
+        more: further members of the error.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str = "invalid_request",
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.param = status, code, param
+        self.headers, self.more = dict(headers or {}), more
+
+    def body(self) -> dict[str, Any]:
+        """The answer's body in OpenAI's form."""
+        kind = _KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        return {
+            "error": {
+                "message": str(self),
+                "type": kind,
+                "param": self.param,
+                "code": self.code,
+                **{name: value for name, value in self.more.items() if value is not None},
+            }
+        }
+
+
+_KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+_OF_THE_SERVER = (errors.EngineError, errors.ModelError, errors.DrafterError, errors.Interrupted)
+
+
+def refused(error: Exception, param: str | None = None) -> Refused:
+    """Any error as a refusal.
+
+    Args:
+        param: the part of the request that it is about; an error's own pointer goes on from there.
+    """
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, ValidationError):
+        return _of_fields(error)
+    if isinstance(error, errors.Busy):
+        return Refused(f"the server is busy: {error}", status=429, code="busy", headers={"Retry-After": "1"})
+    if not isinstance(error, TokenformError):
+        return Refused("the server failed; its log says how.", status=500, code="failed")
+    status = 500 if isinstance(error, _OF_THE_SERVER) else 400
+    pointer = error.pointer
+    place = param if pointer is None else (param or "") + pointer
+    more: dict[str, Any] = {"keyword": error.keyword, "line": error.line, "column": error.column}
+    if isinstance(error, errors.BudgetTooSmall):
+        more["least"] = error.least
+        place = place or "/max_tokens"
+    return Refused(str(error), status=status, code=_snake(type(error).__name__), param=place, **more)
+
+
+@contextmanager
+def about(param: str) -> Iterator[None]:
+    """Errors inside are about this part of the request."""
+    try:
+        yield
+    except TokenformError as error:
+        raise refused(error, param) from error
+
+
+def _of_fields(error: ValidationError) -> Refused:
+    """The first wrong field of a body."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = "".join(f"/{_escaped(part)}" for part in _places(first["loc"]))
+    if first["type"] == "extra_forbidden":
+        advice = (
+            "this server does not know the field, and ignores none that may bind the answer; leave it out"
+        )
+        return Refused(f"{place}: {advice}.", code="unknown_field", param=place)
+    return Refused(f"{place}: {first['msg'][:300]}.", code="invalid_field", param=place)
+
+
+def _places(loc: tuple[int | str, ...]) -> Iterator[int | str]:
+    """The steps of a place that stand in the body: names of alternatives are left out."""
+    for part in loc:
+        if isinstance(part, int) or not ("[" in part or part in _ALTERNATIVES):
+            yield part
+
+
+_ALTERNATIVES = {"str", "int", "float", "bool", "dict", "list"}
+
+
+def _escaped(part: int | str) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in name).lstrip("_")

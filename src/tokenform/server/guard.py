@@ -1,0 +1,106 @@
+"""Who may ask, and how much.
+
+Purpose: keys, and what each may use at once: requests, tokens, sizes, work.
+Invariant: keys are compared in constant time and are never written anywhere; a limit that is met refuses the
+request with its number, before any work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tokenform.engine import Limits
+from tokenform.server.faults import Refused
+
+
+@dataclass(frozen=True)
+class Key:
+    """One caller.
+
+    Attributes:
+        secret: what it sends; empty: anybody may ask.
+        name: how logs and metrics call it.
+        concurrent: requests at once.
+        tokens: most tokens of an answer, over all of its texts.
+        schema_bytes: size of a constraint's text.
+        limits: work and memory of a constraint; None: the process's.
+    """
+
+    secret: str = field(default="", repr=False)
+    name: str = "anybody"
+    concurrent: int = 64
+    tokens: int = 8192
+    schema_bytes: int = 1 << 18
+    limits: Limits | None = None
+
+
+class Guard:
+    """Knows the keys, and what they use.
+
+    Args:
+        keys: callers; none, or one without a secret: anybody may ask, within its limits.
+    """
+
+    def __init__(self, keys: Sequence[Key] = ()) -> None:
+        self._keys = [(_digest(key.secret), key) for key in keys or [Key()]]
+        self.open = not any(key.secret for _, key in self._keys)
+        self._using: dict[str, int] = {}
+
+    def key(self, given: str | None) -> Key:
+        """The caller whose secret this is.
+
+        Raises:
+            Refused: nobody's.
+        """
+        if self.open:
+            return self._keys[0][1]
+        digest, found = _digest(given or ""), None
+        for known, key in self._keys:  # all of them: the time says nothing
+            if hmac.compare_digest(known, digest):
+                found = key
+        if found is None or not given:
+            raise Refused(
+                "this server wants an API key: send it as 'Authorization: Bearer ...'.",
+                status=401,
+                code="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return found
+
+    @contextmanager
+    def using(self, key: Key) -> Iterator[None]:
+        """One request of this caller."""
+        used = self._using.get(key.name, 0)
+        if used >= key.concurrent:
+            raise Refused(
+                f"this key has {used} requests under way, which is its limit; try again when one is done.",
+                status=429,
+                code="too_many_requests",
+                headers={"Retry-After": "1"},
+            )
+        self._using[key.name] = used + 1
+        try:
+            yield
+        finally:
+            self._using[key.name] -= 1
+            if not self._using[key.name]:
+                del self._using[key.name]
+
+    @property
+    def in_use(self) -> int:
+        """Requests under way."""
+        return sum(self._using.values())
+
+
+def bearer(headers: dict[str, str]) -> str | None:
+    """The key of a request, as OpenAI's or Anthropic's clients send it."""
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else headers.get("x-api-key")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,41 @@
+"""What a request comes to, whichever API it speaks: one value that the engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenform.decoding.draws import Transform
+from tokenform.decoding.generator import AnySampler
+from tokenform.decoding.speculative.targets import Penalties
+from tokenform.frontends import Grammar
+from tokenform.server.tooling import Turn
+
+
+@dataclass
+class Wanted:
+    """One prompt and what is to be written for it.
+
+    Attributes:
+        prompt: text, token ids, or chat messages.
+        grammar: what every text is bound to; None: nothing.
+        turn: how tools are called in it; None: there are none.
+        max_tokens: most tokens of a text; None: what the server allows.
+        alternatives: how many likely tokens to tell at each; None: no probabilities are asked for.
+        echo: the prompt's text is given back before the text.
+        report: what speculation did is told.
+    """
+
+    prompt: Any
+    grammar: Grammar | None = None
+    turn: Turn | None = None
+    n: int = 1
+    seed: int | None = None
+    max_tokens: int | None = None
+    sampler: AnySampler | None = None
+    penalties: Penalties | None = None
+    transforms: Sequence[Transform] = ()
+    stop: Sequence[str] = field(default_factory=list)
+    alternatives: int | None = None
+    report: bool = False
