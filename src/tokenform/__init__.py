@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
+    from tokenform.frontends.captures import capture
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         tools,
     )
     from tokenform.integrations.generation import Generator, generate
+    from tokenform.integrations.program import Program, gen, said, select
 
 _ALIGNED = (
     "ASAp",
@@ -78,11 +80,14 @@ _ALIGNED = (
     "memory_held",
     "save_trie",
 )
+_PROGRAMS = ("Program", "gen", "said", "select")
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
 _TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
+    **dict.fromkeys(_PROGRAMS, "tokenform.integrations.program"),
+    "capture": "tokenform.frontends.captures",
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
@@ -117,6 +122,7 @@ __all__ = [
     "Local",
     "Masked",
     "Matcher",
+    "Program",
     "Result",
     "Score",
     "State",
@@ -132,6 +138,7 @@ __all__ = [
     "advance",
     "any_text",
     "cache_dir",
+    "capture",
     "choice",
     "clear_cache",
     "contains",
@@ -141,6 +148,7 @@ __all__ = [
     "fill_masks",
     "from_type",
     "gbnf",
+    "gen",
     "generate",
     "grammars",
     "json_schema",
@@ -151,7 +159,9 @@ __all__ = [
     "parse_tool_calls",
     "predicate",
     "regex",
+    "said",
     "save_trie",
+    "select",
     "set_limits",
     "special_token",
     "structural_tag",
