@@ -19,11 +19,11 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 
+from tokenform.batch.workers import WorkerStartError, run_tasks
 from tokenform.bench.copying import STYLES, copier, wanted
 from tokenform.bench.engines import EngineOptions, missing
 from tokenform.bench.maskcheck import add_data_arguments, select
 from tokenform.bench.tables import save, text_table
-from tokenform.batch.workers import WorkerStartError, run_tasks
 
 RESULTS = Path(__file__).resolve().parent / "results"
 # What each engine does where nothing is asked of it; the peers take any whitespace.

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.batch.workers import run_tasks
 from tokenform.bench.dialects import dialects
 from tokenform.bench.engines import EngineOptions
 from tokenform.bench.grammar_cases import TEXTS
 from tokenform.bench.measure import CLOCKS, grammar_measurer
 from tokenform.bench.tables import number, save, text_table
-from tokenform.batch.workers import run_tasks
 from tokenform.frontends import grammars
 
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.batch.workers import Outcome, run_tasks
 from tokenform.bench.engines import EngineOptions
 from tokenform.bench.hard_cases import HardCase, hard_cases
 from tokenform.bench.measure import CLOCKS, grammar_measurer
 from tokenform.bench.tables import number, save, text_table
-from tokenform.batch.workers import Outcome, run_tasks
 
 RESULTS = Path(__file__).resolve().parent / "results"
 TIMES = ("first_ms", "mean_us", "worst_us", "again_us", "texts_ms")

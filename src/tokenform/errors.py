@@ -69,7 +69,15 @@ class UnsatisfiableGrammar(TokenformError):
 
 
 class InvalidType(TokenformError):
-    """A Python type that no JSON Schema can be made of."""
+    """A Python type that no JSON Schema can be made of; or a document that the type's own validators refuse.
+
+    Attributes:
+        text: the document that is refused, as far as it was written; None where a type is.
+        partial: its value as JSON, as far as it goes.
+    """
+
+    text: str | None = None
+    partial: Any = None
 
 
 class LimitExceeded(TokenformError):

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
-import time
+import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette", reason="the server needs tokenform[serve]")
-uvicorn = pytest.importorskip("uvicorn", reason="the server needs tokenform[serve]")
+pytest.importorskip("uvicorn", reason="the server needs tokenform[serve]")
 httpx = pytest.importorskip("httpx", reason="the server's tests need httpx")
 
 from tokenform.server import Engine, create_app  # noqa: E402
 
-
-@contextlib.contextmanager
-def running(app):
-    """The base URL of an app that runs in a thread."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
+sys.path.insert(0, str(Path(__file__).parent))
+from running import running  # noqa: E402
 
 
 @pytest.fixture(scope="session")

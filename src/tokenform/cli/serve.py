@@ -30,6 +30,9 @@ def serve(
     origin: Annotated[
         list[str] | None, typer.Option(help="A web site whose pages may ask (CORS); repeat it.")
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A name that a server without keys answers to; repeat it.")
+    ] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve a model: /v1/chat/completions, /v1/responses, /v1/messages, /v1/completions."""
@@ -47,5 +50,7 @@ def serve(
             for number, secret in enumerate(given)
         ] or [Key(concurrent=concurrent, tokens=max_tokens)]
         engine = Engine(model, name=name, batch_size=batch_size, waiting=waiting)
-        app = create_app(engine, keys=keys, timeout=timeout, origins=origin or ())
+        app = create_app(
+            engine, keys=keys, timeout=timeout, origins=origin or (), hosts=[host, *(allowed_host or ())]
+        )
     uvicorn.run(app, host=host, port=port, log_level=log_level, timeout_graceful_shutdown=30)

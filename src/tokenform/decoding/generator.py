@@ -24,13 +24,15 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
+from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T
+from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
@@ -40,6 +42,7 @@ from tokenform.decoding.speculative.matching import Matcher
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.validated import TRIES, settled
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Grammar, Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
@@ -68,6 +71,19 @@ class SampleOptions(TypedDict, total=False):
     companion_prompt: Any
     stop: str | Sequence[str]
     on_error: str
+    on_invalid: str
+    max_tries: int
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of `Generator.stream`, for type checkers."""
+
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_field: Mapping[str, Callable[[Any], Any]] | None
 
 
 class Generator:
@@ -181,6 +197,8 @@ class Generator:
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
         on_error: str = "raise",
+        on_invalid: str = "resample",
+        max_tries: int = TRIES,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -201,21 +219,31 @@ class Generator:
             on_error: what an error of one text means for a batch: "raise" raises it when all other texts are
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.
+            on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
+                with a temperature from the law given that they accept; "return" gives it back, with
+                `Result.error`; "raise" makes it an error.
+            max_tries: most attempts at a text that validators accept; after them it is an error.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
             BudgetTooSmall: no accepted text has so few tokens.
+            InvalidType: validators refuse a text, see `on_invalid`; it has the text and its value so far.
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
+            What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        if n < 1 or max_tokens < 1:
-            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        if n < 1 or max_tokens < 1 or max_tries < 1:
+            raise OptionError(f"n={n}, max_tokens={max_tokens} and max_tries={max_tries} must be at least 1.")
+        if on_invalid not in ("resample", "return", "raise"):
+            raise OptionError(
+                f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
+            )
         if on_error not in ("raise", "return"):
             raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
-            results = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress)
-            return results if batched else results[0]
+            drawn = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress, on_invalid)
+            return given_back(drawn, batched, on_error)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
@@ -231,12 +259,27 @@ class Generator:
         with Progress(len(running), progress) as bar:
             for _, token in decoder.run(running, self.batch_size):
                 bar.advance(token)
-        written = [
-            row if not isinstance(row, Row) else row.error or self.result(row, grammars[i // n], stop)
-            for i, row in enumerate(rows)
-        ]
-        return given_back(written, n, batched, on_error)
+        groups = [rows[start : start + n] for start in range(0, len(rows), n)]
+        written = settled(self, groups, grammars, chosen, stop, on_invalid, max_tries)
+        return given_back(written, batched, on_error)
 
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: type[T], *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials[T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, grammar: Any = None, *, partial: Literal[True], **options: Unpack[StreamOptions]
+    ) -> Partials: ...
+    @overload
+    def stream(
+        self,
+        prompt: Prompt,
+        grammar: Any = None,
+        *,
+        partial: Literal[False] = False,
+        **options: Unpack[StreamOptions],
+    ) -> Yields[str, None, Result]: ...
     def stream(
         self,
         prompt: Any,
@@ -247,16 +290,23 @@ class Generator:
         sampler: AnySampler | None = None,
         companion_prompt: Any = None,
         stop: str | Sequence[str] = (),
-    ) -> Yields[str, None, Result]:
+        partial: bool = False,
+        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
-        Arguments and errors are those of `sample`.
+        Arguments and errors are those of `sample`, and:
 
+        Args:
+            partial: give the value so far instead of the text (`Partials`), of the type that was asked for.
+            on_field: with `partial`, functions by JSON Pointer that get the values of complete fields.
         Yields:
             Text of whole characters; the pieces joined are the text.
         Returns:
             The `Result`, as the generator's return value.
         """
+        if on_field is not None and not partial:
+            raise OptionError("on_field= is for streams of values; add partial=True.")
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
@@ -265,7 +315,8 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
-        return self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
+        return Partials(pieces, grammars[0], on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -286,6 +337,7 @@ class Generator:
         max_tokens: int = DEFAULT_MAX_TOKENS,
         sampler: AlignedSampler | None = None,
         model: LanguageModel | None = None,
+        validators: bool = True,
     ) -> Problem:
         """What a faithful sampler draws from: `sampler.sample(problem, n)` gives all that it knows.
 
@@ -294,6 +346,7 @@ class Generator:
         Args:
             prompt, grammar, max_tokens, sampler: as for `sample`; one prompt and one grammar.
             model: a `language_model` to share its cache; None makes one.
+            validators: those that a type has in Python are part of the constraint.
         Raises:
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, VocabularyError: as `sample` does.
         """
@@ -303,7 +356,7 @@ class Generator:
         constraint = to_constraint(grammar)
         ids = self._prompts.read(prompt, constraint)
         budget = self._prompts.room(ids, max_tokens)
-        known = compiled(constraint, self.vocabulary)
+        known = compiled(constraint, self.vocabulary, validators=validators)
         check_shortest(known.distance(known.start, budget), budget)
         spell = speller(self.tokenizer, self.vocabulary)
         return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
@@ -343,13 +396,22 @@ class Generator:
         seeds: Sequence[int | None],
         max_tokens: int,
         progress: bool | None,
-    ) -> list[list[Result]]:
+        on_invalid: str,
+    ) -> list[list[Result | TokenformError]]:
         model = self.language_model()
-        every: list[list[Result]] = []
+        every: list[list[Result | TokenformError]] = []
         with Progress(len(prompts), progress) as bar:
             for prompt, grammar, seed in zip(prompts, grammars, seeds, strict=True):
-                problem = self.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model)
-                every.append(draw_weighted(sampler, problem, grammar, n, seed))
+                problem = self.problem(
+                    prompt,
+                    grammar,
+                    max_tokens=max_tokens,
+                    sampler=sampler,
+                    model=model,
+                    validators=on_invalid == "resample",
+                )
+                drawn = draw_weighted(sampler, problem, grammar, n, seed)
+                every.append([one.error or one for one in drawn] if on_invalid == "raise" else [*drawn])
                 bar.advance(None)
         return every
 
@@ -452,15 +514,27 @@ class Generator:
         hints = name_hints(grammar) if self.drafter is not None else ()
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
-    def result(self, row: Row, grammar: Constraint, stop: str | Sequence[str] = ()) -> Result:
-        """What a row that has ended holds."""
+    def result(
+        self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False
+    ) -> Result:
+        """What a row that has ended holds.
+
+        Args:
+            refused: a text that validators refuse is given back too, with the `error`.
+        Raises:
+            InvalidType: validators refuse it.
+        """
         text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
+        value, error = read_value(grammar, text)
+        if error is not None and not refused:
+            raise error
         return Result(
             text,
             row.tokens,
-            grammar.parse(text),
+            value,
             row.logprob,
+            error=error,
             stats=row.stats,
             report=row.report,
             token_logprobs=row.token_logprobs,
@@ -498,16 +572,14 @@ def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
     return until(listed) | ~holding
 
 
-def given_back(written: list[Any], n: int, batched: bool, on_error: str) -> Any:
-    """Results and errors of all texts as `sample` gives them back."""
-    failed = next((one for one in written if isinstance(one, TokenformError)), None)
-    if on_error == "raise":
-        written = [None if isinstance(one, TokenformError) else one for one in written]
-    groups = [written[start : start + n] for start in range(0, len(written), n)] if batched else written
-    if failed is not None and on_error == "raise":
-        failed.results = groups
-        raise failed
-    return groups
+def given_back(written: list[list[Any]], batched: bool, on_error: str) -> Any:
+    """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
+    failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
+    if failed is None or on_error == "return":
+        return written if batched else written[0]
+    written = [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
+    failed.results = written if batched else written[0]
+    raise failed
 
 
 def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
@@ -526,42 +598,3 @@ def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
     if many_grammars and not many_prompts:
         prompts = prompts * len(constraints)
     return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
-
-
-def read_vocabulary(model: Any, tokenizer: Any) -> Vocabulary:
-    """The vocabulary of a model's logits: as wide as they are, with every id that ends its texts."""
-    ends: set[int] = set()
-    for source in (tokenizer, getattr(model, "generation_config", None), text_config(model)):
-        found = getattr(source, "eos_token_id", None)
-        ends.update([found] if isinstance(found, int) else found or ())
-    size = getattr(text_config(model), "vocab_size", None)
-    if size is not None:
-        ends = {token for token in ends if 0 <= token < size}
-    return Vocabulary.from_tokenizer(tokenizer, size=size, eos=ends or None)
-
-
-def configured_sampler(config: Any) -> Local:
-    """What a generation_config says about sampling; greedy where it does not sample."""
-    if config is None or not getattr(config, "do_sample", False):
-        return Local(temperature=0.0)
-    return Local(
-        temperature=1.0 if config.temperature is None else config.temperature,
-        top_k=config.top_k or None,
-        top_p=1.0 if config.top_p is None else config.top_p,
-        min_p=getattr(config, "min_p", None) or 0.0,
-    )
-
-
-def context_length(model: Any) -> int | None:
-    """Most tokens that the model can hold, where its configuration says so."""
-    for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
-        length = getattr(text_config(model), name, None)
-        if isinstance(length, int) and length > 0:
-            return length
-    return None
-
-
-def text_config(model: Any) -> Any:
-    """The configuration of the model's text part."""
-    config: Any = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -9,6 +10,7 @@ from typing_extensions import TypeVar
 
 from tokenform.decoding.speculative.report import Report
 from tokenform.engine import TokenAutomaton
+from tokenform.errors import InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 
@@ -91,6 +93,8 @@ class Result(Generic[T]):
             they were asked for (`Scheduler.submit`).
         reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
+        error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
+            `value` is then the document as JSON has it.  None for a valid text.
     """
 
     text: str
@@ -106,6 +110,15 @@ class Result(Generic[T]):
     likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     reason: str = "end"
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
+    error: InvalidType | None = None
+
+    @property
+    def valid_share(self) -> float | None:
+        """Estimated share of texts that are valid: of those that the masks allow for `Local`, of all that the
+        model would write for other samplers; None where nothing is known.  `estimates` has its error.
+        """
+        known = self.estimates
+        return None if known is None or known.log_z is None else math.exp(known.log_z)
 
     def _repr_html_(self) -> str:
         from tokenform.decoding.result_html import result_html
@@ -116,3 +129,11 @@ class Result(Generic[T]):
     def tool_calls(self) -> list[ToolCall]:
         """The calls of a text that was written under `tf.tools`, in order; of any other text none."""
         return list(self.value) if isinstance(self.value, ToolCalls) else []
+
+
+def read_value(grammar: Any, text: str) -> tuple[Any, InvalidType | None]:
+    """The value of an accepted text, and why the type's validators refuse it: then the value is JSON."""
+    try:
+        return grammar.parse(text), None
+    except InvalidType as error:
+        return error.partial, error

@@ -14,7 +14,7 @@ from typing import Any
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.results import Estimates, Result, Stats
+from tokenform.decoding.results import Estimates, Result, Stats, read_value
 from tokenform.engine import Grammar
 from tokenform.errors import SamplingError
 from tokenform.frontends import Condition
@@ -55,22 +55,27 @@ def results_of(sample: Sample, grammar: Grammar | Condition) -> list[Result]:
         evaluations=counts.evaluations,
         attempts=counts.attempts,
     )
-    return [
-        Result(
-            draw.text,
-            list(draw.tokens),
-            grammar.parse(draw.text),
-            draw.logprob,
-            draw.log_weight,
-            Stats(
-                forwards=_part(counts.forwards, share, place),
-                tokens=len(draw.tokens),
-                evaluations=_part(counts.evaluations, share, place),
-            ),
-            estimates,
+    results = []
+    for place, draw in enumerate(sample.draws):
+        value, error = read_value(grammar, draw.text)
+        stats = Stats(
+            forwards=_part(counts.forwards, share, place),
+            tokens=len(draw.tokens),
+            evaluations=_part(counts.evaluations, share, place),
         )
-        for place, draw in enumerate(sample.draws)
-    ]
+        results.append(
+            Result(
+                draw.text,
+                list(draw.tokens),
+                value,
+                draw.logprob,
+                draw.log_weight,
+                stats,
+                estimates,
+                error=error,
+            )
+        )
+    return results
 
 
 def _part(total: int, share: int, place: int) -> int:

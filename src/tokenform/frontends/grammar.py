@@ -124,6 +124,17 @@ class Grammar:
         """Whether a text's value is more than the text."""
         return self._read is not _same_text
 
+    @property
+    def shapes(self) -> Any:
+        """What a type makes of its documents while they are written (`value_shapes.Shapes`), else None."""
+        return getattr(self._read, "shapes", None)
+
+    @property
+    def tool_reader(self) -> dict[str, Any] | None:
+        """How tool calls are read (the arguments of `ToolCallStream`); None where its texts are none."""
+        found = getattr(self._read, "keywords", None)
+        return dict(found) if isinstance(found, dict) and "tools" in found else None
+
     def parse(self, text: str) -> Any:
         """The value that an accepted text stands for: parsed JSON, an instance of the type, or the text."""
         return self._read(text)

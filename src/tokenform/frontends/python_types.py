@@ -14,7 +14,8 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import pydantic
@@ -22,10 +23,11 @@ import typing_extensions
 
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.json_text import plain_integers
+from tokenform.frontends.json_text import read_json
 from tokenform.frontends.readable import Readable, with_meanings, within_floats
 from tokenform.frontends.schemas import json_schema
 from tokenform.frontends.type_strings import check_strings
+from tokenform.frontends.value_shapes import Shapes, arguments_of, validated
 
 
 def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
@@ -45,15 +47,16 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     """
     label = name or getattr(tp, "__qualname__", None) or str(tp)
     check_strings(tp, label)
-    adapter, read = _reader(tp, label)
+    read = _reader(tp, label)
     try:
-        schema = adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
+        schema = read.adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"{label} has no JSON Schema", error, label) from error
     schema = with_meanings(schema)
     options.setdefault("additional", "forbid")
     if options.get("numbers") == "any":
         schema = within_floats(schema)
+    read.in_order = options.get("order", "declared") == "declared"
     inner = json_schema(schema, **options)
     return Grammar(inner.core, form=inner.form, read=read, source=inner.source, schema=schema)
 
@@ -68,30 +71,51 @@ def is_type(value: Any) -> bool:
     )
 
 
-def _reader(tp: Any, label: str) -> tuple[pydantic.TypeAdapter[Any], Callable[[str], Any]]:
-    """The adapter of the type, and the function from a document to its value."""
+class TypeReader:
+    """From a document to its value.
+
+    Args:
+        adapter: pydantic's adapter of the type.
+        label: what errors call the type.
+        arguments: of a function: the names of its parameters by field.
+    """
+
+    def __init__(
+        self, adapter: pydantic.TypeAdapter[Any], label: str, arguments: Mapping[str, str] | None = None
+    ) -> None:
+        self.adapter, self.label, self.arguments, self.in_order = adapter, label, arguments, True
+
+    def __call__(self, text: str) -> Any:
+        try:
+            value = validated(self.adapter, text, self.label)
+        except InvalidType as error:
+            error.text, error.partial = text, read_json(text, name="the document", kind=InvalidType)
+            raise
+        return value if self.arguments is None else arguments_of(value, self.arguments)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What becomes of the document's parts while it is written."""
+        core: Any = self.adapter.core_schema
+        return Shapes(core, self.label, in_order=self.in_order, arguments=self.arguments)
+
+
+def _reader(tp: Any, label: str) -> TypeReader:
     try:
         if inspect.isfunction(tp) or inspect.ismethod(tp):
             return _signature_reader(tp, label)
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(_portable(tp))
+        return TypeReader(pydantic.TypeAdapter(_portable(tp)), label)
     except TokenformError:
         raise
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"no JSON Schema can be made of {label}", error, label) from error
 
-    def read(text: str) -> Any:
-        return _validated(adapter, text, label)
 
-    return adapter, read
-
-
-def _signature_reader(
-    function: Callable[..., Any], label: str
-) -> tuple[pydantic.TypeAdapter[Any], Callable[[str], dict[str, Any]]]:
+def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
     """The arguments of a function, by name."""
     hints = typing.get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
-    aliases: dict[str, str] = {}
+    names: dict[str, str] = {}
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InvalidType(f"{label} takes {parameter}: only parameters that have a name can be written.")
@@ -100,34 +124,10 @@ def _signature_reader(
         default = ... if parameter.default is parameter.empty else parameter.default
         # Fields get names of their own, so that a parameter may be called `schema` or `_x`.
         field = f"argument_{number}"
-        aliases[field] = parameter.name
+        names[field] = parameter.name
         fields[field] = (_portable(hints[parameter.name]), pydantic.Field(default, alias=parameter.name))
     model = pydantic.create_model(getattr(function, "__name__", "arguments"), **fields)
-    adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(model)
-
-    def read(text: str) -> dict[str, Any]:
-        instance = _validated(adapter, text, label)
-        return {
-            aliases[field]: getattr(instance, field) for field in fields if field in instance.model_fields_set
-        }
-
-    return adapter, read
-
-
-def _validated(adapter: pydantic.TypeAdapter[Any], text: str, label: str) -> Any:
-    try:
-        return adapter.validate_json(text)
-    except pydantic.ValidationError as error:
-        try:  # JSON Schema's integers may be written as 1.0 or 1e3, pydantic's may not
-            return adapter.validate_json(plain_integers(text))
-        except (pydantic.ValidationError, LimitExceeded):
-            pass
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"/{part}" for part in first["loc"])
-        raise InvalidType(
-            f"{label} refuses a document of its own schema{place and f' at {place}'} ({first['msg']}): "
-            "state the rule in the type's schema, or read the text yourself."
-        ) from error
+    return TypeReader(pydantic.TypeAdapter(model), label, names)
 
 
 def _portable(tp: Any) -> Any:

@@ -34,7 +34,7 @@ with extras():
         ContinuousBatchingLogitsProcessor,
     )
 
-    from tokenform.decoding.generator import read_vocabulary
+    from tokenform.decoding.configuration import read_vocabulary
     from tokenform.masking import MaskTable, Wanted
 
 

@@ -19,8 +19,9 @@ from tokenform.errors import OptionError, extras
 with extras():
     import torch
 
+    from tokenform.decoding.configuration import configured_sampler, read_vocabulary
     from tokenform.decoding.draws import Transform
-    from tokenform.decoding.generator import Generator, configured_sampler, read_vocabulary
+    from tokenform.decoding.generator import Generator
 
 _OWN = {"TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"}
 _STOPS = {"MaxLengthCriteria", "EosTokenCriteria"}

@@ -23,6 +23,7 @@ with extras():
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.samplers.local import Local
     from tokenform.decoding.speculative.targets import Mixture, Penalties
+    from tokenform.decoding.validated import TRIES
     from tokenform.integrations.models import open_model
 
 _PLACING = ("device", "dtype", "device_map", "trust_remote_code")
@@ -74,6 +75,8 @@ class Options(TypedDict, total=False):
     companion_prompt: Any
     penalties: Penalties | None
     progress: bool | None
+    on_invalid: Literal["resample", "return", "raise"]
+    max_tries: int
 
 
 class Constraints(Options, total=False):
@@ -137,6 +140,8 @@ def generate(
     penalties: Penalties | None = None,
     stop: str | Sequence[str] = (),
     progress: bool | None = None,
+    on_invalid: Literal["resample", "return", "raise"] = "resample",
+    max_tries: int = TRIES,
 ) -> Any:
     """Write text that a constraint accepts.
 
@@ -148,7 +153,7 @@ def generate(
         grammar: a grammar or a `predicate`, or a list of them, one for each prompt.
         type: a Python type or a function; the value is an instance, or the arguments.
         model: None for the built-in model; a path or hub name; or a model object, with `tokenizer`.
-        n, seed, max_tokens, progress: as for `Generator.sample`.
+        n, seed, max_tokens, progress, on_invalid, max_tries: as for `Generator.sample`.
         temperature, top_k, top_p, min_p: as for `Local`; temperature 0 is greedy.
         sampler: draws in place of `Local`: ASAp, CARS, AWRS, SMC, MCMC or Beam, with their own temperature.
         drafter, mixture, companion, companion_prompt, penalties, stop: as for `Generator` and its `sample`.
@@ -184,6 +189,8 @@ def generate(
         progress=progress,
         companion_prompt=companion_prompt,
         stop=stop,
+        on_invalid=on_invalid,
+        max_tries=max_tries,
     )
     if n > 1:
         return results

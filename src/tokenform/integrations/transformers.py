@@ -29,7 +29,7 @@ with extras():
     import torch
     from transformers import LogitsProcessor
 
-    from tokenform.decoding.generator import read_vocabulary
+    from tokenform.decoding.configuration import read_vocabulary
     from tokenform.decoding.row import check_room
     from tokenform.masking import CAPACITY, MaskTable, Wanted
 

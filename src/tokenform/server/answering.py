@@ -254,6 +254,11 @@ def written(event: Event) -> str:
 
 
 async def _json(request: Request, most: int) -> Any:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # what a page may send anywhere without asking first
+        raise Refused(
+            f"the body is to be application/json, not {kind!r}.", status=415, code="invalid_content_type"
+        )
     declared = request.headers.get("content-length", "")
     parts, size = [], 0
     if declared.isdigit() and int(declared) > most:

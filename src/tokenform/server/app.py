@@ -22,6 +22,7 @@ from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused, refused
 from tokenform.server.guard import Guard, Key
 from tokenform.server.metrics import CONTENT_TYPE, Metrics
+from tokenform.server.origins import OwnPages
 from tokenform.server.tracing import traced
 
 with extras():
@@ -61,6 +62,7 @@ def create_app(
     timeout: float = 600.0,
     grace: float = 30.0,
     origins: Sequence[str] = (),
+    hosts: Sequence[str] = (),
     playground: bool = True,
 ) -> Starlette:
     """The application that serves a model.
@@ -72,6 +74,7 @@ def create_app(
         timeout: seconds that a request may take.
         grace: seconds that texts under way have when the server ends.
         origins: web sites whose pages may ask (CORS); none by default.
+        hosts: names that a server without keys answers to, beside localhost and addresses.
         playground: serve the page, where no keys are asked for.
     """
     engine = engine or Engine()
@@ -95,13 +98,11 @@ def create_app(
     ]
     if playground and server.guard.open:  # its own requests have no key
         routes += _playground(engine)
-    allowed = [
-        Middleware(CORSMiddleware, allow_origins=list(origins), allow_headers=["*"], allow_methods=["*"])
-    ]
+    own = Middleware(OwnPages, origins=origins, hosts=list(hosts) if server.guard.open else None)
+    cors = Middleware(CORSMiddleware, allow_origins=list(origins), allow_headers=["*"], allow_methods=["*"])
     handlers: dict[Any, Any] = {404: _not_found, 405: _not_found}
-    app = Starlette(
-        routes=routes, lifespan=life, middleware=allowed if origins else [], exception_handlers=handlers
-    )
+    middleware = [own, cors] if origins else [own]
+    app = Starlette(routes=routes, lifespan=life, middleware=middleware, exception_handlers=handlers)
     app.state.server = server
     return app
 

@@ -1,25 +1,29 @@
 """Tools of a request: the grammar of a turn that may call them, and the reader of what was written.
 
 Invariant: what the grammar accepts is read back as calls whose arguments satisfy their schemas.
-Tools whose input is free text in a grammar ("custom" tools) are called with one argument, `input`; a regex is
-its pattern.
+Tools whose input is text, free or of a grammar ("custom" tools), are called with one argument, `input`.
 Rejected: custom tools in the format's free text (formats have no place for text that is not JSON or marked).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.errors import TokenformError
 from tokenform.frontends import Grammar
-from tokenform.frontends.tools import ToolCallStream, tools
-from tokenform.frontends.tools.calls import ToolCall
+from tokenform.frontends.tools import Tool, ToolCallStream, tools
+from tokenform.server.constraints import Reader
 from tokenform.server.faults import Refused, about
 
 INPUT = "input"
+_CUSTOM = {
+    "type": "object",
+    "properties": {INPUT: {"type": "string"}},
+    "required": [INPUT],
+    "additionalProperties": False,
+}
 
 
 @dataclass
@@ -27,13 +31,13 @@ class Turn:
     """How tools are called.
 
     Attributes:
-        tools: definitions, in OpenAI's form.
+        tools: definitions.
         custom: names of the tools that take text.
         format: the model's layout of calls.
         grammar: of the whole turn.
     """
 
-    tools: list[dict[str, Any]]
+    tools: list[Tool | dict[str, Any]]
     format: Any
     grammar: Grammar
     custom: set[str] = field(default_factory=set)
@@ -42,10 +46,6 @@ class Turn:
         """Reads one output as it comes."""
         return ToolCallStream(self.tools, format=self.format, reasoning="none")
 
-    def input(self, call: ToolCall) -> str:
-        """The text that a custom tool is called with."""
-        return str(call.arguments.get(INPUT, ""))
-
 
 def read_turn(
     listed: Sequence[Mapping[str, Any]] | None,
@@ -53,12 +53,14 @@ def read_turn(
     parallel: bool | None,
     format: Any,
     final: Grammar | None,
+    reader: Reader,
     param: str = "/tools",
 ) -> Turn | None:
     """The turn of a request with tools; None where it has none, or may not call any.
 
     Args:
         format: the model's, or the error of finding it.
+        reader: reads the grammars of custom tools.
         final: what an answer without calls is bound to.
     """
     if not listed:
@@ -66,7 +68,7 @@ def read_turn(
             raise Refused("tool_choice asks for a call, but there are no tools.", param="/tool_choice")
         return None
     custom: set[str] = set()
-    known = [_tool(tool, f"{param}/{place}", custom) for place, tool in enumerate(listed)]
+    known = [_tool(tool, f"{param}/{place}", reader, custom) for place, tool in enumerate(listed)]
     if choice == "none":
         return None
     if isinstance(format, TokenformError):
@@ -104,51 +106,49 @@ def _renamed(tool: Any) -> Any:
     return _choice(tool) if isinstance(tool, Mapping) and tool.get("type") == "custom" else tool
 
 
-def _tool(tool: Mapping[str, Any], param: str, custom: set[str]) -> dict[str, Any]:
-    """A definition in OpenAI's form; those that take text are noted."""
+def _tool(tool: Mapping[str, Any], param: str, reader: Reader, custom: set[str]) -> Tool | dict[str, Any]:
+    """A definition; those that take text are noted."""
     kind = tool.get("type", "function")
     if kind == "function":
-        body = tool.get("function", tool)
-        allowed = {"name", "description", "parameters", "strict", "type", "function"}
-        for name in body:
-            if name not in allowed:
-                raise Refused(f"{param}/{name} is not known.", param=f"{param}/{name}", code="unknown_field")
-        made = {
+        body = _body(tool, "function", param)
+        for member in body:
+            if member not in ("name", "description", "parameters", "strict", "type", "function"):
+                place = f"{param}/{member}"
+                raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+        kept = {
             name: body[name] for name in ("name", "description", "parameters") if body.get(name) is not None
         }
-        return {"type": "function", "function": made}
+        return {"type": "function", "function": kept}
     if kind == "custom":
-        body = tool.get("custom", tool)
-        made = {"name": body.get("name"), "description": body.get("description") or ""}
-        made["parameters"] = _input_schema(body.get("format"), f"{param}/format")
-        custom.add(str(body.get("name")))
-        return {"type": "function", "function": made}
+        body = _body(tool, "custom", param)
+        name = body.get("name")
+        if not isinstance(name, str):
+            raise Refused(f"{param} has no name.", param=f"{param}/name")
+        custom.add(name)
+        bound = _input_grammar(body.get("format"), f"{param}/format", reader)
+        places = {} if bound is None else {f"/properties/{INPUT}": bound}
+        return Tool(name, str(body.get("description") or ""), _CUSTOM, strings_in=places)
     raise Refused(
         f"{param} is of the type {kind!r}; this server runs no tools itself: give functions or custom tools.",
         param=f"{param}/type",
     )
 
 
-def _input_schema(format: Any, param: str) -> dict[str, Any]:
-    """The arguments of a tool that takes text."""
-    text: dict[str, Any] = {"type": "string"}
-    if format is not None and format.get("type") == "grammar":
-        inner = format.get("grammar", format)
-        if inner.get("syntax") == "regex":
-            text["pattern"] = f"^(?:{inner.get('definition')})$"
-        else:
-            raise Refused(
-                f"the syntax {inner.get('syntax')!r} is not known here; give a regex.",
-                param=f"{param}/syntax",
-            )
-    return {
-        "type": "object",
-        "properties": {INPUT: text},
-        "required": [INPUT],
-        "additionalProperties": False,
-    }
+def _body(tool: Mapping[str, Any], kind: str, param: str) -> Mapping[str, Any]:
+    body = tool.get(kind, tool)
+    if not isinstance(body, Mapping):
+        raise Refused(f"{param}/{kind} is an object.", param=f"{param}/{kind}")
+    return body
 
 
-def arguments_text(call: ToolCall) -> str:
-    """A call's arguments as JSON text."""
-    return json.dumps(call.arguments, ensure_ascii=False)
+def _input_grammar(format: Any, param: str, reader: Reader) -> Grammar | None:
+    """What binds the text that a tool is called with."""
+    if format is None or (isinstance(format, Mapping) and format.get("type") == "text"):
+        return None
+    inner = format.get("grammar", format) if isinstance(format, Mapping) else None
+    if not isinstance(inner, Mapping) or format.get("type") != "grammar":
+        raise Refused(f"{param} is text or a grammar.", param=f"{param}/type")
+    syntax, definition = inner.get("syntax"), inner.get("definition")
+    if syntax not in ("lark", "regex") or not isinstance(definition, str):
+        raise Refused(f"{param} needs a syntax, lark or regex, and a definition.", param=f"{param}/syntax")
+    return reader.grammar("grammar" if syntax == "lark" else "regex", definition, f"{param}/definition")

@@ -39,7 +39,7 @@ class ModelRunner:
     def __init__(self, name: str | None) -> None:
         import torch
 
-        from tokenform.decoding.generator import context_length, read_vocabulary
+        from tokenform.decoding.configuration import context_length, read_vocabulary
         from tokenform.decoding.loop import PlainLoop
         from tokenform.decoding.prompts import PromptReader
         from tokenform.engine import tokenizers

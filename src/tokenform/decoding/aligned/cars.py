@@ -91,7 +91,7 @@ class CARS(AlignedSampler):
         """n independent draws from exactly the target; all weights are equal."""
         if self.trie is not None:
             self.trie.belongs_to(problem)
-        run = _Run(self, problem, fresh_seed() if seed is None else seed)
+        run = Walks(self, problem, fresh_seed() if seed is None else seed)
         before = problem.counts()
         draws = [self._one(run) for _ in range(n)]
         sample = Sample(draws, problem.target, exact=True, log_z=run.log_z(), trie=run.trie)
@@ -102,7 +102,7 @@ class CARS(AlignedSampler):
         sample.counts.attempts, sample.counts.tokens = run.attempt, run.visited
         return sample
 
-    def _one(self, run: _Run) -> Draw:
+    def _one(self, run: Walks) -> Draw:
         for _ in range(self.max_attempts):
             draw = run.walk()
             if draw is not None:
@@ -118,14 +118,14 @@ class CARS(AlignedSampler):
         )
 
 
-class _Run:
-    """The walks of one call."""
+class Walks:
+    """The walks of one call: `walk` gives the next text, or None for a walk that was rejected."""
 
     def __init__(self, sampler: CARS, problem: Problem, seed: int) -> None:
         self.sampler, self.problem, self.seed = sampler, problem, seed
         self.attempt = self.visited = 0
         self.trie = sampler.trie if sampler.trie is not None else self._fresh()
-        self._uppers: list[float] = []
+        self.uppers: list[float] = []
         self._accepted: list[bool] = []
 
     def _fresh(self) -> Trie:
@@ -139,6 +139,11 @@ class _Run:
             for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
                 trie.forbid(node, index)
         return trie
+
+    @property
+    def hits(self) -> int:
+        """Walks that were accepted."""
+        return sum(self._accepted)
 
     @property
     def log_upper(self) -> float:
@@ -165,7 +170,7 @@ class _Run:
             )
         if sampler.learn in ("none", "first"):
             self.trie = self._fresh()  # forgets the walk before
-        self._uppers.append(self.log_upper)
+        self.uppers.append(self.log_upper)
         walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=True)
         self.attempt += 1
         self.visited += walk.visited
@@ -188,7 +193,7 @@ class _Run:
 
         Each accepted·U_j is unbiased for Z; weighting them by 1/U_j keeps the weights known beforehand.
         """
-        uppers = np.array(self._uppers)
+        uppers = np.array(self.uppers)
         hits = sum(self._accepted)
         log_scale = float(np.logaddexp.reduce(-uppers)) if len(uppers) else -math.inf
         bound = 0.0 if self.problem.potential is None else float(self.problem.potential.log_bound or 0.0)

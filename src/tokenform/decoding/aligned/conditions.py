@@ -6,6 +6,7 @@ Invariant: special ids that are not ends are never allowed, by grammars (the eng
 from __future__ import annotations
 
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.checked import Checked, has_validators
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.product import Product
 from tokenform.decoding.aligned.protocols import Constraint
@@ -13,14 +14,18 @@ from tokenform.engine import Grammar, Vocabulary
 from tokenform.frontends import Condition
 
 
-def compiled(constraint: Grammar | Condition, vocabulary: Vocabulary) -> Constraint:
+def compiled(
+    constraint: Grammar | Condition, vocabulary: Vocabulary, *, validators: bool = True
+) -> Constraint:
     """The constraint over the vocabulary's tokens.
 
+    Args:
+        validators: those that a type has in Python take part.
     Raises:
         VocabularyError: the vocabulary lacks bytes that every accepted text needs.
     """
     if isinstance(constraint, Grammar):
-        return AutomatonConstraint(constraint.compile(vocabulary))
+        return _of_grammar(constraint, vocabulary, validators)
     tokens: list[bytes] = list(vocabulary.tokens)
     factors: list[Constraint] = [
         Predicate(
@@ -37,5 +42,11 @@ def compiled(constraint: Grammar | Condition, vocabulary: Vocabulary) -> Constra
         for test in constraint.tests
     ]
     if constraint.grammar is not None:
-        factors.append(AutomatonConstraint(constraint.grammar.compile(vocabulary)))
+        factors.append(_of_grammar(constraint.grammar, vocabulary, validators))
     return factors[0] if len(factors) == 1 else Product(*factors)
+
+
+def _of_grammar(grammar: Grammar, vocabulary: Vocabulary, validators: bool) -> Constraint:
+    if validators and has_validators(grammar):
+        return Checked(grammar, vocabulary)
+    return AutomatonConstraint(grammar.compile(vocabulary))

@@ -63,11 +63,11 @@ def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bo
     prefix, parent, index = problem.root(), None, 0
     while True:
         walk.visited += 1
-        node = _child(trie, parent, index)
+        node = child(trie, parent, index)
         if node is None:
             promised = trie.bound(parent, index)
             node = trie.visit(
-                _law(problem, trie, prefix), parent, index, exact=problem.constraint.exact and trie.restricted
+                law(problem, trie, prefix), parent, index, exact=problem.constraint.exact and trie.restricted
             )
             if node.log_theta == -math.inf or (
                 reject and math.log1p(-numbers.uniform()) > node.log_theta - promised
@@ -90,11 +90,11 @@ def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bo
         prefix, parent = problem.extend(prefix, token), node
 
 
-def _child(trie: Trie, parent: Node | None, index: int) -> Node | None:
+def child(trie: Trie, parent: Node | None, index: int) -> Node | None:
     return trie.root if parent is None else parent.children.get(index)
 
 
-def _law(problem: Problem, trie: Trie, prefix: Prefix) -> StepLaw:
+def law(problem: Problem, trie: Trie, prefix: Prefix) -> StepLaw:
     if trie.restricted:
         return problem.laws([prefix], masked=False)[0]
     return problem.full_laws([prefix])[0]
@@ -115,12 +115,12 @@ def _choose(
     settled = problem.constraint.exact and trie.restricted
     if settled or reject:
         index = pick(weights, numbers.uniform())
-        if settled or index in node.children or _allowed(problem, trie, node, prefix, index):
+        if settled or index in node.children or allowed(problem, trie, node, prefix, index):
             return index, total - node.theta.get(index, 0.0)
         return None
     step = two_loops(weights, numbers.generator)
     [outcome] = run_steps(
-        [step], lambda _, indices: [_allowed(problem, trie, node, prefix, i, settle=False) for i in indices]
+        [step], lambda _, indices: [allowed(problem, trie, node, prefix, i, settle=False) for i in indices]
     )
     for index in outcome.rejected:
         node.theta[index] = -math.inf
@@ -132,7 +132,7 @@ def _choose(
     return outcome.index, outcome.log_mass - float(weights[outcome.index] - node.logf[outcome.index])
 
 
-def _allowed(
+def allowed(
     problem: Problem, trie: Trie, node: Node, prefix: Prefix, index: int, *, settle: bool = True
 ) -> bool:
     """Asks the constraint about one token and lets the trie know."""

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tokenform.decoding.aligned.descent import allowed
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.trie import Node, Trie
 
@@ -27,19 +28,21 @@ EVERY = 8  # walks between two explorations
 
 def explore(problem: Problem, trie: Trie, count: int) -> None:
     """Visits up to `count` prefixes of largest uncertain mass.  Does nothing for predicates (their laws
-    aren't masked).
+    aren't masked), but for those that say that they are `cheap`.
     """
-    if count < 1 or trie.root is None or not (problem.constraint.exact and trie.restricted):
+    exact = problem.constraint.exact
+    may = exact or getattr(problem.constraint, "cheap", False)
+    if count < 1 or trie.root is None or not (may and trie.restricted):
         return
-    found = _frontier(problem, trie, trie.root, count)
-    if not found:
-        return
-    prefixes = [
-        problem.extend(_prefix_of(problem, parent), int(parent.ids[index])) for parent, index in found
+    found = [
+        (parent, index, problem.extend(before, int(parent.ids[index])))
+        for parent, index in _frontier(problem, trie, trie.root, count)
+        if (before := _prefix_of(problem, parent)) is not None
+        and (exact or allowed(problem, trie, parent, before, index))
     ]
-    laws = problem.laws(prefixes)
-    for (parent, index), law in zip(found, laws, strict=True):
-        trie.visit(law, parent, index, exact=True)
+    laws = problem.laws([prefix for _, _, prefix in found], masked=exact) if found else []
+    for (parent, index, _), law in zip(found, laws, strict=True):
+        trie.visit(law, parent, index, exact=exact)
 
 
 def _frontier(problem: Problem, trie: Trie, root: Node, count: int) -> list[tuple[Node, int]]:

@@ -186,7 +186,8 @@ class Problem:
         room = FORCED_CHAIN
         if self.max_tokens is not None:
             room = min(room, self.max_tokens - len(prefix.tokens))
-        while self.constraint.exact and len(chain) < room:
+        tells = self.constraint.exact or hasattr(self.constraint, "forced")
+        while tells and len(chain) < room:
             forced = self._forced(prefix)[: room - len(chain)]
             if not forced:
                 break

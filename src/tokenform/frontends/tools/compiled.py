@@ -23,7 +23,7 @@ from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.schemas import SPELLINGS
+from tokenform.frontends.schemas import SPELLINGS, with_marks
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
@@ -285,8 +285,10 @@ class _Compiler:
         if isinstance(node, Special):
             return [{"special": node.text, "spelled": True}]
         if isinstance(node, Json):
-            schema = json.dumps(node.schema)
-            return [{"schema": schema, "options": {**self.options, "without": list(node.without)}}]
+            made: Form = {"schema": json.dumps(node.schema)}
+            if node.strings_in:
+                made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
+            return [{**made, "options": {**self.options, "without": list(node.without)}}]
         if isinstance(node, Given):
             return [dict(node.form)]
         if isinstance(node, Rule):

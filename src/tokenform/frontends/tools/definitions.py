@@ -22,6 +22,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Union
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
+from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.tools.judge import fault
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
@@ -40,6 +41,8 @@ class Tool:
         convert: turns a valid dictionary of arguments into what `instance` gives; None: the dictionary
             itself.
         function: what `call` calls with the converted arguments as keywords; None: the tool can't be called.
+        strings_in: grammars of strings in the arguments by JSON Pointer, as `json_schema` takes them; for
+            formats that write the arguments as one JSON object.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Tool:
     parameters: Mapping[str, Any]
     convert: Callable[[dict[str, Any]], Any] | None = field(default=None, repr=False)
     function: Callable[..., Any] | None = field(default=None, repr=False)
+    strings_in: Mapping[str, Grammar] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _schema(self) -> str:

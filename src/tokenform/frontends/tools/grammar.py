@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from keyword import iskeyword
 from typing import Any
 
-from tokenform.errors import InvalidSchema, OptionError, ToolError
+from tokenform.errors import InvalidSchema, OptionError, ToolError, UnsupportedSchema
 from tokenform.frontends.tools import fenced, harmony
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.elements import Nested
@@ -346,6 +346,11 @@ class Builder:
                 last = optional(sequence(comma, self._key("id"), Text('"'), Regex(part.last_id), Text('"')))
             arguments = sequence(self._key(part.arguments), self.json(tool))
             return sequence(Text(dump(tool.name)), comma, arguments, last, BLANK, Text("}"))
+        if tool.strings_in and isinstance(part, (PythonArguments, MarkedArguments, Elements, Tagged)):
+            raise UnsupportedSchema(
+                f"{owner}: a format that writes each argument by itself can't hold strings of a grammar;"
+                " choose a format that writes JSON"
+            )
         if isinstance(part, (PythonArguments, MarkedArguments, Elements)):
             return self._notation(part).arguments(tool.parameters, owner, self.strict)
         if isinstance(part, Tagged):
@@ -379,7 +384,8 @@ class Builder:
 
     def json(self, tool: Tool) -> Node:
         """The arguments as one JSON object."""
-        return Json(close(tool.parameters) if self.strict else dict(tool.parameters))
+        schema = close(tool.parameters) if self.strict else dict(tool.parameters)
+        return Json(schema, strings_in=tuple(tool.strings_in.items()))
 
     def literal(self, text: str) -> Node:
         """A literal with its special tokens as special tokens, and blanks where it has whitespace or may.

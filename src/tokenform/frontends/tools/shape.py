@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+from tokenform.frontends.grammar import Grammar
+
 
 @dataclass(frozen=True)
 class Text:
@@ -37,10 +39,12 @@ class Json:
 
     without: texts that may not occur in it as it is written, because common readers would end it there (the
     reader of this library would not).
+    strings_in: grammars of strings in it, each with its JSON Pointer, as `json_schema` takes them.
     """
 
     schema: Any
     without: tuple[str, ...] = ()
+    strings_in: tuple[tuple[str, Grammar], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tokenform.server.answering import Endpoint
+from tokenform.server.endpoints.anthropic import Messages
 from tokenform.server.endpoints.chat import Chat
 from tokenform.server.endpoints.completions import Completions
+from tokenform.server.endpoints.responses import Responses
 
-ENDPOINTS = (Chat(), Completions())
+ENDPOINTS: tuple[Endpoint, ...] = (Chat(), Completions(), Responses(), Messages())

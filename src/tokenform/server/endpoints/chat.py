@@ -12,15 +12,15 @@ from pydantic import Field
 
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
-from tokenform.frontends.tools.calls import ToolCall
 from tokenform.server.answering import Event, Work
 from tokenform.server.endpoints.common import biases, extras_of, finish, probabilities, usage_of
+from tokenform.server.endpoints.items import Item, Step, Writer, items_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
 from tokenform.server.guard import Key
 from tokenform.server.messages import read_messages
-from tokenform.server.tooling import Turn, arguments_text, read_turn
+from tokenform.server.tooling import read_turn
 from tokenform.server.wanted import Wanted
 
 
@@ -46,9 +46,10 @@ class Chat:
 
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
         prompt = read_messages(body.messages)
-        found = engine.reader(key).one(body, body.response_format)
+        reader = engine.reader(key)
+        found = reader.one(body, body.response_format)
         final = None if found is None else found[1]
-        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final)
+        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final, reader)
         if body.max_tokens is not None and body.max_completion_tokens is not None:
             raise Refused("give max_completion_tokens or max_tokens, not both.", param="/max_tokens")
         if body.top_logprobs and not body.logprobs:
@@ -77,14 +78,12 @@ class Chat:
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
         reason, turn = finish(work, result), work.wanted.turn
         if turn is not None:
-            reader = turn.reader()
-            reader.feed(result.text)
-            reader.close()
-            read = reader.result
-            message["content"] = read.content
-            if read:
-                message["tool_calls"] = [_called(turn, call) for call in read]
-                reason = "tool_calls"
+            items = items_of(result, turn)
+            calls = [_called(item) for item in items if item.name is not None]
+            texts = [item.text for item in items if item.name is None]
+            message["content"] = "".join(texts) if texts else None
+            if calls:
+                message["tool_calls"], reason = calls, "tool_calls"
         told = None
         if work.wanted.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
@@ -103,37 +102,29 @@ class Chat:
 
         for number in range(work.wanted.n):
             yield chunk(number, {"role": "assistant", "content": "", "refusal": None})
-        readers = {} if turn is None else {number: turn.reader() for number in range(work.wanted.n)}
+        writers = [Writer(turn) for _ in range(work.wanted.n)]
         written = 0
         async for piece in pieces:
             number, result = piece.number, piece.result
-            deltas = [{"content": piece.text}] if piece.text else []
-            if turn is not None:
-                reader = readers[number]
-                deltas = reader.feed(piece.text) + (reader.close() if result is not None else [])
-                deltas = [_streamed(turn, delta) for delta in deltas]
+            writer = writers[number]
+            steps = writer.feed(piece.text) + ([] if result is None else writer.close())
+            deltas = [delta for step in steps for delta in _deltas(step, writer)]
             more: dict[str, Any] = {}
             if work.wanted.alternatives is not None and piece.tokens:
                 listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 more["logprobs"] = {"content": listed, "refusal": None}
+                deltas = deltas or [{}]
             if asked.continuous_usage_stats:
                 written += len(piece.tokens)
                 prompt = work.job.prompt_tokens
-                total = {
-                    "prompt_tokens": prompt,
-                    "completion_tokens": written,
-                    "total_tokens": prompt + written,
-                }
-                blank["usage"] = total
-            if more and not deltas:
-                deltas = [{}]
+                counts = {"prompt_tokens": prompt, "completion_tokens": written}
+                blank["usage"] = {**counts, "total_tokens": prompt + written}
             for delta in deltas:
                 yield chunk(number, delta, **more)
                 more = {}
             if result is not None:
-                reason = finish(work, result)
-                if turn is not None and readers[number].result:
-                    reason = "tool_calls"
+                called = any(item.name is not None for item in writer.items)
+                reason = "tool_calls" if called else finish(work, result)
                 yield chunk(number, {}, finish_reason=reason, **extras_of(work, result))
         if asked.include_usage:
             yield None, {**head, "choices": [], "usage": usage_of(work, work.job.result(0))}
@@ -156,14 +147,25 @@ def _head(work: Work, kind: str) -> dict[str, Any]:
     }
 
 
-def _called(turn: Turn, call: ToolCall) -> dict[str, Any]:
-    id = call.id or f"call_{abs(hash((call.name, arguments_text(call)))):x}"
-    if call.name in turn.custom:
-        return {"id": id, "type": "custom", "custom": {"name": call.name, "input": turn.input(call)}}
-    function = {"name": call.name, "arguments": arguments_text(call)}
-    return {"id": id, "type": "function", "function": function}
+def _called(item: Item) -> dict[str, Any]:
+    if item.custom:
+        return {"id": item.id, "type": "custom", "custom": {"name": item.name, "input": item.text}}
+    return {"id": item.id, "type": "function", "function": {"name": item.name, "arguments": item.text}}
 
 
-def _streamed(turn: Turn, delta: dict[str, Any]) -> dict[str, Any]:
-    """A delta of the reader as a chunk has it: the role was told before."""
-    return {name: value for name, value in delta.items() if name != "role"}
+def _deltas(step: Step, writer: Writer) -> list[dict[str, Any]]:
+    """A step as a chunk has it."""
+    item = step.item
+    if item.name is None:
+        return [{"content": step.delta}] if step.delta else []
+    index = sum(one.name is not None for one in writer.items[: step.place])
+    if item.custom:
+        custom = {"name": item.name, "input": step.delta}
+        entry = {"index": index, "id": item.id, "type": "custom", "custom": custom}
+        return [] if step.first or step.last else [{"tool_calls": [entry]}]
+    if step.first:
+        function = {"name": item.name, "arguments": ""}
+        return [{"tool_calls": [{"index": index, "id": item.id, "type": "function", "function": function}]}]
+    if step.last:
+        return []
+    return [{"tool_calls": [{"index": index, "function": {"arguments": step.delta}}]}]

@@ -1,0 +1,321 @@
+"""Texts that a type's own validators accept, drawn without asking the model for everything again.
+
+Purpose: `Local` writes a batch as always; what validators refuse is drawn again here.
+Law: with a temperature, exactly that of `Local` given that the validators accept. The first text of a row
+is a draw of `Local`, kept if it is valid; else one is drawn from `Local`'s law given that it is valid, by
+rejection that learns (`aligned.cars` over the masked law): a refused prefix is never entered again, and the
+mass that it had is taken from every prefix of it. Both together are that law. Greedy: the text that is
+written by taking the token of most mass left, of equals the smallest id, the masses being the masked law's
+at temperature 1 without what was refused; for a row that is valid at once it is the greedy text.
+Invariant: draws depend on the row's seed and on the rows of its prompt before it, nothing else.
+Complexity: a pass of the model for each prefix that was not met before; a walk through known ones asks
+nothing.
+Rejected: drawing the refused field alone again: texts then come too often whose beginnings rarely lead to a
+valid field. Closing the way of a refused value token by token, as a mask would: a beginning that can hardly
+be completed keeps all its mass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from tokenform.decoding.aligned.cars import CARS, Walks
+from tokenform.decoding.aligned.checked import Checked, has_validators
+from tokenform.decoding.aligned.descent import allowed, child, law
+from tokenform.decoding.aligned.explore import EVERY, explore
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
+from tokenform.decoding.aligned.results import LogZ, sharper
+from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.draws import MaskedSampler
+from tokenform.decoding.keyed_random import stream_seed
+from tokenform.decoding.results import Estimates, Result
+from tokenform.decoding.row import Row
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.node import Node as Place
+from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
+from tokenform.errors import InvalidType, TokenformError
+from tokenform.frontends import Condition
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
+
+TRIES = 1000
+EXPLORED = 8  # prefixes that are visited beside each walk
+_STATES = 1 << 14  # states of prefixes that are kept
+
+
+class LocalLaw:
+    """`LanguageModel` whose law is `Local`'s: masked, within the budget, truncated.
+
+    Args:
+        model: the laws of the model itself.
+        sampler: draws from them.
+        row: prompt, constraint and budget.
+    """
+
+    def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
+        self._model, self._sampler, self._row = model, sampler, row
+        self.vocab_size, self.eos = model.vocab_size, model.eos
+        self.fingerprint = f"local {sampler.local}"
+        self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
+
+    @property
+    def forwards(self) -> int:
+        return self._model.forwards
+
+    @property
+    def rows(self) -> int:
+        return self._model.rows
+
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
+        own, begins = self._model.logprobs(prefixes), len(self._row.prompt)
+        out = np.empty_like(own)
+        for number, prefix in enumerate(prefixes):
+            written = tuple(prefix[begins:])
+            node = Place(
+                (own[number],),
+                prefix,
+                prompt_length=begins,
+                automaton=self._row.automaton,
+                state=self._state(written),
+                remaining=self._row.budget - len(written),
+            )
+            with np.errstate(divide="ignore"):
+                out[number] = np.log(self._sampler.law(node))
+        return out
+
+    def _state(self, written: Tokens) -> State:
+        length = len(written)
+        while written[:length] not in self._states:
+            length -= 1
+        state = self._states[written[:length]]
+        for end in range(length, len(written)):
+            state = self._states[written[: end + 1]] = self._row.automaton.advance(state, written[end])
+        while len(self._states) > _STATES:
+            self._states.popitem(last=False)
+            self._states[()] = self._row.automaton.start
+        return state
+
+
+class Redraw:
+    """Valid texts for the rows of one prompt and one grammar, in their order.
+
+    Args:
+        grammar: stands for the type.
+        model: the model's own laws.
+        sampler: how rows are drawn.
+        automaton: the grammar over the model's tokens.
+        tries: most walks for a text.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        model: LanguageModel,
+        sampler: MaskedSampler,
+        automaton: TokenAutomaton,
+        tries: int,
+    ) -> None:
+        self._grammar, self._model, self._tries = grammar, model, tries
+        self._greedy = sampler.local.temperature == 0
+        local = Local() if self._greedy else sampler.local
+        self._sampler = MaskedSampler(
+            local, sampler.size, sorted(sampler.eos), sampler.transforms, sampler.mixture, sampler.penalties
+        )
+        self._checked = Checked(grammar, cast(Vocabulary, automaton.vocabulary))
+        self._walks: Walks | None = None
+        self.rows = self.valid = 0  # texts of the batch itself
+
+    def draw(self, row: Row) -> InvalidType | None:
+        """Puts a valid text in the place of the row's; the last refusal where none was found."""
+        walks = self._walks
+        if walks is None:
+            model = LocalLaw(self._model, self._sampler, row)
+            problem = Problem(model, self._checked, tuple(row.prompt))
+            seed = (stream_seed(row.seed, row.prompt) << 64) | row.number
+            walks = self._walks = Walks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
+        forwards = walks.problem.counts().forwards
+        tokens = None
+        for number in range(self._tries):
+            if self._greedy and number % EVERY == EVERY - 1:  # the first walks go where greedy decoding goes
+                explore(walks.problem, walks.trie, EXPLORED * EVERY)
+            tokens = _greedy(walks.problem, walks.trie) if self._greedy else self._walk(walks)
+            if tokens is not None or walks.hopeless:
+                break
+        if tokens is not None:
+            self._take(row, tokens)
+        row.stats.forwards += walks.problem.counts().forwards - forwards
+        return None if tokens is not None else self._failure(walks)
+
+    @staticmethod
+    def _walk(walks: Walks) -> Tokens | None:
+        draw = walks.walk()
+        return None if draw is None else draw.tokens
+
+    def _take(self, row: Row, tokens: Tokens) -> None:
+        prompt = tuple(row.prompt)
+        prefixes = [prompt + tokens[:place] for place in range(len(tokens))]
+        laws = self._model.logprobs(prefixes) if tokens else ()
+        row.tokens = list(tokens)
+        row.token_logprobs = [float(law[token]) for law, token in zip(laws, tokens, strict=True)]
+        row.logprob = math.fsum(row.token_logprobs)
+        row.guessed = [False] * len(tokens)
+        row.likeliest, row.reason = [], "end"
+        row.stats.tokens = len(tokens)
+        row.state = row.automaton.start
+        for token in tokens:
+            row.state = row.automaton.advance(row.state, token)
+
+    def _failure(self, walks: Walks) -> InvalidType:
+        text, cause = self._checked.refused or ("", None)
+        why = (
+            "no text that the masks allow is left"
+            if walks.hopeless
+            else f"none of {self._tries} tries passed"
+        )
+        share = self.share
+        likely = (
+            ""
+            if share is None or walks.hopeless
+            else f" (about {math.exp(share.value):.1g} of all are valid)"
+        )
+        error = InvalidType(
+            f"the validators of {self._grammar.shapes.label} refuse what was tried: {why}{likely}. "
+            "The last refusal: " + ("none of them is known" if cause is None else str(cause)),
+            pointer=None if cause is None else cause.pointer,
+        )
+        error.text, error.partial = text, None if cause is None else cause.partial
+        return error
+
+    @property
+    def share(self) -> LogZ | None:
+        """Estimate of the share of valid texts among those that the masks allow."""
+        uppers = [] if self._walks is None else self._walks.uppers
+        if self._greedy:
+            if self._walks is None or self._walks.trie.root is None:
+                return None
+            bounds = self._walks.trie.certificate()
+            return sharper(LogZ(bounds.log_upper, math.inf, 1), bounds)
+        hits = self.valid + (0 if self._walks is None else self._walks.hits)
+        if not self.rows or not hits:
+            return None if self._walks is None else LogZ(self._walks.log_upper, math.inf, self.rows)
+        tried = self.rows + math.fsum(math.exp(-upper) for upper in uppers if upper > -math.inf)
+        value = math.log(hits / tried)
+        chances = [min(math.exp(value - upper), 1.0) for upper in [0.0] * self.rows + uppers]
+        error = math.sqrt(sum(c * (1 - c) for c in chances)) / hits
+        return LogZ(value, max(error, 1 / (len(chances) + 1)), len(chances))
+
+    def estimates(self) -> Estimates | None:
+        """What is known about the law of the rows."""
+        share = self.share
+        if share is None:
+            return None
+        counts = None if self._walks is None else self._walks.problem.counts()
+        what = (
+            "the greedy text that validators leave"
+            if self._greedy
+            else "Local's law given that validators accept"
+        )
+        return Estimates(
+            target=what,
+            exact=not self._greedy,
+            log_z=share.value,
+            log_z_error=share.error,
+            distance=None if self._greedy else 0.0,
+            ess=float(self.rows),
+            forwards=0 if counts is None else counts.forwards,
+            evaluations=0 if counts is None else counts.evaluations,
+            attempts=self.rows + (0 if self._walks is None else self._walks.attempt),
+        )
+
+
+def _greedy(problem: Problem, trie: Trie) -> Tokens | None:
+    """One walk by the token of most mass left; None where it ran into a refusal, which the trie learns."""
+    prefix, index = problem.root(), 0
+    parent: Node | None = None
+    while True:
+        node = child(trie, parent, index)
+        if node is None:
+            node = trie.visit(law(problem, trie, prefix), parent, index, exact=False)
+        if node.log_theta == -math.inf:
+            return None
+        index = int(np.argmax(node.log_weights()))
+        if index not in node.children and not allowed(problem, trie, node, prefix, index):
+            return None
+        token = int(node.ids[index])
+        if token == problem.eos:
+            return prefix.tokens
+        prefix, parent = problem.extend(prefix, token), node
+
+
+def settled(
+    generator: Generator,
+    groups: Sequence[Sequence[Row | TokenformError]],
+    grammars: Sequence[Grammar | Condition],
+    chosen: Local,
+    stop: str | Sequence[str],
+    on_invalid: str,
+    max_tries: int,
+) -> list[list[Result | TokenformError]]:
+    """Results or errors of all rows, those of a prompt together; the arguments are those of `sample`."""
+    every: list[list[Result | TokenformError]] = []
+    model: LanguageModel | None = None
+    for group, grammar in zip(groups, grammars, strict=True):
+        written = [_read(generator, row, grammar, stop) for row in group]
+        first = next((row for row in group if isinstance(row, Row)), None)
+        mixed = generator.mixing.mixture is not None  # its second model is not at hand here
+        if on_invalid == "resample" and first is not None and not mixed and has_validators(grammar):
+            assert isinstance(grammar, Grammar)
+            model = model or generator.language_model()
+            sampler = MaskedSampler(
+                chosen,
+                generator.vocabulary.size,
+                generator.vocabulary.eos,
+                generator.transforms,
+                penalties=generator.mixing.penalties,
+            )
+            redraw = Redraw(grammar, model, sampler, first.automaton, max_tries)
+            _redrawn(group, written, redraw, partial(generator.result, grammar=grammar))
+        if on_invalid != "return":
+            written = [(one.error or one) if isinstance(one, Result) else one for one in written]
+        every.append(written)
+    return every
+
+
+def _read(
+    generator: Generator, row: Row | TokenformError, grammar: Grammar | Condition, stop: str | Sequence[str]
+) -> Result | TokenformError:
+    if not isinstance(row, Row):
+        return row
+    if row.error is not None:
+        return row.error
+    try:
+        return generator.result(row, grammar, stop, refused=True)
+    except TokenformError as error:  # of this text alone
+        return error
+
+
+def _redrawn(
+    group: Sequence[Row | TokenformError],
+    results: list[Result | TokenformError],
+    redraw: Redraw,
+    read: Callable[[Row], Result],
+) -> None:
+    """Puts valid results in the place of refused ones, and what is known about their law into all."""
+    written = [one for one in results if isinstance(one, Result)]
+    redraw.rows, redraw.valid = len(written), sum(one.error is None for one in written)
+    for place, row in enumerate(group):
+        one = results[place]
+        if isinstance(row, Row) and isinstance(one, Result) and one.error is not None:
+            results[place] = redraw.draw(row) or read(row)
+    estimates = redraw.estimates()
+    for one in results:
+        if isinstance(one, Result):
+            one.estimates = estimates

@@ -1,0 +1,227 @@
+"""`POST /v1/messages`, as Anthropic's API has it, with this server's constraints beside it.
+
+Source: Anthropic's API reference, "Messages".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Piece
+from tokenform.server.answering import Event, Work
+from tokenform.server.endpoints.common import biases, extras_of, finish
+from tokenform.server.endpoints.items import Item, items_of, steps_of
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused
+from tokenform.server.fields import Constrained
+from tokenform.server.guard import Key
+from tokenform.server.messages import text_of
+from tokenform.server.tooling import read_turn
+from tokenform.server.wanted import Wanted
+
+_KINDS = {
+    401: "authentication_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+_THOUGHTS = ("thinking", "redacted_thinking")
+
+
+class Body(Constrained):
+    """What is known of a request's body."""
+
+    messages: list[Any]
+    max_tokens: Annotated[int, Field(ge=1)]
+    n: None = None
+    system: str | list[Any] | None = None
+    stop_sequences: list[str] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: dict[str, Any] | None = None
+    thinking: dict[str, Any] | None = None
+    output_config: dict[str, Any] | None = None
+    output_format: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None
+
+
+class Messages:
+    """The endpoint."""
+
+    name, path, prefix, reads = "messages", "/v1/messages", "msg_", Body
+
+    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+        config = dict(body.output_config or {})
+        for name in config:
+            if name not in ("format", "effort"):
+                place = f"/output_config/{name}"
+                raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+        asked, place = config.get("format"), "/output_config/format"
+        if asked is None:
+            asked, place = body.output_format, "/output_format"
+        reader = engine.reader(key)
+        found, other = reader.response_format(asked, place), reader.one(body)
+        if found is not None and other is not None:
+            raise Refused(f"{found[0]} and {other[0]} both bind the answer; give one.", param=other[0])
+        bound = found or other
+        final = None if bound is None else bound[1]
+        choice, parallel = _choice(body.tool_choice)
+        tools = [_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())]
+        turn = read_turn(tools, choice, parallel, engine.format, final, reader)
+        if body.stop is not None and body.stop_sequences is not None:
+            raise Refused("give stop_sequences or stop, not both.", param="/stop")
+        if body.stop_sequences is not None:
+            body.stop = body.stop_sequences
+        return Wanted(
+            _messages(body),
+            turn.grammar if turn is not None else final,
+            turn,
+            seed=body.seed,
+            max_tokens=body.max_tokens,
+            sampler=body.drawn(engine.generator.sampler),
+            penalties=body.penalties(),
+            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
+            stop=[] if turn is not None or final is not None else body.stops(),
+            report=bool(body.report),
+        )
+
+    def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
+        result = results[0]
+        items = items_of(result, work.wanted.turn)
+        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": len(result.tokens)}
+        head = _head(work, [_block(item) for item in items], usage)
+        return {**head, "stop_reason": _reason(work, result, items)} | extras_of(work, result)
+
+    async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": 0}
+        yield _event("message_start", message=_head(work, [], usage))
+        items: list[Item] = []
+        async for step, piece in steps_of(work, pieces):
+            if step is None:
+                if piece.result is not None:
+                    delta = {"stop_reason": _reason(work, piece.result, items), "stop_sequence": None}
+                    usage = {**usage, "output_tokens": len(piece.result.tokens)}
+                    more = extras_of(work, piece.result)
+                    yield _event("message_delta", delta=delta, usage=usage, **more)
+                continue
+            if step.first:
+                items.append(step.item)
+                block = {"type": "text", "text": ""} if step.item.name is None else _call(step.item, {})
+                yield _event("content_block_start", index=step.place, content_block=block)
+            elif step.last:
+                yield _event("content_block_stop", index=step.place)
+            else:
+                kind = (
+                    ("text_delta", "text") if step.item.name is None else ("input_json_delta", "partial_json")
+                )
+                delta = {"type": kind[0], kind[1]: step.delta}
+                yield _event("content_block_delta", index=step.place, delta=delta)
+        yield _event("message_stop")
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        body = error.body()["error"]
+        kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
+        return {"type": "error", "error": {**body, "type": kind}}
+
+    def fault(self, error: Refused) -> Event:
+        return "error", self.failure(error)
+
+
+def _event(kind: str, **members: Any) -> Event:
+    return kind, {"type": kind, **members}
+
+
+def _head(work: Work, content: list[Any], usage: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": work.id,
+        "type": "message",
+        "role": "assistant",
+        "model": work.engine.name,
+        "content": content,
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+
+
+def _reason(work: Work, result: Result, items: list[Item]) -> str:
+    if any(item.name is not None for item in items):
+        return "tool_use"
+    return "max_tokens" if finish(work, result) == "length" else "end_turn"
+
+
+def _block(item: Item) -> dict[str, Any]:
+    return {"type": "text", "text": item.text} if item.name is None else _call(item, item.arguments)
+
+
+def _call(item: Item, arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": item.id, "name": item.name, "input": arguments}
+
+
+def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:
+    """The choice as OpenAI's API has it, and whether several calls may come."""
+    if choice is None:
+        return None, True
+    param = "/tool_choice"
+    for name in choice:
+        if name not in ("type", "name", "disable_parallel_tool_use"):
+            raise Refused(f"{param}/{name} is not known.", param=f"{param}/{name}", code="unknown_field")
+    kind, parallel = choice.get("type"), not choice.get("disable_parallel_tool_use", False)
+    if kind == "tool":
+        return {"type": "function", "function": {"name": choice.get("name")}}, parallel
+    known = {"auto": "auto", "any": "required", "none": "none"}
+    if kind not in known:
+        raise Refused(f"{param}/type {kind!r} is not known.", param=f"{param}/type")
+    return known[kind], parallel
+
+
+def _tool(tool: Mapping[str, Any], param: str) -> dict[str, Any]:
+    """A tool as OpenAI's API has it."""
+    if tool.get("type") not in (None, "custom"):
+        raise Refused(f"{param}: this server runs no tools itself.", param=f"{param}/type")
+    known = ("name", "description", "input_schema", "type", "strict", "cache_control", "input_examples")
+    for name in tool:
+        if name not in (*known, "defer_loading", "eager_input_streaming", "allowed_callers"):
+            raise Refused(f"{param}/{name} is not known.", param=f"{param}/{name}", code="unknown_field")
+    function = {"name": tool.get("name"), "parameters": tool.get("input_schema", {"type": "object"})}
+    return {"type": "function", "function": {**function, "description": tool.get("description") or ""}}
+
+
+def _messages(body: Body) -> list[dict[str, Any]]:
+    """The conversation as chat messages."""
+    made: list[dict[str, Any]] = []
+    if body.system:
+        made.append({"role": "system", "content": text_of(body.system, "/system")})
+    if not body.messages:
+        raise Refused("there are no messages.", param="/messages")
+    for place, message in enumerate(body.messages):
+        param = f"/messages/{place}"
+        role = message.get("role") if isinstance(message, dict) else None
+        if role not in ("user", "assistant", "system"):
+            raise Refused(f"{param}/role is user or assistant.", param=f"{param}/role")
+        made += _split(role, message.get("content"), f"{param}/content")
+    return made
+
+
+def _split(role: str, content: Any, param: str) -> list[dict[str, Any]]:
+    """A message as those that stand for it: answers of tools are messages of their own."""
+    if not isinstance(content, list):
+        return [{"role": role, "content": text_of(content, param)}]
+    texts, calls, answers = [], [], []
+    for place, block in enumerate(content):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "tool_use":
+            function = {"name": block.get("name"), "arguments": block.get("input") or {}}
+            calls.append({"id": block.get("id", ""), "type": "function", "function": function})
+        elif kind == "tool_result":
+            answer = text_of(block.get("content"), f"{param}/{place}/content")
+            answers.append({"role": "tool", "tool_call_id": block.get("tool_use_id", ""), "content": answer})
+        elif kind not in _THOUGHTS:
+            texts.append(text_of([block], f"{param}/{place}"))
+    message: dict[str, Any] = {"role": role, "content": "".join(texts)}
+    if calls:
+        message["tool_calls"] = calls
+    return [*answers, *([message] if texts or calls or not answers else [])]

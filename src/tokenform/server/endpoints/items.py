@@ -1,0 +1,139 @@
+"""An answer as a list of items: texts and calls, whole or as they come.
+
+Purpose: what `/v1/responses` and `/v1/messages` write, each in its own words.
+Invariant: the steps of a text, joined, are its items.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Piece
+from tokenform.server.answering import Work
+from tokenform.server.tooling import INPUT, Turn
+
+
+@dataclass
+class Item:
+    """A text, or a call.
+
+    Attributes:
+        id: of the item; a call's is its own.
+        text: of a text; of a call its arguments as JSON text, or the input of a tool that takes text.
+        name: of the tool; None for a text.
+        custom: the tool takes text.
+    """
+
+    id: str
+    text: str = ""
+    name: str | None = None
+    custom: bool = False
+
+    @property
+    def arguments(self) -> Any:
+        """A call's arguments."""
+        return json.loads(self.text)
+
+
+@dataclass
+class Step:
+    """What a piece does to the items: `item` begins (`first`), goes on by `delta`, or ends (`last`)."""
+
+    place: int
+    item: Item
+    delta: str = ""
+    first: bool = False
+    last: bool = False
+    tokens: list[int] = field(default_factory=list)
+
+
+def items_of(result: Result, turn: Turn | None) -> list[Item]:
+    """The items of a text."""
+    writer = Writer(turn)
+    writer.feed(result.text)
+    writer.close()
+    return writer.items
+
+
+class Writer:
+    """Turns pieces of one text into steps."""
+
+    def __init__(self, turn: Turn | None) -> None:
+        self.items: list[Item] = []
+        self._turn, self._open = turn, False
+        self._reader = None if turn is None else turn.reader()
+
+    def feed(self, text: str) -> list[Step]:
+        """The steps that a piece completes."""
+        if self._reader is None:
+            return self._text(text) if text else []
+        return self._read(self._reader.feed(text)) if text else []
+
+    def close(self) -> list[Step]:
+        """The last steps; there is one item at least."""
+        steps = [] if self._reader is None else self._read(self._reader.close())
+        if not self.items:
+            steps += self._begin(Item(_fresh("msg")))
+        return steps + self._end()
+
+    def _read(self, deltas: list[dict[str, Any]]) -> list[Step]:
+        steps: list[Step] = []
+        for delta in deltas:
+            if delta.get("content"):
+                steps += self._text(delta["content"])
+            for call in delta.get("tool_calls", ()):
+                function = call["function"]
+                if "name" in function:
+                    custom = self._turn is not None and function["name"] in self._turn.custom
+                    steps += self._begin(Item(call["id"] or _fresh("call"), "", function["name"], custom))
+                if function.get("arguments"):
+                    steps += self._more(function["arguments"])
+        return steps
+
+    def _text(self, text: str) -> list[Step]:
+        begun = [] if self._open and self.items[-1].name is None else self._begin(Item(_fresh("msg")))
+        return begun + self._more(text)
+
+    def _begin(self, item: Item) -> list[Step]:
+        ended = self._end()
+        self.items.append(item)
+        self._open = True
+        return [*ended, Step(len(self.items) - 1, item, first=True)]
+
+    def _more(self, text: str) -> list[Step]:
+        item = self.items[-1]
+        item.text += text
+        return [] if item.custom else [Step(len(self.items) - 1, item, text)]
+
+    def _end(self) -> list[Step]:
+        if not self._open:
+            return []
+        self._open = False
+        item, place = self.items[-1], len(self.items) - 1
+        steps = []
+        if item.custom:  # its text is known when its arguments are
+            item.text = str(json.loads(item.text).get(INPUT, ""))
+            steps.append(Step(place, item, item.text))
+        return [*steps, Step(place, item, last=True)]
+
+
+async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tuple[Step | None, Piece]]:
+    """The steps of the only text, each with the piece that it came with; None with a piece without any."""
+    writer = Writer(work.wanted.turn)
+    async for piece in pieces:
+        steps = writer.feed(piece.text)
+        if piece.result is not None:
+            steps += writer.close()
+        for step in steps:
+            yield step, piece
+        if piece.result is not None:
+            yield None, piece
+
+
+def _fresh(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(12)}"

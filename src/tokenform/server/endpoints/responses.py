@@ -1,0 +1,258 @@
+"""`POST /v1/responses`, as OpenAI's API has it; nothing is stored, so a request holds its whole conversation.
+
+Source: OpenAI's API reference, "Responses".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler import Piece
+from tokenform.server.answering import Event, Work
+from tokenform.server.endpoints.common import biases, extras_of, finish, probabilities
+from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused
+from tokenform.server.fields import Constrained, StreamOptions
+from tokenform.server.guard import Key
+from tokenform.server.messages import read_arguments, read_messages, text_of
+from tokenform.server.tooling import read_turn
+from tokenform.server.wanted import Wanted
+
+_LOGPROBS = "message.output_text.logprobs"
+
+
+class Body(Constrained):
+    """What is known of a request's body."""
+
+    input: str | list[Any]
+    instructions: str | None = None
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    n: Literal[1] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    include: list[str] | None = None
+    stream_options: StreamOptions | None = None
+    reasoning: dict[str, Any] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    background: Literal[False] | None = None
+    previous_response_id: Literal[None] = None
+    conversation: Literal[None] = None
+
+
+class Responses:
+    """The endpoint."""
+
+    name, path, prefix, reads = "responses", "/v1/responses", "resp_", Body
+
+    def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+        text = body.text or {}
+        for name in text:
+            if name not in ("format", "verbosity"):
+                raise Refused(f"/text/{name} is not known.", param=f"/text/{name}", code="unknown_field")
+        reader = engine.reader(key)
+        found = reader.response_format(text.get("format"), "/text/format")
+        other = reader.one(body)
+        if found is not None and other is not None:
+            raise Refused(f"{found[0]} and {other[0]} both bind the answer; give one.", param=other[0])
+        bound = found or other
+        final = None if bound is None else bound[1]
+        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final, reader)
+        told = bool(body.top_logprobs) or _LOGPROBS in (body.include or ())
+        return Wanted(
+            _messages(body),
+            turn.grammar if turn is not None else final,
+            turn,
+            seed=body.seed,
+            max_tokens=body.max_output_tokens,
+            sampler=body.drawn(engine.generator.sampler),
+            penalties=body.penalties(),
+            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
+            stop=body.stops(),
+            alternatives=(body.top_logprobs or 0) if told else None,
+            report=bool(body.report),
+        )
+
+    def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
+        result = results[0]
+        output = [_written(item) for item in items_of(result, work.wanted.turn)]
+        if work.wanted.alternatives is not None:
+            listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
+            for item in output:
+                if item["type"] == "message":
+                    item["content"][0]["logprobs"] = listed
+        return _response(work, "completed", output, result)
+
+    async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
+        number = -1
+
+        def event(kind: str, **members: Any) -> Event:
+            nonlocal number
+            number += 1
+            return kind, {"type": kind, "sequence_number": number, **members}
+
+        begun = _response(work, "in_progress", [])
+        yield event("response.created", response=begun)
+        yield event("response.in_progress", response=begun)
+        output: list[dict[str, Any]] = []
+        heard: Piece | None = None
+        async for step, piece in steps_of(work, pieces):
+            told = []
+            if work.wanted.alternatives is not None and piece is not heard:
+                told = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
+                heard = piece
+            if step is not None:
+                for kind, members in _events(step, told):
+                    yield event(kind, output_index=step.place, **members)
+                if step.last:
+                    output.append(_written(step.item))
+            elif piece.result is not None:
+                whole = _response(work, "completed", output, piece.result)
+                yield event(f"response.{whole['status']}", response=whole)
+
+    def failure(self, error: Refused) -> dict[str, Any]:
+        return error.body()
+
+    def fault(self, error: Refused) -> Event:
+        body = {"type": "error", "sequence_number": 0, "code": error.code, "param": error.param}
+        return "error", {**body, "message": str(error)}
+
+
+def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The events of a step."""
+    item, place = step.item, {"item_id": step.item.id}
+    if item.name is not None:
+        kind = "custom_tool_call_input" if item.custom else "function_call_arguments"
+        if step.first:
+            return [("response.output_item.added", {"item": _written(item, "in_progress")})]
+        if step.last:
+            whole = {"input" if item.custom else "arguments": item.text}
+            named = {} if item.custom else {"name": item.name}
+            return [
+                (f"response.{kind}.done", {**place, **named, **whole}),
+                ("response.output_item.done", {"item": _written(item)}),
+            ]
+        return [(f"response.{kind}.delta", {**place, "delta": step.delta})]
+    part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+    inside = {**place, "content_index": 0}
+    if step.first:
+        empty = _written(item, "in_progress") | {"content": []}
+        return [
+            ("response.output_item.added", {"item": empty}),
+            ("response.content_part.added", {**inside, "part": part}),
+        ]
+    if step.last:
+        return [
+            ("response.output_text.done", {**inside, "text": item.text, "logprobs": []}),
+            ("response.content_part.done", {**inside, "part": part | {"text": item.text}}),
+            ("response.output_item.done", {"item": _written(item)}),
+        ]
+    return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": told})]
+
+
+def _written(item: Item, status: str = "completed") -> dict[str, Any]:
+    """An item as the API has it."""
+    if item.name is None:
+        part = {"type": "output_text", "text": item.text, "annotations": [], "logprobs": []}
+        made = {"id": item.id, "type": "message", "status": status, "role": "assistant"}
+        return {**made, "content": [part]}
+    if item.custom:
+        made = {"id": f"ctc_{item.id}", "type": "custom_tool_call", "status": status, "call_id": item.id}
+        return {**made, "name": item.name, "input": item.text if status == "completed" else ""}
+    made = {"id": f"fc_{item.id}", "type": "function_call", "status": status, "call_id": item.id}
+    return {**made, "name": item.name, "arguments": item.text if status == "completed" else ""}
+
+
+def _response(
+    work: Work, status: str, output: list[dict[str, Any]], result: Result | None = None
+) -> dict[str, Any]:
+    body: Body = work.body
+    usage = None
+    if result is not None:
+        prompt, count = work.job.prompt_tokens, len(result.tokens)
+        usage = {
+            "input_tokens": prompt,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": count,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": prompt + count,
+        }
+        if finish(work, result) == "length":
+            status = "incomplete"
+    response = {
+        "id": work.id,
+        "object": "response",
+        "created_at": work.began,
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "instructions": body.instructions,
+        "max_output_tokens": body.max_output_tokens,
+        "model": work.engine.name,
+        "output": output,
+        "parallel_tool_calls": body.parallel_tool_calls is not False,
+        "previous_response_id": None,
+        "reasoning": {"effort": None, "summary": None},
+        "store": False,
+        "temperature": body.temperature,
+        "text": body.text or {"format": {"type": "text"}},
+        "tool_choice": body.tool_choice or "auto",
+        "tools": body.tools or [],
+        "top_p": body.top_p,
+        "truncation": "disabled",
+        "usage": usage,
+        "user": body.user,
+        "metadata": body.metadata or {},
+    }
+    return response | ({} if result is None else extras_of(work, result))
+
+
+def _messages(body: Body) -> list[dict[str, Any]]:
+    """The conversation as chat messages."""
+    messages: list[dict[str, Any]] = []
+    if body.instructions:
+        messages.append({"role": "system", "content": body.instructions})
+    if isinstance(body.input, str):
+        return [*messages, {"role": "user", "content": body.input}]
+    for place, item in enumerate(body.input):
+        made = _message(item, f"/input/{place}")
+        if made is None:
+            continue
+        last = messages[-1] if messages else {}
+        if made.get("tool_calls") and last.get("role") == "assistant":
+            last["tool_calls"] = [*last.get("tool_calls", ()), *made["tool_calls"]]
+        else:
+            messages.append(made)
+    if not messages:
+        raise Refused("there is no input.", param="/input")
+    return messages
+
+
+def _message(item: Any, param: str) -> dict[str, Any] | None:
+    kind = item.get("type", "message") if isinstance(item, dict) else None
+    if kind == "message":
+        try:
+            return read_messages([item], param)[0]
+        except Refused as error:
+            error.param = (error.param or param).replace(f"{param}/0", param)
+            raise
+    if kind in ("function_call", "custom_tool_call"):
+        given = {"input": item.get("input")}
+        if kind == "function_call":
+            given = read_arguments(item.get("arguments"), f"{param}/arguments")
+        function = {"name": item.get("name"), "arguments": given}
+        call = {"id": item.get("call_id", ""), "type": "function", "function": function}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        content = text_of(item.get("output"), f"{param}/output")
+        return {"role": "tool", "tool_call_id": item.get("call_id", ""), "content": content}
+    if kind == "reasoning":
+        return None
+    raise Refused(f"{param} is of the type {kind!r}, which is not read here.", param=f"{param}/type")

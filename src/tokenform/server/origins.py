@@ -1,0 +1,68 @@
+"""Whose pages may ask: a browser on this machine can reach a server that nobody else can.
+
+Invariant: a request from another site's page is refused, whatever its method, unless the site was named.  A
+server without keys answers to its own names and to addresses alone, for a foreign name may be made to lead
+here (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tokenform.errors import extras
+from tokenform.server.faults import Refused
+
+with extras():
+    from starlette.datastructures import Headers
+    from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class OwnPages:
+    """The check before everything else.
+
+    Args:
+        origins: sites whose pages may ask.
+        hosts: names of the server; None: any.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str], hosts: Sequence[str] | None) -> None:
+        self._app, self._origins = app, set(origins)
+        self._hosts = None if hosts is None else {"localhost", *(host.lower() for host in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            fault = self._fault(Headers(scope=scope), str(scope.get("scheme", "http")))
+            if fault is not None:
+                await JSONResponse(fault.body(), fault.status)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _fault(self, headers: Headers, scheme: str) -> Refused | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._hosts is not None and not self._own(host):
+            message = f"this server without keys does not answer to the name {host!r}; name it with hosts=."
+            return Refused(message, status=403, code="foreign_host")
+        if origin is None or origin in self._origins or origin == f"{scheme}://{host}":
+            return None
+        return Refused(
+            f"pages of {origin!r} may not ask this server; name the site with origins=.",
+            status=403,
+            code="foreign_origin",
+        )
+
+    def _own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        try:
+            ipaddress.ip_address(name)
+            return True
+        except ValueError:
+            return self._hosts is None or name in self._hosts

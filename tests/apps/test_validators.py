@@ -1,0 +1,201 @@
+"""Validators in Python guide what is drawn: every result is valid and comes as often as it should."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+import tokenform as tf
+from tokenform import errors
+from tokenform.bench.validators import (
+    TYPES,
+    Divided,
+    Even,
+    Palindrome,
+    Seven,
+    conditional,
+    masked_law,
+    only,
+    valid,
+)
+
+PROMPT = "A number"
+
+
+def grammar(tp: Any) -> tf.Grammar:
+    return tf.from_type(tp, whitespace="compact", strings="canonical")
+
+
+HARD = {"Counted", "Quarter", "Exactly", "Twins"}  # one text in thousands is valid
+TWENTY = [pytest.param(tp, marks=[pytest.mark.slow] * (tp.__name__ in HARD), id=tp.__name__) for tp in TYPES]
+
+
+@pytest.mark.parametrize("tp", TWENTY)
+def test_every_result_is_valid(small: tf.Generator, tp: Any) -> None:
+    results = small.sample(PROMPT, grammar(tp), n=3, seed=5, sampler=tf.Local(), max_tries=20_000)
+    greedy = small.sample(PROMPT, grammar(tp), max_tries=20_000)
+    for result in (*results, *greedy):
+        assert valid(tp, result.text) and result.error is None
+        assert grammar(tp).parse(result.text) == result.value
+        assert math.isclose(sum(result.token_logprobs), result.logprob)
+    assert results[0].valid_share is not None and 0 < results[0].valid_share <= 1
+
+
+def distance(small: tf.Generator, tp: Any, n: int) -> tuple[float, float, float, float]:
+    """Total variation from the enumerated law, the share, its estimate and that one's error."""
+    want, share = conditional(masked_law(small, PROMPT, tp), tp)
+    results = small.sample(PROMPT, grammar(tp), n=n, seed=11, sampler=tf.Local(), max_tries=50_000)
+    got = Counter(result.text for result in results)
+    off = 0.5 * sum(abs(got[text] / n - want.get(text, 0.0)) for text in {*got, *want})
+    known = results[0].estimates
+    assert known is not None and known.log_z is not None and known.log_z_error is not None and known.exact
+    return off, share, known.log_z, known.log_z_error
+
+
+@pytest.mark.parametrize("tp", [Even, Palindrome], ids=lambda tp: tp.__name__)
+def test_valid_texts_come_as_often_as_the_conditional_says(small: tf.Generator, tp: Any) -> None:
+    off, share, estimate, error = distance(small, tp, 700)
+    assert off < 0.05
+    assert abs(estimate - math.log(share)) < 5 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tp", TYPES, ids=lambda tp: tp.__name__)
+def test_all_twenty_come_as_often_as_the_conditional_says(small: tf.Generator, tp: Any) -> None:
+    want, _ = conditional(masked_law(small, PROMPT, tp), tp)
+    # the expected distance of n draws from their own law is below half the sum of sqrt(p (1 - p) / n)
+    spread = 0.5 * sum(math.sqrt(p * (1 - p)) for p in want.values())
+    n = min(max(int((spread / 0.03) ** 2), 300), 6000)
+    off, share, estimate, error = distance(small, tp, n)
+    assert off < 0.05 + max(spread / math.sqrt(n) - 0.03, 0.0)
+    assert abs(estimate - math.log(share)) < 5 * error
+
+
+def test_a_valid_text_costs_less_than_asking_again(small: tf.Generator) -> None:
+    for tp in (Seven, Divided):
+        results = small.sample(PROMPT, grammar(tp), n=10, seed=2, sampler=tf.Local(), max_tries=50_000)
+        passes = sum(result.stats.forwards for result in results) / 10
+        share = results[0].valid_share
+        again = (len(results[0].tokens) + 1) / (share or 1.0)
+        assert passes < again / 4
+
+
+def test_a_field_asked_alone_again_would_come_too_often() -> None:
+    """What "exact" means: beginnings that seldom lead to a valid field must become rare."""
+    law = {("a", 0): 0.5 * 0.9, ("a", 1): 0.5 * 0.1, ("b", 0): 0.5 * 0.1, ("b", 1): 0.5 * 0.9}
+    mass = sum(p for (_, bit), p in law.items() if bit)
+    assert math.isclose(law["a", 1] / mass, 0.1)  # drawing the bit alone again would leave 0.5
+
+
+def test_greedy_text_that_is_valid_stays(small: tf.Generator) -> None:
+    class Loose(BaseModel):
+        n: Annotated[int, Field(ge=0, le=99)]
+
+    plain = small.sample(PROMPT, grammar(Loose))[0].text
+
+    class Kept(Loose):
+        @field_validator("n")
+        @classmethod
+        def same(cls, value: int) -> int:
+            assert value == Loose.model_validate_json(plain).n
+            return value
+
+    class Barred(Loose):
+        @field_validator("n")
+        @classmethod
+        def other(cls, value: int) -> int:
+            assert value != Loose.model_validate_json(plain).n
+            return value
+
+    assert small.sample(PROMPT, grammar(Kept))[0].text == plain
+    other = small.sample(PROMPT, grammar(Barred))[0]
+    assert other.text != plain and valid(Barred, other.text)
+
+
+class Picky(BaseModel):
+    n: Annotated[int, Field(ge=0, le=9)]
+
+    @field_validator("n")
+    @classmethod
+    def small_one(cls, value: int) -> int:
+        if value > 4:
+            raise ValueError(f"{value} is too large")
+        return value
+
+
+def test_one_refusal_does_not_lose_the_batch(small: tf.Generator) -> None:
+    options: dict[str, Any] = {"n": 12, "seed": 4, "sampler": tf.Local()}
+    back = small.sample(PROMPT, grammar(Picky), on_invalid="return", **options)
+    refused = [result for result in back if result.error is not None]
+    assert 0 < len(refused) < 12
+    for result in refused:
+        assert result.error.text == result.text and result.value == result.error.partial
+        assert result.error.pointer == "/n" and "too large" in str(result.error)
+    with pytest.raises(errors.InvalidType) as caught:
+        small.sample(PROMPT, grammar(Picky), on_invalid="raise", **options)
+    assert [one is None for one in caught.value.results] == [one.error is not None for one in back]
+    mixed = small.sample(PROMPT, grammar(Picky), on_invalid="raise", on_error="return", **options)
+    assert sum(isinstance(one, errors.InvalidType) for one in mixed) == len(refused)
+    again = small.sample(PROMPT, grammar(Picky), **options)
+    kept = [(a.text, b.text) for a, b in zip(again, back, strict=True) if b.error is None]
+    assert all(a == b for a, b in kept) and all(one.value.n <= 4 for one in again)
+
+
+def test_tries_are_bounded(small: tf.Generator) -> None:
+    class Never(BaseModel):
+        n: Annotated[int, Field(ge=0, le=9), only(lambda value: False)]
+
+    class Rare(BaseModel):
+        n: Annotated[int, Field(ge=0, le=10**9), only(lambda value: value == 123_456_789)]
+
+    with pytest.raises(errors.InvalidType, match="no text that the masks allow is left") as caught:
+        small.sample(PROMPT, grammar(Never))
+    assert caught.value.text is not None
+    with pytest.raises(errors.InvalidType, match="none of 5 tries passed"):
+        small.sample(PROMPT, grammar(Rare), max_tries=5, sampler=tf.Local(), seed=0)
+
+
+def test_the_callers_own_mistakes_are_raised_as_they_are(small: tf.Generator) -> None:
+    calls = []
+
+    class Broken(BaseModel):
+        n: Annotated[int, Field(ge=0, le=9)]
+
+        @field_validator("n")
+        @classmethod
+        def broken(cls, value: int) -> int:
+            calls.append(value)
+            return 1 // (value - value)
+
+    for sampler in (tf.Local(), tf.CARS()):
+        calls.clear()
+        with pytest.raises(ZeroDivisionError) as caught:
+            small.sample(PROMPT, grammar(Broken), seed=0, sampler=sampler)
+        assert any(entry.name == "broken" for entry in caught.traceback) and len(calls) == 1
+
+
+@pytest.mark.parametrize("sampler", [tf.CARS(), tf.SMC(64), tf.AWRS()], ids=lambda s: type(s).__name__)
+def test_faithful_samplers_know_validators_too(small: tf.Generator, sampler: Any) -> None:
+    for result in small.sample(PROMPT, grammar(Picky), n=3, seed=0, sampler=sampler):
+        assert result.value.n <= 4
+    if isinstance(sampler, tf.CARS):
+        back = small.sample(PROMPT, grammar(Picky), n=40, seed=0, sampler=sampler, on_invalid="return")
+        assert any(result.error is not None for result in back)
+
+
+def test_results_do_not_depend_on_the_rest_of_the_batch(small: tf.Generator) -> None:
+    alone = small.sample(PROMPT, grammar(Picky), n=3, seed=9, sampler=tf.Local())
+    other = small.sample(["Another", PROMPT], grammar(Picky), n=5, seed=9, sampler=tf.Local())
+    assert [one.text for one in alone] == [one.text for one in other[1][:3]]
+
+
+def test_streams_raise_what_validators_refuse(small: tf.Generator) -> None:
+    class Never(BaseModel):
+        n: Annotated[int, Field(ge=0, le=9), only(lambda value: False)]
+
+    with pytest.raises(errors.InvalidType, match="/n"):
+        "".join(small.stream(PROMPT, grammar(Never)))
