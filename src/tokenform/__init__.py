@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
+    from tokenform.frontends.captures import capture
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     )
     from tokenform.integrations.async_generation import AsyncGenerator, agenerate
     from tokenform.integrations.generation import Generator, generate
+    from tokenform.integrations.program import Program, gen, said, select
 
 _ALIGNED = (
     "ASAp",
@@ -79,11 +81,14 @@ _ALIGNED = (
     "memory_held",
     "save_trie",
 )
+_PROGRAMS = ("Program", "gen", "said", "select")
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
 _TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
+    **dict.fromkeys(_PROGRAMS, "tokenform.integrations.program"),
+    "capture": "tokenform.frontends.captures",
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
@@ -121,6 +126,7 @@ __all__ = [
     "Local",
     "Masked",
     "Matcher",
+    "Program",
     "Result",
     "Score",
     "State",
@@ -137,6 +143,7 @@ __all__ = [
     "agenerate",
     "any_text",
     "cache_dir",
+    "capture",
     "choice",
     "clear_cache",
     "contains",
@@ -146,6 +153,7 @@ __all__ = [
     "fill_masks",
     "from_type",
     "gbnf",
+    "gen",
     "generate",
     "grammars",
     "json_schema",
@@ -156,7 +164,9 @@ __all__ = [
     "parse_tool_calls",
     "predicate",
     "regex",
+    "said",
     "save_trie",
+    "select",
     "set_limits",
     "special_token",
     "structural_tag",

@@ -78,7 +78,8 @@ async def awaited() -> int:
 
 def grown(generator: tf.Generator) -> str:
     names = ""
-    for person in generator.stream("Ada Lovelace, born 1815.", Person, partial=True, on_field={"/name": print}):
+    prompt = "Ada Lovelace, born 1815."
+    for person in generator.stream(prompt, Person, partial=True, on_field={"/name": print}):
         assert_type(person, Person)
         names += person.name
     for piece in generator.stream("Ada"):

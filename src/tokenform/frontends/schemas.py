@@ -18,7 +18,7 @@ from tokenform import _core
 from tokenform.errors import InvalidSchema, OptionError, SchemaWarning, warn_outside
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.unicode import check_text
 
@@ -150,7 +150,7 @@ def with_marks(text: str, strings_in: Mapping[str, Grammar]) -> tuple[str, list[
                 keyword=other[0],
             )
         place["format"] = f"tokenform-mark-{len(holes)}"
-        holes.append(forms.lowered(grammar.form))
+        holes.append(forms.lowered(without_captures(grammar, "strings_in")))
     return schema_text(schema), holes
 
 
