@@ -54,8 +54,7 @@ def test_every_extra_that_an_error_names_brings_its_package() -> None:
         "ray": "ray[data]",
     }
     for package, extra in errors.EXTRAS.items():
-        name = re.escape(listed.get(package, package))
-        assert re.search(rf'"{name}(\[\w+\])?>=', extras[extra]), (package, extra)
+        assert f'"{listed.get(package, package)}>=' in extras[extra], (package, extra)
 
 
 def test_the_package_is_marked_as_typed() -> None:

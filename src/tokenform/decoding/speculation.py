@@ -157,6 +157,8 @@ class Decoder:
         """One forward pass for all rows.  A row that has ended is filled."""
         moved = [Moved(*one) for one in self._speculator.step()]
         for number, _, output in moved:
+            row = self._rows[number]  # what is known of its tokens grows with them
+            row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
             if output.done:
                 _fill(self._rows.pop(number), output, self._reports)
         return moved
