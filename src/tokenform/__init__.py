@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
+    from tokenform.frontends.captures import capture
     from tokenform.frontends.combinators import contains, literal, special_token, substring, until
     from tokenform.frontends.gbnf import gbnf
     from tokenform.frontends.lark import lark
@@ -61,7 +62,9 @@ if TYPE_CHECKING:
         parse_tool_calls,
         tools,
     )
+    from tokenform.integrations.async_generation import AsyncGenerator, agenerate
     from tokenform.integrations.generation import Generator, generate
+    from tokenform.integrations.program import Program, gen, said, select
 
 _ALIGNED = (
     "ASAp",
@@ -78,16 +81,21 @@ _ALIGNED = (
     "memory_held",
     "save_trie",
 )
+_PROGRAMS = ("Program", "gen", "said", "select")
 _COMBINATORS = ("contains", "literal", "special_token", "substring", "until")
 _TOOLS = ("ToolCallStream", "ToolFormat", "detect_format", "parse_tool_calls", "tools")
 _LATER = {
     **dict.fromkeys(_ALIGNED, "tokenform.decoding.aligned"),
     **dict.fromkeys(_COMBINATORS, "tokenform.frontends.combinators"),
+    **dict.fromkeys(_PROGRAMS, "tokenform.integrations.program"),
+    "capture": "tokenform.frontends.captures",
     **dict.fromkeys(_TOOLS, "tokenform.frontends.tools"),
     "gbnf": "tokenform.frontends.gbnf",
     "lark": "tokenform.frontends.lark",
     "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
+    "AsyncGenerator": "tokenform.integrations.async_generation",
+    "agenerate": "tokenform.integrations.async_generation",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
     "Local": "tokenform.decoding",
@@ -108,6 +116,7 @@ __all__ = [
     "MCMC",
     "SMC",
     "ASAp",
+    "AsyncGenerator",
     "Beam",
     "BestSpan",
     "Estimates",
@@ -117,6 +126,7 @@ __all__ = [
     "Local",
     "Masked",
     "Matcher",
+    "Program",
     "Result",
     "Score",
     "State",
@@ -130,8 +140,10 @@ __all__ = [
     "__version__",
     "accept_tokens",
     "advance",
+    "agenerate",
     "any_text",
     "cache_dir",
+    "capture",
     "choice",
     "clear_cache",
     "contains",
@@ -141,6 +153,7 @@ __all__ = [
     "fill_masks",
     "from_type",
     "gbnf",
+    "gen",
     "generate",
     "grammars",
     "json_schema",
@@ -151,7 +164,9 @@ __all__ = [
     "parse_tool_calls",
     "predicate",
     "regex",
+    "said",
     "save_trie",
+    "select",
     "set_limits",
     "special_token",
     "structural_tag",

@@ -81,7 +81,7 @@ def test_in_a_pipeline_of_ray_data(two_nodes) -> None:
     write = Generate(walker, SCHEMA, seed=2)
     columns = {name: np.array([row[name] for row in rows]) for name in ("id", "prompt")}
     expected = dict(zip(range(100), write(columns)["output"]))
-    data = ray.data.from_items(rows).repartition(7).map_batches(
+    data = ray.data.from_items(rows, override_num_blocks=7).map_batches(
         Generate,
         fn_constructor_kwargs={"model": walker, "schema": SCHEMA, "seed": 2},
         compute=ray.data.ActorPoolStrategy(size=2),

@@ -22,6 +22,9 @@ from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.json_text import read_json
 
+Parts = tuple[Any, ...]
+"""("capture", name, grammar), ("choice", grammars) or ("sequence", grammars)."""
+
 
 def _same_text(text: str) -> Any:
     return text
@@ -39,9 +42,21 @@ class Grammar:
         form: the same as plain data, from which other grammars are made.
         source: what the grammar was made of (schema text, pattern, ...), for people.
         tools: the definitions where it was made of tools, else none; prompts show them to the model.
+        parts: where it has captures, how it is put together; else None.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "_schema", "core", "form", "source", "tools")
+    __slots__ = (
+        "__weakref__",
+        "_automata",
+        "_notes",
+        "_read",
+        "_schema",
+        "core",
+        "form",
+        "parts",
+        "source",
+        "tools",
+    )
 
     def __init__(
         self,
@@ -52,13 +67,16 @@ class Grammar:
         source: str = "",
         schema: Any = None,
         tools: Sequence[dict[str, Any]] = (),
+        notes: Sequence[str] | None = None,
     ) -> None:
         self.core = core
         self.form = form
         self._schema = schema
         self.tools = tuple(tools)
+        self._notes = notes  # in place of the core's report, which knows no names of tools
         self.source = source
         self._read = read or _same_text
+        self.parts: Parts | None = None
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
 
     def compile(
@@ -94,7 +112,7 @@ class Grammar:
     @property
     def report(self) -> list[Any]:
         """What was ignored or loosened, one entry each; empty: the grammar is exact."""
-        return list(self.core.report)
+        return list(self.core.report if self._notes is None else self._notes)
 
     def to_gbnf(self) -> str:
         """The same texts in llama.cpp's GBNF, for llama-server, LM Studio and others that read it.
@@ -133,6 +151,31 @@ class Grammar:
     def parse(self, text: str) -> Any:
         """The value that an accepted text stands for: parsed JSON, an instance of the type, or the text."""
         return self._read(text)
+
+    def captures(self, text: str) -> dict[str, Any]:
+        """The parts of an accepted text that `tf.capture` names: a `Capture` each, or a list of them where a
+        name occurs several times.
+
+        Raises:
+            OptionError: the text is none of the grammar's.
+            LimitExceeded: finding them needs too many steps.
+        """
+        from tokenform.frontends.captures import found_in  # it puts grammars together
+
+        return found_in(self, text)
+
+    def with_parts(self, parts: Parts | None) -> Grammar:
+        """The same grammar, put together so."""
+        made = Grammar(
+            self.core,
+            form=self.form,
+            read=self._read,
+            source=self.source,
+            schema=self._schema,
+            tools=self.tools,
+        )
+        made.parts = parts
+        return made
 
     def __or__(self, other: Grammar | str) -> Grammar:
         return _either(self, other)
@@ -182,7 +225,7 @@ class Grammar:
         return Grammar(core, form=form, read=read, source=source, schema=form.get("schema"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools)
+        return _again, (self.core, self.form, self._read, self.source, self.schema, self.tools, self.parts)
 
     def __copy__(self) -> Grammar:
         return self
@@ -200,10 +243,18 @@ def _as_json(text: str) -> Any:
 
 
 def _again(
-    core: _core.Grammar, form: Form, read: Callable[[str], Any], source: str, schema: Any, tools: Any
+    core: _core.Grammar,
+    form: Form,
+    read: Callable[[str], Any],
+    source: str,
+    schema: Any,
+    tools: Any,
+    parts: Parts | None = None,
 ) -> Grammar:
     """A grammar that was pickled."""
-    return Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
+    made = Grammar(core, form=form, read=read, source=source, schema=schema, tools=tools)
+    made.parts = parts
+    return made
 
 
 def as_grammar(value: Grammar | str) -> Grammar:
@@ -222,6 +273,8 @@ def _made(form: Form, source: str) -> Grammar:
 def _combined(form: Form, symbol: str, *parts: Grammar) -> Grammar:
     made = _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
     made.tools = tuple({id(tool): tool for part in parts for tool in part.tools}.values())
+    if any(part.parts is not None for part in parts):
+        made.parts = ("choice" if symbol == "|" else "sequence", parts)
     return made
 
 
@@ -239,7 +292,19 @@ def _one_after_the_other(first: Grammar | str, second: Grammar | str) -> Grammar
     return _combined(forms.sequence([part.form for part in parts]), "+", *parts)
 
 
+def without_captures(grammar: Grammar, place: str) -> Form:
+    """The form of a grammar that becomes a part of something whose texts are not cut.
+
+    Raises:
+        InvalidGrammar: it has captures, which would be lost there.
+    """
+    if grammar.parts is not None:
+        raise InvalidGrammar(f"captures are found in grammars that + and | put together, not in {place}.")
+    return grammar.form
+
+
 def _language(grammar: Grammar, symbol: str) -> forms.Language:
+    without_captures(grammar, f"an operand of {symbol}")
     if "language" not in grammar.form:
         raise InvalidGrammar(
             f"{symbol!r} takes regular languages (regex, choice, contains, substring, until), "

@@ -25,7 +25,7 @@ from tokenform import _core, disk_cache
 from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
-from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_errors import semantic_error
 from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
@@ -88,7 +88,7 @@ def _read(
             raise OptionError(f"definitions[{name!r}] must be a Grammar, not {type(grammar).__name__}.")
     declared = "".join(f"\n%declare {name}" for name in given)
     structure = read_lark(text + declared, start=start, lexer=lexer, import_paths=import_paths)
-    parts = {name: forms.lowered(grammar.form) for name, grammar in given.items()}
+    parts = {name: forms.lowered(without_captures(grammar, "definitions")) for name, grammar in given.items()}
     options = known_options(json_options)
     for name, schema in structure["schemas"].items():
         try:

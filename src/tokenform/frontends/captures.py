@@ -1,0 +1,168 @@
+"""Parts of a grammar with a name, found again in an accepted text.
+
+Purpose: `tf.capture(name, grammar)`: the value and the place of the part of a text that the grammar wrote.
+Invariant: the text is what the grammar accepts; captures change nothing about it.  Where a text can be cut
+in several ways, an earlier part takes as much as it can while the rest still fits, as in a regular
+expression; of a choice, the first alternative that fits counts.
+Complexity: each part is walked once from each place at which it may begin; at most `STEPS` steps a text.
+Rejected: marks inside the engine (a state would remember where a part began, and recur no more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tokenform import _core
+from tokenform.errors import LimitExceeded, OptionError
+from tokenform.frontends.grammar import Grammar
+
+STEPS = 500_000
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A named part of a text.
+
+    Attributes:
+        text: the part.
+        value: what its grammar reads it as: JSON, an instance of a type, or the text.
+        span: where it begins and ends in the text, in characters.
+    """
+
+    text: str
+    value: Any
+    span: tuple[int, int]
+
+    def moved(self, by: int) -> Capture:
+        """The same in a text that has so many characters before it."""
+        return replace(self, span=(self.span[0] + by, self.span[1] + by))
+
+
+def capture(name: str, grammar: Any) -> Grammar:
+    """The grammar itself, whose part of a text is given back by name.
+
+    Captures count in grammars that are put together by `+` and `|`.  For the fields of a JSON document take
+    the value itself.
+
+    Args:
+        name: of the value; one that occurs several times stands for a list.
+        grammar: a grammar, or a text.
+
+    >>> import tokenform as tf
+    >>> said = "I am " + tf.capture("age", tf.json_schema({"type": "integer"}))
+    >>> said.captures("I am 36")["age"]
+    Capture(text='36', value=36, span=(5, 7))
+    """
+    from tokenform.frontends.coercion import to_grammar
+    from tokenform.frontends.grammar import as_grammar
+
+    if not name or not isinstance(name, str):
+        raise OptionError("a capture needs a name.")
+    inner = as_grammar(grammar) if isinstance(grammar, str) else to_grammar(grammar)
+    return inner.with_parts(("capture", name, inner))
+
+
+def found_in(grammar: Grammar, text: str) -> dict[str, Any]:
+    """The captures of an accepted text, by name: one each, or a list where the name occurs several times.
+
+    Raises:
+        OptionError: the grammar does not accept the text.
+        LimitExceeded: finding them needs too many steps.
+    """
+    if grammar.parts is None:
+        return {}
+    cut = _Cut(text)
+    ways = dict(cut.ways(grammar, 0))
+    if len(cut.data) not in ways:
+        raise OptionError(f"{text[:60]!r} is no text of the grammar.")
+    found: dict[str, Any] = {}
+    for name, inner, start, end in sorted(ways[len(cut.data)], key=lambda one: (one[2], -one[3])):
+        part, begin = cut.data[start:end].decode(), len(cut.data[:start].decode())
+        one = Capture(part, inner.parse(part), (begin, begin + len(part)))
+        if name in found:
+            found[name] = [*(found[name] if isinstance(found[name], list) else [found[name]]), one]
+        else:
+            found[name] = one
+    return found
+
+
+Found = tuple[tuple[str, Grammar, int, int], ...]
+"""(name, grammar, start, end) of captures, in bytes."""
+Ways = list[tuple[int, Found]]
+"""Where a part may end, the ends to be preferred first, each once; and its captures then."""
+
+
+class _Cut:
+    """The ways to cut one text."""
+
+    def __init__(self, text: str) -> None:
+        self.data = text.encode("utf-8", "surrogatepass")
+        self._left = STEPS
+        self._known: dict[tuple[int, int, int], Ways] = {}
+
+    def ways(self, grammar: Grammar, start: int) -> Ways:
+        """The ways in which the grammar takes a part from `start`."""
+        key = id(grammar), -1, start
+        if key not in self._known:
+            self._known[key] = self._first_of_each(self._ways(grammar, start))
+        return self._known[key]
+
+    def _ways(self, grammar: Grammar, start: int) -> Iterator[tuple[int, Found]]:
+        parts = grammar.parts
+        if parts is None:
+            yield from self._plain(grammar, start)
+        elif parts[0] == "capture":
+            for end, found in self.ways(parts[2], start):
+                yield end, (*found, (parts[1], parts[2], start, end))
+        elif parts[0] == "choice":
+            for one in parts[1]:
+                yield from self.ways(one, start)
+        else:
+            yield from self._sequence(parts[1], 0, start)
+
+    def _sequence(self, parts: tuple[Grammar, ...], place: int, start: int) -> Ways:
+        key = id(parts), place, start
+        if key not in self._known:
+            first = self.ways(parts[place], start)
+            if place < len(parts) - 1:
+                rest = ((found, self._sequence(parts, place + 1, end)) for end, found in first)
+                first = self._first_of_each((end, (*a, *b)) for a, ways in rest for end, b in ways)
+            self._known[key] = first
+        return self._known[key]
+
+    def _first_of_each(self, ways: Iterable[tuple[int, Found]]) -> Ways:
+        """The first way to each end."""
+        kept: dict[int, Found] = {}
+        for end, found in ways:
+            self._step()
+            kept.setdefault(end, found)
+        return list(kept.items())
+
+    def _plain(self, grammar: Grammar, start: int) -> Iterator[tuple[int, Found]]:
+        """Where a part without captures may end that begins here, the farthest first."""
+        automaton = grammar.compile(_bytes())
+        state, ends = automaton.start, []
+        for place in range(start, len(self.data) + 1):
+            self._step()
+            if automaton.is_accepting(state):
+                ends.append(place)
+            if place == len(self.data) or not automaton.allows(state, self.data[place]):
+                break
+            state = automaton.advance(state, self.data[place])
+        return iter([(end, ()) for end in reversed(ends)])
+
+    def _step(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise LimitExceeded(
+                f"the captures of this text of {len(self.data)} bytes need more than {STEPS} steps; put "
+                "texts that can't be mistaken between them."
+            )
+
+
+@lru_cache(maxsize=1)
+def _bytes() -> _core.Vocabulary:
+    return _core.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], [256], [256])

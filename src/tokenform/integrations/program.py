@@ -1,0 +1,254 @@
+"""Programs: text and generation in turns, values by name, on one cache.
+
+Purpose: what is decided in Python between two generations (a branch, a loop, a call) stands in Python.
+Invariant: a `Program` never changes: `+` gives another one, so that two branches start from the same text.
+What a generation writes depends on the text before it, the seed and its number, not on other branches.
+Complexity: the model reads what no program on the same generator has read: the beginning that two texts share
+is in the cache once.  A generation costs a forward pass a token.
+Source: the form is that of guidance (Microsoft, 2022), where `+` appends and names are read back.
+Rejected: a template language (Python has branches and loops); drafts (they need a cache of their own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tokenform.errors import ModelError, OptionError, extras
+from tokenform.frontends import Condition, Grammar, choice, one_constraint
+from tokenform.frontends.captures import Capture
+
+with extras():
+    from tokenform.decoding.aligned.beam import Beam
+    from tokenform.decoding.aligned.masked import Masked
+    from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, ending_at
+    from tokenform.decoding.keyed_random import keyed
+    from tokenform.decoding.weighted import draw_weighted
+    from tokenform.engine import tokenizers
+    from tokenform.integrations.generation import Generator
+
+
+@dataclass(frozen=True)
+class Gen:
+    """A text that the model is to write; made by `gen` and `select`."""
+
+    name: str | None
+    constraint: Any
+    stop: tuple[str, ...]
+    max_tokens: int
+    temperature: float | None
+    append: bool
+
+    def __radd__(self, before: str) -> tuple[str, Gen]:
+        return before, self
+
+    def __add__(self, after: Any) -> tuple[Any, ...]:
+        return self, after
+
+
+def gen(
+    name: str | None = None,
+    *,
+    schema: Any = None,
+    regex: str | None = None,
+    choices: Sequence[str] | None = None,
+    grammar: Any = None,
+    type: Any = None,
+    stop: str | Sequence[str] = (),
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    temperature: float | None = None,
+    append: bool = False,
+) -> Gen:
+    """A text for the model to write in a `Program`.
+
+    Args:
+        name: by which the program gives its value back; None: it is only written.
+        schema, regex, choices, grammar, type: its constraint, as for `tf.generate`; none is any text.
+        stop: without a constraint: texts before which it ends.
+        max_tokens: most tokens; it ends within them.
+        temperature: in place of the program's.
+        append: the name stands for a list, and this value is added to it.
+    """
+    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
+    free = all(one is None for one in (schema, regex, choices, grammar, type))
+    stops = (stop,) if isinstance(stop, str) else tuple(stop)
+    if stops and not free:
+        raise OptionError("stop= is for free text; a constraint says itself where texts end.")
+    return Gen(name, constraint, stops, max_tokens, temperature, append)
+
+
+def select(options: Sequence[str], name: str | None = None, *, append: bool = False) -> Gen:
+    """One of these texts, the one that the model writes; as `gen(name, choices=options)`."""
+    return Gen(name, choice(options), (), DEFAULT_MAX_TOKENS, None, append)
+
+
+Piece = Any
+"""A text, a `Gen`, a grammar, a function from a program to a program, or a tuple of these."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A text that grows by what is added to it: by you, or by the model.
+
+    Args:
+        model: None for the built-in model, a path or hub name, or a `Generator`.
+        seed: key of all draws.
+        temperature: of generations that do not say their own; 0 is greedy.
+
+    `+` takes a text, `gen(...)`, `select(...)`, a grammar (whose captures are values then), or a function
+    that gets the program and returns one.  `program["name"]` is a value, `program.text` all of the text.
+
+    >>> import tokenform as tf
+    >>> order = tf.Program() + "The order has been paid. Status: " + tf.select(["new", "paid"], "status")
+    >>> order["status"], order.text
+    ('paid', 'The order has been paid. Status: paid')
+    """
+
+    model: Any = None
+    seed: int = 0
+    temperature: float = 0.0
+    text: str = ""
+    turns: tuple[tuple[str, str], ...] = ()
+    captures: Mapping[str, Any] = None  # type: ignore[assignment]  # an empty mapping, made below
+    generated: int = 0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "captures", dict(self.captures or {}))
+
+    def __add__(self, piece: Piece) -> Program:
+        if isinstance(piece, str):
+            return replace(self, text=self.text + piece)
+        if isinstance(piece, Gen):
+            return self._write(piece)
+        if isinstance(piece, Grammar | Condition):
+            return self._write(gen(grammar=piece))
+        if isinstance(piece, tuple):
+            done = self
+            for part in piece:
+                done = done + part
+            return done
+        if isinstance(piece, Turn):
+            return replace(self, turns=(*self._spoken(), (piece.role, piece.content)), text="")
+        if callable(piece):
+            made = piece(self)
+            if not isinstance(made, Program):
+                raise OptionError(f"a step of a program returns a Program, not {type(made).__name__}.")
+            return made
+        raise OptionError(_unreadable(piece))
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a name, or the list of its values.
+
+        Raises:
+            OptionError: nothing has that name.
+        """
+        if name not in self.captures:
+            known = ", ".join(self.captures) or "none"
+            raise OptionError(f"the program has no value {name!r}; it has {known}.")
+        found = self.captures[name]
+        return [one.value for one in found] if isinstance(found, list) else found.value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.captures
+
+    def __str__(self) -> str:
+        return self.text
+
+    def set(self, name: str, value: Any) -> Program:
+        """The program with a value of your own under a name."""
+        at = len(self.text)
+        return replace(self, captures={**self.captures, name: Capture(str(value), value, (at, at))})
+
+    def _spoken(self) -> tuple[tuple[str, str], ...]:
+        """The turns so far, with what the model has begun to say as its own."""
+        return (*self.turns, ("assistant", self.text)) if self.turns and self.text else self.turns
+
+    def _write(self, asked: Gen) -> Program:
+        """What the model writes next, with its values."""
+        writer, language_model = _shared(self.model)
+        grammar = ending_at(asked.stop, None) if asked.stop else asked.constraint
+        temperature = self.temperature if asked.temperature is None else asked.temperature
+        sampler = Beam(1) if temperature == 0.0 else Masked(temperature=temperature)
+        problem = writer.problem(
+            self._prompt(writer, grammar),
+            grammar,
+            max_tokens=asked.max_tokens,
+            sampler=sampler,
+            model=language_model,
+        )
+        result = draw_weighted(sampler, problem, grammar, 1, keyed(self.seed, self.generated))[0]
+        written, value, begun = result.text, result.value, len(self.text)
+        found = grammar.captures(written) if isinstance(grammar, Grammar) else {}
+        for stop in asked.stop:
+            written = written.partition(stop)[0]
+        value = written if asked.stop else value
+        values = {**self.captures}
+        for name, one in found.items():
+            values[name] = [each.moved(begun) for each in one] if isinstance(one, list) else one.moved(begun)
+        if asked.name is not None:
+            own = Capture(written, value, (begun, begun + len(written)))
+            before = values.get(asked.name, [])
+            values[asked.name] = (
+                [*(before if isinstance(before, list) else [before]), own] if asked.append else own
+            )
+        return replace(
+            self,
+            text=self.text + written,
+            captures=values,
+            generated=self.generated + 1,
+            tokens=self.tokens + len(result.tokens),
+        )
+
+    def _prompt(self, writer: Generator, grammar: Any) -> Any:
+        """What the model reads: the text; or the chat, and what it has begun to say."""
+        if not self.turns:
+            return self.text.strip() if self.model is None else self.text  # its own format ends the text
+        messages = [{"role": role, "content": content} for role, content in self.turns]
+        ids = writer.prompt_ids(messages, grammar)
+        if not self.text:
+            return ids
+        return [*ids, *tokenizers.encode(writer.tokenizer, self.text, specials=False)]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What somebody said in a chat; made by `said`."""
+
+    role: str
+    content: str
+
+
+def said(role: str, content: str) -> Turn:
+    """A turn of a chat, `said("user", "Where is Lisbon?")`: what a program writes next answers it, in the
+    model's own chat template.
+
+    Raises:
+        OptionError: the content is not text.
+    """
+    if not isinstance(content, str):
+        raise OptionError(_unreadable(content))
+    return Turn(role, content)
+
+
+def _unreadable(piece: Any) -> str:
+    return (
+        f"{type(piece).__name__} can't be added to a program: give text, gen(...), select(...), a grammar or "
+        "a function.  Images can't be read here; use the model's processor and its own generate with "
+        "GrammarLogitsProcessor."
+    )
+
+
+@lru_cache(maxsize=4)
+def _opened(model: Any) -> tuple[Generator, Any]:
+    writer = model if isinstance(model, Generator) else Generator(model)
+    return writer, writer.language_model()
+
+
+def _shared(model: Any) -> tuple[Generator, Any]:
+    """The generator and its cache, shared by all programs of the model."""
+    if model is not None and not isinstance(model, str | Generator):
+        raise ModelError(f"a program runs None, a model's name or a Generator, not {type(model).__name__}.")
+    return _opened(model)
