@@ -181,7 +181,7 @@ def check(count: int, connections: int, compared: int) -> None:
 
 
 def test_many_requests_with_trouble_among_them():
-    check(60, 16, 20)
+    check(60, 16, 10)
 
 
 @pytest.mark.slow
