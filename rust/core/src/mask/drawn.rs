@@ -90,7 +90,8 @@ fn leaving(
 /// else may come.
 fn steps(automaton: &TokenAutomaton, state: &State, stepped: &mut usize) -> Result<Vec<(State, Vec<u8>)>> {
     *stepped += 1;
-    let (mut reached, mut places): (Vec<(State, Vec<u8>)>, HashMap<State, usize>) = Default::default();
+    let mut reached: Vec<(State, Vec<u8>)> = Vec::new();
+    let mut places: HashMap<State, usize> = HashMap::new();
     for byte in 0..=255 {
         if let Some(next) = automaton.step_bytes(state, &[byte])? {
             match places.get(&next) {
