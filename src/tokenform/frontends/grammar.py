@@ -41,7 +41,7 @@ class Grammar:
         tools: the definitions where it was made of tools, else none; prompts show them to the model.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "_schema", "core", "form", "source", "tools")
+    __slots__ = ("__weakref__", "_automata", "_notes", "_read", "_schema", "core", "form", "source", "tools")
 
     def __init__(
         self,
@@ -52,11 +52,13 @@ class Grammar:
         source: str = "",
         schema: Any = None,
         tools: Sequence[dict[str, Any]] = (),
+        notes: Sequence[str] | None = None,
     ) -> None:
         self.core = core
         self.form = form
         self._schema = schema
         self.tools = tuple(tools)
+        self._notes = notes  # in place of the core's report, which knows no names of tools
         self.source = source
         self._read = read or _same_text
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
@@ -94,7 +96,7 @@ class Grammar:
     @property
     def report(self) -> list[Any]:
         """What was ignored or loosened, one entry each; empty: the grammar is exact."""
-        return list(self.core.report)
+        return list(self.core.report if self._notes is None else self._notes)
 
     def to_gbnf(self) -> str:
         """The same texts in llama.cpp's GBNF, for llama-server, LM Studio and others that read it.
