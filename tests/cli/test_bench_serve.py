@@ -31,6 +31,12 @@ class Fake(http.server.BaseHTTPRequestHandler):
     asked: list[dict[str, Any]]
     protocol_version = "HTTP/1.0"
 
+    def do_GET(self) -> None:
+        data = json.dumps({"data": [{"id": "good"}, {"id": "wrong"}]}).encode()
+        self.send_response(200 if self.path == "/v1/models" else 404)
+        self.end_headers()
+        self.wfile.write(data)
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append(body | {"path": self.path, "auth": self.headers.get("Authorization")})
@@ -144,7 +150,7 @@ def test_the_command_prints_a_table_and_writes_a_file(
         "--out",
         str(out),
     ]
-    done = CliRunner().invoke(app, [*common, "-m", "good", "--modes", "schema,free"])
+    done = CliRunner().invoke(app, [*common, "--modes", "schema,free"])  # of the server's first model, "good"
     assert done.exit_code == 0 and "2/2" in done.stdout and "free" in done.stdout, done.output
     told = json.loads(out.read_text())
     assert len(told["answers"]) == 4 and told["figures"][0]["valid"] == 2 and told["errors"] == []
@@ -159,3 +165,5 @@ def test_what_is_wrong_with_a_load_is_said() -> None:
         serve.read_schemas("{", "file.json")
     with pytest.raises(OptionError):
         serve.Load("", "", rate=0)
+    with pytest.raises(DataError, match="--model"):
+        serve.first_model("http://127.0.0.1:9")

@@ -150,8 +150,7 @@ class Load:
     @property
     def address(self) -> str:
         """Of chat completions."""
-        base = self.url.rstrip("/")
-        return f"{base}/chat/completions" if base.endswith("/v1") else f"{base}/v1/chat/completions"
+        return f"{base_of(self.url)}/chat/completions"
 
 
 @dataclass
@@ -201,6 +200,27 @@ def run(load: Load, report: Callable[[Answer], None] = lambda answer: None) -> l
     with extras():
         import httpx  # noqa: F401 - whether it is there
     return asyncio.run(_run(load, report))
+
+
+def first_model(url: str, key: str | None = None) -> str:
+    """What a server calls its model, the first where it has several.
+
+    Raises:
+        DataError: the server does not say.
+    """
+    with extras():
+        import httpx
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    try:
+        return str(httpx.get(f"{base_of(url)}/models", headers=headers, timeout=30).json()["data"][0]["id"])
+    except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{url} names no model ({type(error).__name__}: {error}); give --model.") from None
+
+
+def base_of(url: str) -> str:
+    """A server's address with /v1 at its end."""
+    base = url.rstrip("/")
+    return base if base.endswith("/v1") else f"{base}/v1"
 
 
 async def _run(load: Load, report: Callable[[Answer], None]) -> list[Answer]:

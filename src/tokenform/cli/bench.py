@@ -29,8 +29,8 @@ def _bench() -> None:
 def serve(
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
     model: Annotated[
-        str, typer.Option("--model", "-m", help="What the server calls its model.")
-    ] = "tokenform",
+        str | None, typer.Option("--model", "-m", help="What the server calls its model; default: its first.")
+    ] = None,
     rate: Annotated[float, typer.Option(help="Requests a second, on average.")] = 4.0,
     requests: Annotated[int, typer.Option("--requests", "-n", help="How many.")] = 100,
     schemas: Annotated[
@@ -55,7 +55,7 @@ def serve(
         )
         load = loads.Load(
             url,
-            model,
+            model or loads.first_model(url, key),
             rate=rate,
             requests=requests,
             schemas=listed,

@@ -5,6 +5,8 @@
 //! Complexity: 256 byte steps a state and a byte of a label, at most [`STEPPED`] times that.
 //! Rejected: every byte an edge (a string would have 200 of them).
 
+#![allow(clippy::mutable_key_type)] // states are equal and hashed by identity, which never changes
+
 use std::collections::HashMap;
 
 use super::automaton::TokenAutomaton;
@@ -90,7 +92,8 @@ fn leaving(
 /// else may come.
 fn steps(automaton: &TokenAutomaton, state: &State, stepped: &mut usize) -> Result<Vec<(State, Vec<u8>)>> {
     *stepped += 1;
-    let (mut reached, mut places): (Vec<(State, Vec<u8>)>, HashMap<State, usize>) = Default::default();
+    let mut reached: Vec<(State, Vec<u8>)> = Vec::new();
+    let mut places: HashMap<State, usize> = HashMap::new();
     for byte in 0..=255 {
         if let Some(next) = automaton.step_bytes(state, &[byte])? {
             match places.get(&next) {
