@@ -30,6 +30,7 @@ async def quiet(generator: tf.AsyncGenerator) -> None:
         await asyncio.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_calls_at_once_have_the_texts_of_calls_alone(small: tf.Generator) -> None:
     async def work() -> None:
         async with tf.AsyncGenerator(small) as generator:
