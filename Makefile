@@ -65,6 +65,7 @@ wasm:
 # the documentation as pages in docs/_build/html; a warning is an error
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@$(BIN)/python docs/playground.py docs/_build/html/playground
 	@echo "docs/_build/html/index.html"
 
 # the plug-ins for serving engines, inside these engines' own classes (fetches 0.5 GB the first time) ...
@@ -122,5 +123,5 @@ $(VENV)/.tools: $(VENV)/.ready
 
 $(VENV)/.docs: $(VENV)/.ready
 	@echo "== installing the documentation's tools =="
-	@$(BIN)/pip install -q "tokenform[models,docs]"
+	@$(BIN)/pip install -q "tokenform[models,serve,docs]"
 	@touch $@

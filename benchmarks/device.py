@@ -347,8 +347,8 @@ def measure_generator(
 
 def write_tokens(writer: tf.Generator, prompts: list[list[int]], grammar: tf.Grammar, count: int) -> None:
     """The first tokens of a batch of texts."""
-    rows = [row for prompt in prompts for row in writer._rows(prompt, grammar, 1, 0, 3000)]
-    run = writer._decoder(writer.sampler, len(rows)).run(rows, len(rows))
+    rows = [row for prompt in prompts for row in writer.rows(prompt, grammar, 1, 0, 3000)]
+    run = writer.decoder(writer.sampler, len(rows)).run(rows, len(rows))
     for written, _ in enumerate(run, 1):
         if written >= count:
             break

@@ -43,7 +43,8 @@ def main() -> None:
     longest = max(range(len(pieces)), key=lambda i: len(pieces[i]))
     print(f"{len(texts)} documents, {number} tokens: {mean:.2f} µs a token more than the text alone")
     print(
-        f"median document {statistics.median(more):.2f}; the longest ({len(pieces[longest])} tokens) {more[longest]:.2f}"
+        f"median document {statistics.median(more):.2f}; "
+        f"the longest ({len(pieces[longest])} tokens) {more[longest]:.2f}"
     )
 
 

@@ -84,10 +84,15 @@ class Engine {
   }
 
   // All entries of a list that an entry writes as far as there is room.
-  listed(Type, name, handle) {
-    const list = new Type(this.checked(this.call(name, handle, 0, 0)));
-    this.written(list, (at) => this.call(name, handle, at, list.length));
+  listed(Type, name, handle, ...values) {
+    const list = new Type(this.checked(this.call(name, handle, ...values, 0, 0)));
+    this.written(list, (at) => this.call(name, handle, ...values, at, list.length));
     return list;
+  }
+
+  // What an entry says as JSON.
+  said(name, handle, ...values) {
+    return JSON.parse(decoder.decode(this.listed(Uint8Array, name, handle, ...values)));
   }
 }
 
@@ -142,6 +147,14 @@ export class Automaton extends Held {
   matcher({ maxTokens = -1 } = {}) {
     return new Matcher(this.engine, this.engine.handle("matcher_new", this.handle, maxTokens), "matcher");
   }
+
+  // What is wrong with a text: null, or { offset, expected, pointer }: the first byte that is refused (the text's length
+  // where it may go on but not end), what was expected there, and where the schema says so.
+  check(text) {
+    const { engine, handle } = this;
+    const bytes = bytesOf(text);
+    return engine.lend([bytes], (at) => engine.said("automaton_check", handle, at, bytes.length));
+  }
 }
 
 export class Matcher extends Held {
@@ -193,6 +206,22 @@ export class Matcher extends Held {
 
   get forcedTokens() {
     return this.engine.listed(Uint32Array, "matcher_forced_tokens", this.handle);
+  }
+
+  // What may come next, in words, and where the schema says so.
+  get expected() {
+    return this.engine.said("matcher_expected", this.handle);
+  }
+
+  // The least number of tokens to an end, or null where none is known.
+  get distance() {
+    const distance = this.engine.call("matcher_distance", this.handle);
+    return distance === -2 ? null : this.engine.checked(distance);
+  }
+
+  // The automaton from here on: { accepting: [may a text end in state i], edges: [[from, text, to or -1]] }.
+  drawn(most = 14) {
+    return this.engine.said("matcher_drawn", this.handle, most);
   }
 
   get forcedText() {

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         parse_tool_calls,
         tools,
     )
+    from tokenform.integrations.async_generation import AsyncGenerator, agenerate
     from tokenform.integrations.generation import Generator, generate
     from tokenform.integrations.program import Program, gen, said, select
 
@@ -93,6 +94,8 @@ _LATER = {
     "lark": "tokenform.frontends.lark",
     "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
+    "AsyncGenerator": "tokenform.integrations.async_generation",
+    "agenerate": "tokenform.integrations.async_generation",
     "Generator": "tokenform.integrations.generation",
     "generate": "tokenform.integrations.generation",
     "Local": "tokenform.decoding",
@@ -113,6 +116,7 @@ __all__ = [
     "MCMC",
     "SMC",
     "ASAp",
+    "AsyncGenerator",
     "Beam",
     "BestSpan",
     "Estimates",
@@ -136,6 +140,7 @@ __all__ = [
     "__version__",
     "accept_tokens",
     "advance",
+    "agenerate",
     "any_text",
     "cache_dir",
     "capture",

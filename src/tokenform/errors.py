@@ -7,6 +7,8 @@ message says what is wrong, where, and what to do next.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -179,6 +181,7 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
+    "httpx": "serve",
     "matplotlib": "plots",
     "datasets": "data",
     "ray": "ray",
@@ -190,6 +193,22 @@ EXTRAS = {
     "lmformatenforcer": "peers",
 }
 """Packages that the base package does not bring, and the extra that does: `tokenform[models]`."""
+
+
+class SchemaWarning(UserWarning):
+    """A schema has a key that says nothing in JSON Schema but looks like a keyword (`propertys`).
+
+    Shown once for each place; `warnings.filterwarnings` turns it off, or into an error, as `strict=True`
+    does.
+    """
+
+
+def warn_outside(message: str, category: type[Warning]) -> None:
+    """A warning that points at the caller's line: the first outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "tokenform":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,27 @@ def test_keys_of_other_engines_are_told() -> None:
         tf.json_schema(schema, strict=True)
 
 
+def test_a_slip_warns_once_at_the_callers_line() -> None:
+    slipped = {"type": "object", "propertys": {"a": {}}}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"minLenght": 3}}}}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            tf.json_schema(slipped)
+        for name in ("hermes", "qwen3_coder"):
+            grammar = tf.tools([tool], format=name)
+            assert [line.partition(": ")[0] for line in grammar.report] == ["tool 'f'"]
+    assert [one.category for one in caught] == [errors.SchemaWarning] * 2
+    assert all(one.filename == __file__ for one in caught)
+    assert "/propertys" in str(caught[0].message) and "strict=True" in str(caught[0].message)
+    assert str(caught[1].message).startswith("tool 'f': \"minLenght\" at /properties/a/minLenght")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tf.json_schema({"note": "n", "format": "of-mine", "properties": {"propertys": {}}})
+        with pytest.raises(errors.SchemaWarning, match="requird"):
+            tf.structural_tag({"format": {"type": "json_schema", "json_schema": {"requird": ["a"]}}})
+
+
 def test_annotations_and_what_somebody_put_out_of_force_are_not_told() -> None:
     quiet = {"title": "t", "note": "n", "x-order": 1, "_format": "date", "example": 3, "unit": "cm"}
     named = {"properties": {"propertys": {}, "requird": {}}, "default": {"tpye": 1}, "enum": [{"tpye": 1}]}
@@ -99,7 +121,7 @@ def test_the_command_tells_slips_on_standard_error(command: str, tmp_path: Path)
     assert "note: unknown:" in result.stderr and '"required"' in result.stderr
     refused = CliRunner().invoke(app, [command, "--schema", str(file), "--strict"], input="1")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "/requird" in refused.stderr
+    assert "/requird" in refused.stderr and "SchemaWarning" not in result.stderr
 
 
 LISTED = [

@@ -22,7 +22,7 @@ import tokenform as tf
 from tokenform.decoding.speculative import policies, verifiers
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel
-from tokenform.decoding.speculative.matching import Matcher
+from tokenform.decoding.speculative.matching import DeviceDraws
 
 ROOT = Path(__file__).parents[2]
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -46,6 +46,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 MOST = 64  # bytes a node
+CPU = torch.device("cpu")
 
 
 class Watched(torch.Tensor):
@@ -79,7 +80,7 @@ def watched(tokenizer, monkeypatch) -> tuple[Any, list[int]]:
     """A model whose logits are watched, and the tokens of its passes."""
     net, passes = small_llama(len(tokenizer) + 5), []
     watch(net, passes)
-    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: Matcher(torch.device("cpu"), None, whole=True))
+    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: DeviceDraws(CPU, None, whole=True))
     return net, passes
 
 
@@ -237,7 +238,9 @@ def test_draws_of_the_device_are_those_of_the_host(model, tokenizer, monkeypatch
             texts = []
             for whole in (False, True):
                 monkeypatch.setattr(
-                    tf.Generator, "_matcher", lambda *_, w=whole: Matcher(torch.device("cpu"), None, whole=w)
+                    tf.Generator,
+                    "_matcher",
+                    lambda *_, w=whole: DeviceDraws(CPU, None, whole=w),
                 )
                 writer = tf.Generator(model, tokenizer, sampler=sampler)
                 every = writer.sample(prompts, grammar, n=3, seed=4, max_tokens=tokens)

@@ -34,7 +34,7 @@ def test_the_module_is_small() -> None:
 def test_the_script_calls_what_the_header_declares() -> None:
     header = (ROOT / "rust" / "capi" / "include" / "tokenform.h").read_text()
     declared = set(re.findall(r"(?m)^\w.*\btokenform_(\w+)\(", header))
-    named = r'(?:call|handle|listed)\((?:Uint\w+, )?"(\w+)"|#text\("(\w+)"\)|#grammar\("(\w+)"'
+    named = r'(?:call|handle|listed|said)\((?:Uint\w+, )?"(\w+)"|#text\("(\w+)"\)|#grammar\("(\w+)"'
     called = {
         call or text or f"grammar_{grammar}" for call, text, grammar in re.findall(named, SCRIPT.read_text())
     }

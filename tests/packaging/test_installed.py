@@ -48,7 +48,11 @@ def test_one_version_everywhere() -> None:
 def test_every_extra_that_an_error_names_brings_its_package() -> None:
     table = project().partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     extras = dict(re.findall(r"^(\w+) = \[(.*?)\]$", table, re.MULTILINE | re.DOTALL))
-    listed = {"outlines_core": "outlines-core", "lmformatenforcer": "lm-format-enforcer"}
+    listed = {
+        "outlines_core": "outlines-core",
+        "lmformatenforcer": "lm-format-enforcer",
+        "ray": "ray[data]",
+    }
     for package, extra in errors.EXTRAS.items():
         assert f'"{listed.get(package, package)}>=' in extras[extra], (package, extra)
 

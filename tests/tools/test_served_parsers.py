@@ -10,12 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,9 +22,9 @@ from tokenform.frontends.tools import grammar as tool_grammar
 from tokenform.frontends.tools.shape import BLANK, Node, Special, Text, sequence
 
 from . import tree_writer
+from .hosts import needs
 from .tree_writer import Writer, random_tools
 
-HOSTS = Path(os.environ.get("TOKENFORM_HOSTS", Path(__file__).parents[2] / ".hosts"))
 SEEDS = 400
 ENOUGH = 20
 WORDS = (
@@ -173,15 +169,6 @@ def compare(name: str, judge: Judge, read: Callable[[str, Format, str, Any], Cal
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_grammar.Builder, "literal", literal)
     monkeypatch.setattr(tree_writer, "WORDS", WORDS)
-
-
-def needs(name: str) -> Any:
-    if HOSTS.is_dir() and str(HOSTS) not in sys.path:
-        sys.path.append(str(HOSTS))  # last: what the environment has comes before
-    try:
-        return import_module(name)
-    except ImportError as error:
-        pytest.skip(f"{name.partition('.')[0]} is not here ({error}); `make hosts` installs it")
 
 
 @pytest.mark.parametrize("name", SGLANG)

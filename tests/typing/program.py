@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel
-from typing_extensions import assert_type
+from typing_extensions import TypedDict, assert_type
 
 import tokenform as tf
 
@@ -61,3 +61,30 @@ def refused() -> str | None:
     except tf.TokenformError as error:
         return error.pointer
     return None
+
+
+class Address(TypedDict):
+    city: str
+
+
+async def awaited() -> int:
+    person = await tf.agenerate("Ada Lovelace, born 1815.", schema=Person)
+    assert_type(person, tf.Result[Person])
+    async with tf.AsyncGenerator() as generator:
+        async for piece in generator.stream("Ada"):
+            print(piece)
+    return person.value.born
+
+
+def grown(generator: tf.Generator) -> str:
+    names = ""
+    prompt = "Ada Lovelace, born 1815."
+    for person in generator.stream(prompt, Person, partial=True, on_field={"/name": print}):
+        assert_type(person, Person)
+        names += person.name
+    for piece in generator.stream("Ada"):
+        assert_type(piece, str)
+    address = tf.generate("London", type=Address, on_invalid="return", max_tries=10)
+    assert_type(address, tf.Result[Address])
+    assert_type(address.valid_share, float | None)
+    return names + address.value["city"]

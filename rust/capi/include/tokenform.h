@@ -205,6 +205,20 @@ tokenform_automaton *tokenform_automaton_new(const tokenform_grammar *grammar,
 void tokenform_automaton_free(tokenform_automaton *automaton);
 
 /*
+ Says as JSON what is wrong with a text: "null" where it is accepted, else an object of "offset" (of the first byte that
+ is refused; its length where it may go on but not end), "expected" (a list of words) and "pointer" (where the schema
+ says so, or null). Writes as far as there is room; returns how many bytes it has, or a negative number.
+
+ # Safety
+ `automaton` is an automaton, the text has the bytes that are said, `out` has room for `capacity` entries.
+ */
+ptrdiff_t tokenform_automaton_check(const tokenform_automaton *automaton,
+                                    const char *document,
+                                    size_t length,
+                                    char *out,
+                                    size_t capacity);
+
+/*
  A matcher before its first token. `max_tokens`: every text ends within so many, the token that ends it not
  counted; -1: as many as it likes.
 
@@ -357,6 +371,39 @@ ptrdiff_t tokenform_matcher_forced_tokens(const tokenform_matcher *matcher,
 ptrdiff_t tokenform_matcher_forced_text(const tokenform_matcher *matcher,
                                         char *out,
                                         size_t capacity);
+
+/*
+ Says as JSON what may come next: "expected" (a list of words) and "pointer" (where the schema says so, or null).
+ Writes as far as there is room; returns how many bytes it has, or a negative number.
+
+ # Safety
+ `matcher` is a matcher, `out` has room for `capacity` entries.
+ */
+ptrdiff_t tokenform_matcher_expected(const tokenform_matcher *matcher,
+                                     char *out,
+                                     size_t capacity);
+
+/*
+ The least number of tokens to an end, the one that ends the text not counted; -2: none is known; -1: an error.
+
+ # Safety
+ `matcher` is a matcher.
+ */
+ptrdiff_t tokenform_matcher_distance(const tokenform_matcher *matcher);
+
+/*
+ Says as JSON what a drawing of the automaton from here on shows: "accepting" (for each of at most `most` states, the
+ first of which is the present one, whether a text may end there) and "edges" (lists of a state's number, the text that
+ leads on, and the next state's number, -1 for one that is not drawn). Writes as far as there is room; returns how many
+ bytes it has, or a negative number.
+
+ # Safety
+ `matcher` is a matcher, `out` has room for `capacity` entries.
+ */
+ptrdiff_t tokenform_matcher_drawn(const tokenform_matcher *matcher,
+                                  size_t most,
+                                  char *out,
+                                  size_t capacity);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{json, Value};
 use tokenform_core::{Error, Grammar, Kind, Limits, Options, TokenAutomaton, TokenId, Vocabulary};
 
 use crate::call::{call, copy_out, free, give, held, list, text, wrong};
@@ -239,6 +239,31 @@ pub unsafe extern "C" fn tokenform_automaton_new(
 pub unsafe extern "C" fn tokenform_automaton_free(automaton: *mut tokenform_automaton) {
     // SAFETY: the caller's promise
     unsafe { free(automaton) }
+}
+
+/// Says as JSON what is wrong with a text: "null" where it is accepted, else an object of "offset" (of the first byte that
+/// is refused; its length where it may go on but not end), "expected" (a list of words) and "pointer" (where the schema
+/// says so, or null). Writes as far as there is room; returns how many bytes it has, or a negative number.
+///
+/// # Safety
+/// `automaton` is an automaton, the text has the bytes that are said, `out` has room for `capacity` entries.
+#[no_mangle]
+pub unsafe extern "C" fn tokenform_automaton_check(
+    automaton: *const tokenform_automaton,
+    document: *const c_char,
+    length: usize,
+    out: *mut c_char,
+    capacity: usize,
+) -> isize {
+    call(-1, || {
+        // SAFETY: the caller's promise
+        let (automaton, document) = unsafe { (held(automaton)?, list(document.cast::<u8>(), length)?) };
+        let said = automaton.0.check(document)?.map(|(offset, expected, pointer)| {
+            json!({ "offset": offset, "expected": expected, "pointer": pointer })
+        });
+        // SAFETY: the caller's promise
+        unsafe { copy_out(json!(said).to_string().as_bytes(), out.cast(), capacity) }
+    })
 }
 
 /// Tokens of the caller's.

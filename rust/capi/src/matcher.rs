@@ -2,6 +2,8 @@
 
 use std::ffi::c_char;
 
+use serde_json::json;
+use tokenform_core::mask::automaton::FAR;
 use tokenform_core::mask::batch;
 use tokenform_core::{Matcher, Result, TokenId};
 
@@ -270,4 +272,70 @@ pub unsafe extern "C" fn tokenform_matcher_forced_text(
 ) -> isize {
     // SAFETY: the caller's promise
     call(-1, || unsafe { copy_out(held(matcher)?.0.forced_text()?.as_bytes(), out.cast(), capacity) })
+}
+
+/// Says as JSON what may come next: "expected" (a list of words) and "pointer" (where the schema says so, or null).
+/// Writes as far as there is room; returns how many bytes it has, or a negative number.
+///
+/// # Safety
+/// `matcher` is a matcher, `out` has room for `capacity` entries.
+#[no_mangle]
+pub unsafe extern "C" fn tokenform_matcher_expected(
+    matcher: *const tokenform_matcher,
+    out: *mut c_char,
+    capacity: usize,
+) -> isize {
+    call(-1, || {
+        // SAFETY: the caller's promise
+        let matcher = &unsafe { held(matcher) }?.0;
+        let (expected, pointer) = matcher.automaton().describe(matcher.state())?;
+        let said = json!({ "expected": expected, "pointer": pointer });
+        // SAFETY: the caller's promise
+        unsafe { copy_out(said.to_string().as_bytes(), out.cast(), capacity) }
+    })
+}
+
+/// The least number of tokens to an end, the one that ends the text not counted; -2: none is known; -1: an error.
+///
+/// # Safety
+/// `matcher` is a matcher.
+#[no_mangle]
+pub unsafe extern "C" fn tokenform_matcher_distance(matcher: *const tokenform_matcher) -> isize {
+    call(-1, || {
+        // SAFETY: the caller's promise
+        let matcher = &unsafe { held(matcher) }?.0;
+        Ok(match matcher.automaton().distance(matcher.state(), FAR)? {
+            FAR => -2,
+            distance => distance as isize,
+        })
+    })
+}
+
+/// Says as JSON what a drawing of the automaton from here on shows: "accepting" (for each of at most `most` states, the
+/// first of which is the present one, whether a text may end there) and "edges" (lists of a state's number, the text that
+/// leads on, and the next state's number, -1 for one that is not drawn). Writes as far as there is room; returns how many
+/// bytes it has, or a negative number.
+///
+/// # Safety
+/// `matcher` is a matcher, `out` has room for `capacity` entries.
+#[no_mangle]
+pub unsafe extern "C" fn tokenform_matcher_drawn(
+    matcher: *const tokenform_matcher,
+    most: usize,
+    out: *mut c_char,
+    capacity: usize,
+) -> isize {
+    call(-1, || {
+        // SAFETY: the caller's promise
+        let matcher = &unsafe { held(matcher) }?.0;
+        let drawn = matcher.automaton().drawn(matcher.state(), most)?;
+        let accepting = drawn.states.iter().map(|s| matcher.automaton().accepting(s));
+        let accepting = accepting.collect::<Result<Vec<bool>>>()?;
+        let number = |to: Option<usize>| to.map_or(-1, |to| to as i64);
+        let edges: Vec<_> =
+            drawn.edges.iter().map(|(from, text, to)| json!([from, text, number(*to)])).collect();
+        let said = json!({ "accepting": accepting, "edges": edges });
+        // SAFETY: the caller's promise
+        unsafe { copy_out(said.to_string().as_bytes(), out.cast(), capacity) }
+    })
 }

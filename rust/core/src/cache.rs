@@ -8,11 +8,10 @@
 //! Rejected: keys that are hashes alone (an attacker who finds a collision is served another's constraint); entries
 //! that live as long as somebody uses them (a server compiles the same schema for one request after the other).
 
-use std::collections::HashMap;
-use std::hash::RandomState;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::hash::KeyedMap;
 use crate::limits::Limits;
 use crate::mask::TokenAutomaton;
 use crate::process::{PerProcess, Process};
@@ -27,7 +26,7 @@ static CACHE: PerProcess<Cache> = PerProcess::new();
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
 /// By source; the hash has a key of its own, which no caller knows.
-type Table = HashMap<Arc<Source>, Entry, RandomState>;
+type Table = KeyedMap<Arc<Source>, Entry>;
 
 /// The table of a process.
 #[derive(Default)]

@@ -19,6 +19,8 @@ use crate::limits::Limits;
 use crate::state::State;
 use crate::vocabulary::Vocabulary;
 
+type Edge = (usize, String, isize);
+
 #[pyclass(frozen, module = "tokenform._core", weakref)]
 pub struct TokenAutomaton {
     pub core: Arc<Core>,
@@ -309,6 +311,15 @@ impl TokenAutomaton {
             Some(name) => format!(" ({name})"),
         };
         Ok(format!("expects {}{place}", expected.join(" or ")))
+    }
+
+    /// What a drawing shows: the first states from one on, and (number, text, number or -1) of the edges.
+    fn drawn(&self, py: Python<'_>, s: &Bound<'_, State>, most: usize) -> PyResult<(Vec<State>, Vec<Edge>)> {
+        let s = &s.get().inner;
+        let drawn = unlocked(py, || self.core.drawn(s, most)).map_err(raise)?;
+        let edges =
+            drawn.edges.into_iter().map(|(from, text, to)| (from, text, to.map_or(-1, |to| to as isize)));
+        Ok((drawn.states.into_iter().map(|inner| self.own(inner)).collect(), edges.collect()))
     }
 
     /// The allowed tokens by the slow way: token by token, byte by byte. For tests.

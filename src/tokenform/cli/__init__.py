@@ -6,17 +6,20 @@ Invariant: exit code 0: done, or accepted; 1: refused (the document, or a constr
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
 
 from tokenform import __version__
-from tokenform.cli import check, demo, evaluate, explain, generate, serve, tools
+from tokenform.cli import bench, check, demo, evaluate, explain, generate, serve, tools
+from tokenform.errors import SchemaWarning
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Structured generation, exactly.")
 for command in (generate.generate, check.check, tools.tools, explain.explain, serve.serve, demo.demo):
     app.command()(command)
 app.add_typer(evaluate.evaluations, name="evaluate")
+app.add_typer(bench.benches, name="bench")
 
 
 def _show_version(asked: bool) -> None:
@@ -32,6 +35,7 @@ def _options(
     ] = False,
 ) -> None:
     """Structured generation, exactly."""
+    warnings.simplefilter("ignore", SchemaWarning)  # commands tell it in a sentence of their own
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Annotated
 
@@ -41,6 +42,8 @@ def serve(
             import uvicorn
 
             from tokenform.server import Engine, Key, create_app
+        if log_level not in ("debug", "info", "warning", "error"):
+            raise OptionError(f"log_level={log_level!r} is not known; choose debug, info, warning or error.")
         if not 0 <= port <= 65535:
             raise OptionError(f"port={port} is none; ports are from 0 to 65535.")
         secrets = [one.strip() for one in os.environ.get("TOKENFORM_API_KEYS", "").split(",")]
@@ -53,4 +56,6 @@ def serve(
         app = create_app(
             engine, keys=keys, timeout=timeout, origins=origin or (), hosts=[host, *(allowed_host or ())]
         )
+    logging.basicConfig(format="%(levelname)s %(name)s %(message)s")
+    logging.getLogger("tokenform").setLevel(log_level.upper())
     uvicorn.run(app, host=host, port=port, log_level=log_level, timeout_graceful_shutdown=30)

@@ -36,9 +36,9 @@ from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, Runner
+from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.matching import Matcher
+from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
@@ -107,6 +107,9 @@ class Generator:
             reads the second prompt (`companion_prompt=` of each call).
         penalties: `tokenform.targets.Penalties` on tokens that the text has already.
         batch_size: most sequences that run together.
+        prompt_cache: most bytes of keys and values of prompts that are kept, on the model's device, for later
+            calls whose prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
+            hooks there are, empties it.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
     Raises:
@@ -127,6 +130,7 @@ class Generator:
         companion: Any = None,
         penalties: Penalties | None = None,
         batch_size: int = 16,
+        prompt_cache: int = 256 << 20,
         format_prompt: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -146,7 +150,7 @@ class Generator:
                 f"{type(model).__name__} was in training mode; eval() was called on it", stacklevel=2
             )
             model.eval()
-        self.model = model
+        self.model, self._prompt_cache = model, PromptCache(prompt_cache)
         self.tokenizer = None if isinstance(tokenizer, Vocabulary) else tokenizer
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
@@ -326,7 +330,7 @@ class Generator:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
         eos, size = self.vocabulary.eos, self.vocabulary.size
         if can_serve(self.model) and Backbone(self.model).mode == "tree":
-            return BackboneLM(self.model, eos=eos, size=size)
+            return BackboneLM(self.model, eos=eos, size=size, prompts=self._prompt_cache)
         return CausalLM(self.model, eos=eos, size=size)
 
     def problem(
@@ -423,14 +427,13 @@ class Generator:
             joining: they come and go one by one, and perhaps in another thread than the generator's calls.
         """
         vocabulary, auto = self.vocabulary, self.drafter == "auto"
-        needed = not self.mixing.plain
-        drafting = self.drafter is not None and not (auto and not can_serve(self.model))
+        needed = not self.mixing.plain or not (self.drafter is None or auto)
         backbone: Runner | None = None
-        if needed or drafting or (joining and can_serve(self.model)):
-            backbone = Backbone(self.model)
-            if (auto or not drafting) and not needed and not pays(backbone, rows):
+        if needed or can_serve(self.model):
+            backbone = Backbone(self.model, prompts=self._prompt_cache)
+            if not needed and not pays(backbone, rows):
                 backbone = None
-        matcher = Matcher(device_of(self.model)) if joining else self._matcher(rows)
+        matcher = DeviceDraws(device_of(self.model)) if joining else self._matcher(rows)
         if backbone is None:
             runner = PlainRunner(self.model, vocabulary.size)
             return Decoder(runner, chosen, vocabulary, self.transforms, matcher=matcher)
@@ -440,17 +443,17 @@ class Generator:
             vocabulary,
             self.transforms,
             drafter=self._default_drafter if auto else self.drafter,
-            verifier=self.verifier,
+            verifier=None if self.drafter is None else self.verifier,
             policy=self._controller if self.policy is None else self.policy(),
             encode=self._encode,
             mixing=self.mixing,
             matcher=matcher,
         )
 
-    def _matcher(self, rows: int) -> Matcher:
+    def _matcher(self, rows: int) -> DeviceDraws:
         """Draws where this thread's calls left masks on the model's device."""
         device = device_of(self.model)
-        return Matcher(device, None if device.type == "cpu" else self._table(rows))
+        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows))
 
     def _table(self, rows: int) -> MaskTable:
         """The masks that this thread's calls left on the model's device."""

@@ -397,8 +397,8 @@ class Scheduler:
                 return
             try:
                 result = self.generator.result(row, text.job._grammar, text.job._stop)
-            except Exception as error:  # a value that can't be made of a text
-                text.job._fail(_own(error))
+            except Exception as error:  # a value that can't be made of a text, or a validator's own mistake
+                text.job._fail(error)
                 return
             written += text.pieces.finish()
         if count or result is not None:

@@ -22,7 +22,7 @@ from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Runner
 from tokenform.decoding.speculative.drafters import property_names
-from tokenform.decoding.speculative.matching import Matcher
+from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Output, Request
@@ -92,7 +92,7 @@ class Decoder:
         policy: Policy | None = None,
         encode: Callable[[bytes], list[int]] | None = None,
         mixing: Mixing | None = None,
-        matcher: Matcher | None = None,
+        matcher: DeviceDraws | None = None,
     ) -> None:
         self._encode, self._eos = encode, frozenset(vocabulary.eos)
         self._mixing, self._size, self._transforms = mixing or Mixing(), vocabulary.size, tuple(transforms)
@@ -157,6 +157,8 @@ class Decoder:
         """One forward pass for all rows.  A row that has ended is filled."""
         moved = [Moved(*one) for one in self._speculator.step()]
         for number, _, output in moved:
+            row = self._rows[number]  # what is known of its tokens grows with them
+            row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
             if output.done:
                 _fill(self._rows.pop(number), output, self._reports)
         return moved

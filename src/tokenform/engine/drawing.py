@@ -1,10 +1,9 @@
 """Drawings of automata and masks, as SVG: what notebooks and `tokenform explain --html` show.
 
 Purpose: see a small automaton (states, edges, where a text may end) and which tokens each state allows.
-Invariant: a drawing shows at most `STATES` states; what is left out is drawn as an edge to "…", but for what
-begins an escape, breaks a line or is beyond ASCII, where something else may come: that is left out without a
-sign.  Texts are escaped.
-Complexity: 256 byte steps a state and a byte of a label; a heat map is one mask a row.
+Invariant: a drawing shows at most `STATES` states; what the core leaves out (its `mask/drawn.rs`) is an edge
+to "…", or has no sign.  Texts are escaped.
+Complexity: that of the core's `drawn`; a heat map is one mask a row.
 Rejected: Graphviz (a program to install, for pictures of a dozen nodes).
 """
 
@@ -17,12 +16,9 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine.vocabulary import Vocabulary
-from tokenform.errors import TokenformError
 
 STATES = 14
 """Most states of a drawing."""
-CHAIN = 22
-"""Longest label of an edge, in characters."""
 SOURCE = 1200
 """Longest shown text of a grammar, in characters."""
 ROWS = 60
@@ -31,8 +27,6 @@ BUCKETS = 96
 """Columns of a heat map."""
 _INK, _PALE, _END, _FONT = "#1f2933", "#cbd2d9", "#0b7285", "13px ui-monospace,Menlo,Consolas,monospace"
 _WIDE, _HIGH, _RADIUS = 110, 74, 15
-
-_RARE = frozenset(b"\\\n\r\t")
 Edge = tuple[int, str, int]
 """(number of the state, label, number of the next state; -1: not drawn)."""
 
@@ -42,75 +36,14 @@ def explore(automaton: Any, start: Any = None) -> tuple[list[Any], list[Edge]]:
 
     Bytes that lead to one state make one edge, and so does a way without a choice.
     """
-    states = [automaton.start if start is None else start]
-    numbers, edges, place = {states[0]: 0}, [], 0
-    while place < len(states):
-        for label, target in _leaving(automaton, states[place]):
-            if target not in numbers and len(states) < STATES:
-                numbers[target] = len(states)
-                states.append(target)
-            edges.append((place, label, numbers.get(target, -1)))
-        place += 1
-    merged: dict[tuple[int, int], list[str]] = {}
-    for source, label, number in edges:
-        merged.setdefault((source, number), []).append(label)
-    return states, [(s, _cut(" | ".join(labels)), t) for (s, t), labels in merged.items()]
-
-
-def _leaving(automaton: Any, state: Any) -> list[tuple[str, Any]]:
-    """The edges out of a state; a way with one byte at each step is one edge."""
-    edges = []
-    for target, members in _steps(automaton, state).items():
-        label, at = classes(members), target
-        while len(members) == 1 and len(label) < CHAIN and not automaton.is_accepting(at):
-            further = _steps(automaton, at)
-            if len(further) != 1:
-                break
-            (onward, then), *_ = further.items()
-            if len(then) != 1:
-                break
-            label, at = label + classes(then), onward
-        edges.append((label, at))
-    return edges
-
-
-def _steps(automaton: Any, state: Any) -> dict[Any, list[int]]:
-    """Next state -> bytes that lead there; escapes, line breaks, tabs and bytes beyond ASCII only if nothing
-    else may come."""
-    reached: dict[Any, list[int]] = {}
-    for byte in range(256):
-        try:
-            reached.setdefault(automaton.step_bytes(state, bytes([byte])), []).append(byte)
-        except TokenformError:
-            continue
-    return {t: m for t, m in reached.items() if not _RARE.issuperset(m) and m[0] < 128} or reached
-
-
-def classes(members: Sequence[int]) -> str:
-    """Bytes as people write them: ranges of ASCII, and a word for the rest."""
-    known, wide = set(members), any(byte >= 127 for byte in members)
-    printable = [byte for byte in members if 32 < byte < 127]
-    if len(printable) > 60:
-        missing = [chr(byte) for byte in range(33, 127) if byte not in known]
-        return f"any but {' '.join(missing)}" if 0 < len(missing) < 7 else "any character"
-    parts = []
-    while printable:
-        first = last = printable.pop(0)
-        while printable and printable[0] == last + 1:
-            last = printable.pop(0)
-        parts.append(chr(first) if first == last else f"{chr(first)}-{chr(last)}")
-    parts += [_shown(bytes([byte])) for byte in members if byte <= 32]
-    return " ".join([*parts, *(["other"] if wide else [])])
+    states, edges = automaton.drawn(automaton.start if start is None else start, STATES)
+    return states, edges
 
 
 def _shown(text: bytes) -> str:
     """Bytes as text without spaces and control characters."""
     readable = text.decode("utf-8", "backslashreplace").replace("\n", "\\n").replace(" ", "\u00b7")
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in readable)
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= CHAIN else label[: CHAIN - 1] + "…"
 
 
 def automaton_html(automaton: Any) -> str:

@@ -45,7 +45,18 @@ class Grammar:
         parts: where it has captures, how it is put together; else None.
     """
 
-    __slots__ = ("__weakref__", "_automata", "_read", "_schema", "core", "form", "parts", "source", "tools")
+    __slots__ = (
+        "__weakref__",
+        "_automata",
+        "_notes",
+        "_read",
+        "_schema",
+        "core",
+        "form",
+        "parts",
+        "source",
+        "tools",
+    )
 
     def __init__(
         self,
@@ -56,11 +67,13 @@ class Grammar:
         source: str = "",
         schema: Any = None,
         tools: Sequence[dict[str, Any]] = (),
+        notes: Sequence[str] | None = None,
     ) -> None:
         self.core = core
         self.form = form
         self._schema = schema
         self.tools = tuple(tools)
+        self._notes = notes  # in place of the core's report, which knows no names of tools
         self.source = source
         self._read = read or _same_text
         self.parts: Parts | None = None
@@ -99,7 +112,7 @@ class Grammar:
     @property
     def report(self) -> list[Any]:
         """What was ignored or loosened, one entry each; empty: the grammar is exact."""
-        return list(self.core.report)
+        return list(self.core.report if self._notes is None else self._notes)
 
     def to_gbnf(self) -> str:
         """The same texts in llama.cpp's GBNF, for llama-server, LM Studio and others that read it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+import zoneinfo
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -35,6 +36,16 @@ _DAY = (
 )
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 _BASE64 = "^([{0}]{{4}})*([{0}]{{2}}==|[{0}]{{3}}=)?$"
+# Addresses as `email-validator` takes them: at a dotted name of hosts that is not reserved (RFC 6761).
+_WORD = "[A-Za-z0-9_+-]+"
+_RESERVED = "|".join(
+    "".join(f"[{letter}{letter.upper()}]" for letter in name)
+    for name in ("arpa", "example", "invalid", "local", "localhost", "onion", "test")
+)
+_ADDRESS = (
+    rf"{_WORD}(\.{_WORD})*@([A-Za-z0-9]+(-[A-Za-z0-9]+)*\.)+"
+    rf"(?!({_RESERVED})([^A-Za-z0-9-]|$))[A-Za-z]{{2,63}}"
+)
 # What pydantic's own names of formats mean; a network of several hosts says more than a pattern can, and a
 # single address is one.
 _FORMATS: dict[str, dict[str, Any]] = {
@@ -45,11 +56,19 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "ipv6network": {"format": "ipv6"},
     "ipv4interface": {"pattern": f"^{_IPV4}(/([12]?[0-9]|3[0-2]))?$"},
     "ipv6interface": {"format": "ipv6"},
+    "email": {"allOf": [{"format": "email"}, {"pattern": f"^{_ADDRESS}$"}]},
+    "name-email": {
+        "pattern": f"^([A-Za-z]+( [A-Za-z]+)* <{_ADDRESS}>|{_ADDRESS})$",
+        "maxLength": 120,
+    },
+    "fraction": {"pattern": "^-?[0-9]{1,60}(/[1-9][0-9]{0,60})?$"},
     "base64": {"pattern": _BASE64.format("A-Za-z0-9+/")},
     "base64url": {"pattern": _BASE64.format("A-Za-z0-9_-")},
 }
 for _version in range(1, 9):
     _FORMATS[f"uuid{_version}"] = {"format": "uuid", "pattern": f"^.{{14}}{_version}.{{4}}[89abAB]"}
+# Patterns of pydantic's that are not anchored, or let words through that its reader does not know.
+_PATTERNS = {r"^\s*(\d*\.?\d+)\s*(\w+)?": r"^[0-9]{1,15}(\.[0-9]{1,6})? ?([KMGTPE]i?)?B$"}
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 # Years, months, weeks and the like of at most six digits each stay within a timedelta.
 _SHORT_NUMBERS = "^(?!.*[0-9]{7})"
@@ -178,7 +197,11 @@ def with_meanings(schema: Any) -> Any:
             key: value if key in ("enum", "const", "default", "examples") else with_meanings(value)
             for key, value in schema.items()
         }
-        name = made.get("format")
+        name, pattern = made.get("format"), made.get("pattern")
+        if isinstance(pattern, str) and pattern in _PATTERNS:
+            made["pattern"] = _PATTERNS[pattern]
+        if name == "zoneinfo":
+            return {"enum": sorted(zoneinfo.available_timezones())}
         if made.get("type") == "string" and isinstance(name, str) and name in _FORMATS:
             del made["format"]
             meaning = _FORMATS[name]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
 
 from tokenform import _core
-from tokenform.errors import InvalidSchema, OptionError
+from tokenform.errors import InvalidSchema, OptionError, SchemaWarning, warn_outside
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
@@ -61,7 +61,8 @@ def json_schema(
         additional: undeclared properties as the schema says, or never.
         unsupported: a keyword that can't be enforced is refused, or ignored and reported.
         strict: keys of the schema that look like a keyword and are none (`propertys`, `requird`), and
-            those of other engines (`x-guidance`), are refused; else they are named in `Grammar.report`.
+            those of other engines (`x-guidance`), are refused; else they are named in `Grammar.report` and in
+            a `SchemaWarning`.
         registry: schemas that `$ref` may point to, by URI; nothing is ever fetched.  The official
             meta-schemas are known without it.
         strings_in: grammars by JSON Pointer into the schema: the strings that the subschema there admits are
@@ -86,7 +87,16 @@ def json_schema(
         core = forms.compiled(form, "the schema")
     else:
         core = _core.json_schema(text, **chosen, strict=bool(strict), registry=known)
+    warn_unknown(core.report, " (strict=True refuses such keys)")
     return Grammar(core, form=form, read=_read, source=text, schema=schema)
+
+
+def warn_unknown(report: Iterable[str], advice: str = "") -> None:
+    """A warning for each key that looks like a keyword and is none."""
+    for line in report:
+        owner, mark, rest = line.rpartition("unknown: ")
+        if mark and (not owner or owner.endswith(": ")):
+            warn_outside(f"{owner}{rest}{advice}", SchemaWarning)
 
 
 def _known_schemas(text: str, registry: Mapping[str, Schema] | None) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
 from tokenform.frontends.patterns import regex
-from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.schemas import json_schema, warn_unknown
 from tokenform.frontends.tools.compiled import shape_form
 from tokenform.frontends.tools.elements import Nested
 from tokenform.frontends.tools.formats import FORMATS
@@ -103,6 +103,7 @@ def structural_tag(
     except TokenformError:
         reader.blame()
         raise
+    warn_unknown(core.report)
     return Grammar(core, form=form, source=source)
 
 

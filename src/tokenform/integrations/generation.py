@@ -53,7 +53,7 @@ class Generator(generator.Generator):
 
 
 @lru_cache(maxsize=4)
-def _named(model: str | None) -> Generator:
+def named(model: str | None) -> Generator:
     return Generator(model)
 
 
@@ -163,39 +163,47 @@ def generate(
         OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
     """
-    free = all(one is None for one in (schema, regex, choices, grammar, type))
-    constraint: Any = None  # free text may have stop texts, which a grammar has no use for
-    if not free:
-        constraint = one_constraint(
-            schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type
-        )
+    constraint = constraint_of(schema, regex, choices, grammar, type)
     batched = pair(prompt, constraint)[2]
-    local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
-    if sampler is not None and local != Local(temperature=0.0):
-        raise OptionError(
-            f"a sampler has its own temperature and truncation; give them to {_name(sampler)}(...)."
-        )
+    drawn = sampler_of(sampler, temperature, top_k, top_p, min_p)
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None
     known = tokenizer is None and (model is None or isinstance(model, str)) and not changed
     options = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
-    writer = _named(model) if known else Generator(model, tokenizer, **options)
+    writer = named(model) if known else Generator(model, tokenizer, **options)
     results = writer.sample(
         prompt,
         constraint,
         n=n,
         seed=seed,
         max_tokens=max_tokens,
-        sampler=sampler or local,
+        sampler=drawn,
         progress=progress,
         companion_prompt=companion_prompt,
         stop=stop,
         on_invalid=on_invalid,
         max_tries=max_tries,
     )
+    return unwrapped(results, n, batched)
+
+
+def constraint_of(schema: Any, pattern: Any, choices: Any, grammar: Any, tp: Any) -> Any:
+    """The one constraint that is given; None for free text, which may have stop texts."""
+    if all(one is None for one in (schema, pattern, choices, grammar, tp)):
+        return None
+    return one_constraint(schema=schema, regex_pattern=pattern, choices=choices, grammar=grammar, tp=tp)
+
+
+def sampler_of(sampler: Any, temperature: float, top_k: int | None, top_p: float, min_p: float) -> Any:
+    """The sampler that is given, or `Local` with these options."""
+    local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+    if sampler is not None and local != Local(temperature=0.0):
+        name = sampler.__class__.__name__
+        raise OptionError(f"a sampler has its own temperature and truncation; give them to {name}(...).")
+    return sampler or local
+
+
+def unwrapped(results: Any, n: int, batched: bool) -> Any:
+    """A `Result`; lists of them where several were asked for."""
     if n > 1:
         return results
     return [one for one, *_ in results] if batched else results[0]
-
-
-def _name(sampler: Any) -> str:
-    return sampler.__class__.__name__

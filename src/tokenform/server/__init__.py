@@ -3,6 +3,7 @@
 `app.py` puts it together; `engine.py` is the model behind it; `endpoints/` has a file for each address, all
 of one shape; `wanted.py` is what a request comes to, whichever API it speaks; `constraints.py` and
 `tooling.py` read what it binds the answer to; `answering.py` runs it; `faults.py` says what is wrong.
+`playground/` is the page.
 """
 
 from __future__ import annotations

@@ -269,9 +269,15 @@ async def _json(request: Request, most: int) -> Any:
             raise _too_large(most)
         parts.append(part)
     try:
-        return json.loads(b"".join(parts))
+        body = json.loads(b"".join(parts), parse_constant=_no_number)
+        json.dumps(body, ensure_ascii=False).encode()  # half a character, as an escape may say it
+        return body
     except (ValueError, RecursionError) as error:
         raise Refused(f"the body is no JSON: {error}.", code="invalid_json") from None
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _too_large(most: int) -> Refused:

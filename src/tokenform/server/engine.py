@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import ModelError, OptionError, TokenformError
 from tokenform.frontends.tools import detect_format
 from tokenform.integrations.asked import Asked
 from tokenform.integrations.generation import Generator
 from tokenform.server.constraints import Reader
+from tokenform.server.faults import Refused
 from tokenform.server.guard import Key
 from tokenform.server.wanted import Wanted
 
@@ -94,6 +95,12 @@ class Engine:
                 raise
 
     def _submit(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
+        try:
+            return self._begun(wanted, key, tell)
+        except ModelError as error:  # nothing has run: the model's template refuses these messages
+            raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
+
+    def _begun(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
         most = max(key.tokens // wanted.n, 1)
         return self.scheduler.submit(
             wanted.prompt,

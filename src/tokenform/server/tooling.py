@@ -93,11 +93,13 @@ def read_turn(
 
 def _choice(choice: Any) -> Any:
     if isinstance(choice, Mapping) and choice.get("type") == "custom":
-        named = choice.get("custom", choice)
-        return {"type": "function", "function": {"name": named.get("name") if named else None}}
+        named = _body(choice, "custom", "/tool_choice")
+        return {"type": "function", "function": {"name": named.get("name")}}
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        body = choice.get("allowed_tools", choice)
-        listed = [_renamed(tool) for tool in body.get("tools", ())]
+        body = _body(choice, "allowed_tools", "/tool_choice")
+        if not isinstance(body.get("tools"), list):
+            raise Refused("allowed_tools needs tools.", param="/tool_choice/tools")
+        listed = [_renamed(tool) for tool in body["tools"]]
         return {"type": "allowed_tools", "mode": body.get("mode", "auto"), "tools": listed}
     return "auto" if choice is None else choice
 

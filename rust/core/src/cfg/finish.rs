@@ -7,7 +7,7 @@
 //! Complexity: the items on the stack, times their logarithm.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,10 +18,12 @@ use crate::automaton::structure::{step, CtxId, Piece, Pos, Structure};
 use crate::lexical::shortest_lexeme;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 
-/// Items that a search may settle, terminals that a way may have, words that are tried for a terminal.
+/// Items that a search may settle, terminals that a way may have, words that are tried for a terminal, positions
+/// that a way is looked for through.
 const SEARCH: usize = 400_000;
 const TERMINALS: usize = 100_000;
 const WORDS: usize = 40;
+const POSITIONS: usize = 2_000;
 
 /// The terminals of a shortest way from a set to the end of the start rule; `None` where it has more than `most`
 /// characters.
@@ -96,7 +98,7 @@ fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: I
 
 /// Pieces from a position to an accepted end.
 pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<Piece>> {
-    let mut out = Vec::new();
+    let (mut out, here) = (Vec::new(), pos);
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
@@ -109,15 +111,51 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
         return Some(joined(out, rest));
     }
     // the lexeme ends only with a line break, which is a lexeme of its own
-    pos = walk(machine, pos, b"\n")?;
-    push(&mut out, b"\n".to_vec());
-    Some(joined(out, follow_plan(machine, pos, most)?))
+    if let Some(broken) = walk(machine, pos, b"\n") {
+        if let Some(rest) = follow_plan(machine, broken, most) {
+            push(&mut out, b"\n".to_vec());
+            return Some(joined(out, rest));
+        }
+    }
+    searched(machine, here, most)
 }
 
 /// Pieces from a context, before the next lexeme, to an accepted end.
 pub(crate) fn complete_from(machine: &mut Scanned, ctx: CtxId, most: usize) -> Option<Vec<Piece>> {
-    let lex = machine.begin(ctx);
-    follow_plan(machine, Pos { ctx, lex }, most)
+    let pos = Pos { ctx, lex: machine.begin(ctx) };
+    follow_plan(machine, pos, most).or_else(|| searched(machine, pos, most))
+}
+
+/// A shortest way through the positions themselves, for plans whose lexemes can't be told apart one by one: after
+/// the `a` of `"a" c | "acc"` a `c` begins no lexeme yet.
+fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> {
+    let mut known: FxHashMap<Pos, (Pos, u8)> = FxHashMap::default();
+    let mut queue = VecDeque::from([(pos, 0)]);
+    while let Some((at, length)) = queue.pop_front() {
+        if known.len() > POSITIONS || length >= most {
+            return None;
+        }
+        crate::work::spend(16);
+        for byte in 0..=255 {
+            let Some(next) = step(machine, at, &mut Vec::new(), byte) else { continue };
+            if next == pos || known.contains_key(&next) {
+                continue;
+            }
+            known.insert(next, (at, byte));
+            if machine.accepting(next, &[]) {
+                let (mut text, mut back) = (Vec::new(), next);
+                while back != pos {
+                    let (before, byte) = known[&back];
+                    text.push(byte);
+                    back = before;
+                }
+                text.reverse();
+                return Some(vec![Piece::Bytes(text)]);
+            }
+            queue.push_back((next, length + 1));
+        }
+    }
+    None
 }
 
 /// Whether no lexeme has begun.
@@ -244,7 +282,7 @@ fn walk(machine: &mut Scanned, mut pos: Pos, bytes: &[u8]) -> Option<Pos> {
 fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut seen = FxHashSet::from_iter([begin]);
-    let mut queue = std::collections::VecDeque::from([(begin, String::new())]);
+    let mut queue = VecDeque::from([(begin, String::new())]);
     while let Some((lex, text)) = queue.pop_front() {
         crate::work::spend(1 + text.len() as u64 / 16);
         if lexicon.outcome(lex) != Lexicon::NONE {

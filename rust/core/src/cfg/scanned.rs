@@ -21,7 +21,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
-use super::layout::{Blocks, STEP, WIDEST};
+use super::layout::{Blocks, WIDEST};
+use super::literals::{rows, Row};
 use crate::automaton::structure::Seen;
 use crate::automaton::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ pub struct Scanned {
     pub(crate) chart: Chart,
     pub(crate) lexicon: Box<Lexicon>,
     contexts: IndexSet<Context, FxBuildHasher>,
-    blocks: IndexSet<Blocks, FxBuildHasher>,
+    pub(super) blocks: IndexSet<Blocks, FxBuildHasher>,
     /// The lexical state before a lexeme, by context.
     begins: FxHashMap<CtxId, LexId>,
     by_places: FxHashMap<Alive, LexId>,
@@ -72,37 +73,6 @@ pub(crate) struct Opening {
     pub token: bool,
     /// A short text of it.
     pub word: Vec<Piece>,
-}
-
-/// Literals in a row that together begin a longer one.
-struct Row {
-    longer: u32,
-    literals: Vec<u32>,
-    word: TermId,
-}
-
-/// The rows of a grammar: each beginning of a literal that is no literal itself, cut by longest match.
-fn rows(grammar: &Grammar, terms: &mut Terms) -> Vec<Row> {
-    let known: Vec<(u32, &str)> =
-        (0u32..).zip(&grammar.terminals).filter_map(|(i, t)| Some((i, t.literal.as_deref()?))).collect();
-    let mut out = Vec::new();
-    for &(longer, text) in &known {
-        for (end, _) in text.char_indices().skip(2) {
-            let word = &text[..end];
-            let mut rest = word;
-            let mut literals = Vec::new();
-            while let Some(&(t, first)) =
-                known.iter().filter(|k| rest.starts_with(k.1)).max_by_key(|k| k.1.len())
-            {
-                literals.push(t);
-                rest = &rest[first.len()..];
-            }
-            if rest.is_empty() && literals.len() > 1 {
-                out.push(Row { longer, literals, word: terms.literal(word) });
-            }
-        }
-    }
-    out
 }
 
 impl Scanned {
@@ -229,57 +199,6 @@ impl Scanned {
             out.push((self.nothing_read() + 1 + width as u32, term));
         }
         out
-    }
-
-    /// Columns that the next line may begin at, where a line break means something.
-    fn widths(&mut self, context: Context) -> Vec<u16> {
-        let blocks = self.blocks[context.blocks as usize].clone();
-        let Some(newline) = self.chart.grammar.layout.as_ref().map(|l| l.newline) else { return Vec::new() };
-        if blocks.brackets > 0 || self.chart.step(context.set, newline).is_none() {
-            return Vec::new();
-        }
-        let deeper = blocks.width() + 1..=(blocks.width() + STEP).min(WIDEST);
-        let all: Vec<u16> = blocks.widths.iter().copied().chain(deeper).collect();
-        all.into_iter().filter(|&w| self.after_line_break(context, w).is_some()).collect()
-    }
-
-    fn after_line_break(&mut self, context: Context, width: u16) -> Option<Context> {
-        let layout = self.chart.grammar.layout.as_ref()?;
-        let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
-        let mut set = self.chart.step(context.set, newline)?;
-        let mut widths = self.blocks[context.blocks as usize].widths.to_vec();
-        if width > *widths.last()? {
-            set = self.chart.step(set, indent)?;
-            widths.push(width);
-        }
-        while width < *widths.last()? {
-            set = self.chart.step(set, dedent)?;
-            widths.pop();
-        }
-        if width != *widths.last()? {
-            return None;
-        }
-        let blocks = Blocks { widths: widths.into(), brackets: 0 };
-        let blocks = self.blocks.insert_full(blocks).0 as u32;
-        let context = Context { set, blocks };
-        let skeleton = self.chart.skeleton(set).clone();
-        let terminals = &self.chart.grammar.terminals;
-        let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
-        (goes_on || self.ends(context)).then_some(context)
-    }
-
-    /// Whether the text may end here, between lexemes: open blocks are closed by the end.
-    pub(crate) fn ends(&mut self, context: Context) -> bool {
-        let mut set = context.set;
-        if let Some(dedent) = self.chart.grammar.layout.as_ref().map(|l| l.dedent) {
-            for _ in 1..self.blocks[context.blocks as usize].widths.len() {
-                match self.chart.step(set, dedent) {
-                    Some(next) => set = next,
-                    None => return false,
-                }
-            }
-        }
-        self.chart.accepts(set)
     }
 
     /// The context after a lexeme, by its place in the tuple.
@@ -457,27 +376,6 @@ impl Scanned {
 
     pub(super) fn ignored_terms(&self) -> Vec<TermId> {
         self.ignored.iter().filter_map(|&t| self.chart.grammar.terminals[t as usize].term).collect()
-    }
-
-    /// The place in the tuple of the lexeme that a plan reads next, its language, and how many terminals of the
-    /// plan it covers.
-    pub(super) fn next_place(&mut self, ctx: CtxId, plan: &[u32]) -> Option<(u32, TermId, usize)> {
-        let first = *plan.first()?;
-        let context = self.context(ctx);
-        let Some(layout) = &mut self.chart.grammar.layout else {
-            return Some((first, self.chart.grammar.terminals[first as usize].term?, 1));
-        };
-        if first != layout.newline {
-            return Some((first, self.chart.grammar.terminals[first as usize].term?, 1));
-        }
-        let widths = &self.blocks[context.blocks as usize].widths;
-        let down = plan[1..].iter().take_while(|&&t| t == layout.dedent).count();
-        let (width, read) = match plan.get(1) {
-            Some(&t) if t == layout.indent => (widths.last()? + 1, 2),
-            _ => (*widths.get(widths.len().checked_sub(1 + down)?)?, 1 + down),
-        };
-        let term = layout.line_break(&mut self.lexicon.terms, width);
-        Some((self.chart.grammar.terminals.len() as u32 + 1 + width as u32, term, read))
     }
 
     /// Whether nothing was read yet.

@@ -1,6 +1,6 @@
 //! The lexical layer: regular languages over code points, their derivatives, and how they are spelled in bytes.
 //!
-//! [`term`] hash-consed boolean regexes and their simplification; [`delta`] derivatives, all classes of code
+//! [`term`] hash-consed boolean regexes, `boolean` their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
 //! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `merge` what operands come to
 //! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
@@ -9,6 +9,7 @@
 //! [`number`] exact decimals, sets of them, and the texts that spell a number of a set.
 
 pub mod base;
+mod boolean;
 mod branch;
 mod byteset;
 mod clamp;

@@ -39,6 +39,7 @@ pub struct WordSet {
 impl Terms {
     /// The language that holds just these words.
     pub fn words(&mut self, mut words: Vec<Box<str>>) -> TermId {
+        work::spend(words.len() as u64);
         words.sort_unstable();
         words.dedup();
         let hi = words.len() as u32;
@@ -142,6 +143,7 @@ impl Terms {
 
     pub(super) fn words_runs(&mut self, w: Words) -> Vec<Run> {
         let mut children: Vec<(u32, u32, u32, u32)> = Vec::new();
+        work::spend(1);
         {
             let table = &self.word_sets[w.set.0 as usize];
             let mut i = w.lo;
@@ -161,6 +163,7 @@ impl Terms {
                 i = end;
             }
         }
+        work::spend(children.len() as u64);
         let mut next = Vec::with_capacity(children.len());
         for (cp, lo, hi, depth) in children {
             next.push((cp, self.word_node(Words { lo, hi, depth, ..w })));
@@ -213,6 +216,7 @@ impl Terms {
         let &finite = flat.iter().find(|&&x| matches!(self.get(x), Term::Words(_)))?;
         let words = self.finite_words(finite)?;
         let before = words.len();
+        work::spend(before as u64);
         let others: Vec<TermId> = flat.iter().copied().filter(|&x| x != finite).collect();
         let kept: Vec<Box<str>> =
             words.into_iter().filter(|w| others.iter().all(|&x| self.accepts(x, w))).collect();

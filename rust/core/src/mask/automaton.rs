@@ -1,9 +1,7 @@
 //! The face of the engine: a constraint over the tokens of a vocabulary, for any number of threads.
 //!
 //! What a state's record says is read without a lock; what is missing is made by the builder of a generation, which
-//! one thread at a time takes (see [`super::generation`]). Threads that keep missing side by side get builders of
-//! their own: each lane has a current generation, and a state of one is made again in another from its text. A lane
-//! is opened when threads have waited for each other about as long as that costs.
+//! one thread at a time takes (see [`super::generation`]), in the lane of [`super::lanes`] that suits it.
 //! Invariant: an error or a panic belongs to the call in which it happened.  What that call was building is dropped
 //! as a whole and made again when it is asked for, so that nothing is remembered that was cut short.
 //! Memory: a generation that holds more than `Limits.memory` (beside what texts brought along from the one before it)
@@ -16,7 +14,8 @@ use arc_swap::ArcSwapOption;
 
 use super::builder::Builder;
 use super::core::{Core, Engine, StateId};
-use super::generation::{Generation, Taken, ANY};
+use super::generation::{Generation, Taken};
+use super::lanes::LANES;
 use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
@@ -32,11 +31,6 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
-
-/// Builders that threads may have side by side.
-const LANES: usize = 4;
-/// Times that threads wait for each other before one of them goes to another lane.
-const PATIENT: u32 = 8;
 
 /// Makes the constraint again, for the next generation.
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
@@ -70,23 +64,23 @@ pub struct Stats {
 
 /// A constraint over the tokens of a vocabulary.
 pub struct TokenAutomaton {
-    number: u64,
+    pub(super) number: u64,
     vocab: Arc<Vocabulary>,
     limits: Limits,
     recipe: Recipe,
     /// The current generation of each lane; all but the first are opened when threads meet.
-    lanes: [ArcSwapOption<Generation>; LANES],
-    generations: AtomicU32,
-    numbers: AtomicU32,
+    pub(super) lanes: [ArcSwapOption<Generation>; LANES],
+    pub(super) generations: AtomicU32,
+    pub(super) numbers: AtomicU32,
     /// Waits for builders since a thread last went to another lane.
-    lost: AtomicU32,
+    pub(super) lost: AtomicU32,
     /// The state after an end-of-text token.
     finished: State,
     /// When it was last asked, on the clock of [`reclaim`].
     used: AtomicU64,
     full: AtomicU32,
     failed: AtomicU32,
-    cleared: AtomicU32,
+    pub(super) cleared: AtomicU32,
 }
 
 impl TokenAutomaton {
@@ -188,102 +182,6 @@ impl TokenAutomaton {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The current generation of a lane, which is opened where it is not.
-    fn lane(&self, lane: usize) -> Arc<Generation> {
-        if let Some(generation) = self.lanes[lane].load_full() {
-            return generation;
-        }
-        self.begin(lane, None);
-        self.lanes[lane].load_full().expect("a lane that was opened stays open")
-    }
-
-    /// The next generation of a lane follows on a closed one.
-    fn begin(&self, lane: usize, closed: Option<&Arc<Generation>>) {
-        // a number is used once, even where another thread is quicker
-        let count = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let number = count.wrapping_mul(LANES as u32) + lane as u32;
-        let next = Arc::new(Generation::new(self.number, number));
-        let before = self.lanes[lane].compare_and_swap(&closed.cloned(), Some(next));
-        if before.as_ref().map(Arc::as_ptr) == closed.map(Arc::as_ptr) {
-            self.generations.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn open_lanes(&self) -> impl Iterator<Item = Arc<Generation>> + '_ {
-        self.lanes.iter().filter_map(|lane| lane.load_full())
-    }
-
-    /// Bytes that the current generations held when they were last at work.
-    pub fn bytes(&self) -> usize {
-        self.open_lanes().map(|generation| generation.bytes()).sum()
-    }
-
-    /// Lets go of generations where nobody works in them.
-    pub(super) fn let_go(&self) {
-        for generation in self.open_lanes() {
-            if generation.close_idle() {
-                self.cleared.fetch_add(1, Ordering::Relaxed);
-                self.renew(&generation);
-            }
-        }
-    }
-
-    /// Lets go of everything but the states that are held, which are made again when they are asked for.
-    pub fn clear(&self) {
-        for generation in self.open_lanes() {
-            generation.close();
-            self.renew(&generation);
-        }
-        self.cleared.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn renew(&self, closed: &Arc<Generation>) {
-        self.begin(closed.number as usize % LANES, Some(closed));
-    }
-
-    /// The lane in which a state is known, or the first.
-    fn home(&self, s: Option<&State>) -> usize {
-        let known = |lane: &usize| {
-            let generation = self.lanes[*lane].load();
-            s.is_some_and(|s| generation.as_ref().is_some_and(|g| s.0.place(g.number).is_some()))
-        };
-        (0..LANES).find(known).unwrap_or(0)
-    }
-
-    /// A builder that no other thread has: of the lane in which the state is known, unless threads keep meeting there.
-    fn take(&self, s: Option<&State>) -> Result<(Arc<Generation>, Box<Builder>)> {
-        let subject = s.map_or(ANY, State::address);
-        let mut lane = self.home(s);
-        loop {
-            let generation = self.lane(lane);
-            match generation.take(subject) {
-                Taken::Builder(builder) => return Ok((generation, builder)),
-                Taken::None => {
-                    let builder = self.build(&generation, None)?;
-                    return Ok((generation, builder));
-                }
-                Taken::Closed => self.renew(&generation),
-                Taken::Busy => {
-                    let in_time = generation.wait().map_err(Error::from)?;
-                    if generation.is_at(subject) {
-                        continue;
-                    }
-                    let lost = if in_time { 1 } else { PATIENT };
-                    if self.lost.fetch_add(lost, Ordering::Relaxed) + lost >= PATIENT {
-                        self.lost.store(0, Ordering::Relaxed);
-                        lane = self.free_lane(lane);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A lane after this one whose builder no thread has; this one where there is none.
-    fn free_lane(&self, lane: usize) -> usize {
-        let free = |next: &usize| self.lanes[*next].load().as_ref().is_none_or(|g| !g.is_busy());
-        (1..LANES).map(|on| (lane + on) % LANES).find(free).unwrap_or(lane)
-    }
-
     /// Runs a call on a builder; `s`: the state that it asks about.
     fn with<T>(&self, s: Option<&State>, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
         self.note_use();
@@ -292,7 +190,11 @@ impl TokenAutomaton {
     }
 
     /// Makes the builder of a generation, which this thread has taken.
-    fn build(&self, generation: &Arc<Generation>, first: Option<Box<dyn Engine>>) -> Result<Box<Builder>> {
+    pub(super) fn build(
+        &self,
+        generation: &Arc<Generation>,
+        first: Option<Box<dyn Engine>>,
+    ) -> Result<Box<Builder>> {
         let made = work::run(self.limits.work, || {
             let engine = match first {
                 Some(engine) => engine,

@@ -21,6 +21,7 @@ use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::{CharId, Tail, NO_TOKEN, SEVERAL};
 use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
+use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
@@ -183,6 +184,8 @@ impl<'a> CharWalk<'a> {
     fn sweep(&mut self, from: u32, to: u32, lex: LexId, lone: Option<&Loop>, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let known = self.known(lex);
+        // a node of the loop is one look at an array
+        work::spend(1 + u64::from(to - from) / 16);
         let mut at = from;
         while at < to {
             let c = chars.char_of(at);
@@ -307,6 +310,7 @@ impl<'a> CharWalk<'a> {
     fn find_loop(&mut self, lex: LexId, row: &[(u32, LexId)]) -> Loop {
         let chars = self.vocab.chars();
         let points = chars.points().len() as u32;
+        work::spend((row.len() + chars.tails().len()) as u64 + u64::from(points) / 64);
         let mut bits = vec![0u64; (points as usize + chars.tails().len()).div_ceil(64)].into_boxed_slice();
         let mut from = chars.upto(0x1F);
         for &(end, to) in row {

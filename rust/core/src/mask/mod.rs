@@ -6,7 +6,7 @@
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
 //! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
 //! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is); `generation` how threads
-//! take turns with it and when it ends; [`automaton`] the face that threads share, [`batch`] for many rows at once, [`matcher`] for one text as it grows; [`reclaim`] the memory of the
+//! take turns with it and when it ends, `lanes` how several are used side by side; [`automaton`] the face that threads share, [`batch`] for many rows at once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
 //! process; `oracle` the slow, right version.
 
 pub mod automaton;
@@ -15,9 +15,11 @@ mod builder;
 mod charwalk;
 mod collect;
 pub mod core;
+mod drawn;
 mod edges;
 pub mod exits;
 mod generation;
+mod lanes;
 pub mod lexemes;
 pub mod lexmask;
 pub mod matcher;
@@ -37,6 +39,7 @@ pub mod within;
 mod wordmask;
 
 pub use automaton::TokenAutomaton;
+pub use drawn::Drawn;
 pub use matcher::Matcher;
 pub use row::Mask;
 pub use state::State;

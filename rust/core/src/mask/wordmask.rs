@@ -12,6 +12,7 @@ use super::within::Within;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling};
 use crate::vocab::{NodeId, Trie, Vocabulary};
+use crate::work;
 
 struct Shared<'a> {
     trie: &'a Trie,
@@ -57,6 +58,7 @@ impl Shared<'_> {
     /// `words` share the first `depth` bytes, and `node` is where those lead, some of them written as an escape where
     /// `escaped` says so.
     fn visit(&mut self, mut words: &[Box<str>], depth: usize, node: NodeId, escaped: bool) {
+        work::spend(2);
         let first = &words[0];
         if first.len() == depth {
             if let Some(node) = self.trie.child(node, b'"') {

@@ -7,7 +7,7 @@
 //! Complement is with respect to all strings of scalar values (Brzozowski 1964).
 //! Rejected: hash-consing here; the lexical layer interns the terms once, and a pattern is read once.
 
-use std::collections::HashSet;
+use crate::hash::KeyedSet;
 
 use super::charset::CharSet;
 
@@ -88,7 +88,7 @@ impl Lang {
 
     /// `a | b | c …`
     pub fn or(parts: impl IntoIterator<Item = Lang>) -> Lang {
-        let mut seen = HashSet::new();
+        let mut seen = KeyedSet::default();
         let mut out = Vec::new();
         let mut chars: Vec<(u32, u32)> = Vec::new();
         for part in parts {
@@ -124,7 +124,7 @@ impl Lang {
 
     /// `a & b & c …`
     pub fn and(parts: impl IntoIterator<Item = Lang>) -> Lang {
-        let mut seen = HashSet::new();
+        let mut seen = KeyedSet::default();
         let mut out: Vec<Lang> = Vec::new();
         let mut chars: Option<CharSet> = None;
         let mut epsilon = false;

@@ -20,6 +20,7 @@ pub use format::format;
 pub use lang::Lang;
 pub use matcher::matches;
 
+use crate::work;
 use syntax::Node;
 
 /// How a pattern is written and what it means by default.
@@ -39,6 +40,7 @@ pub fn parse(pattern: &str, dialect: Dialect) -> Result<Lang, RegexError> {
 
 /// The language of a pattern: the strings that match as a whole if `anchored`, else those that hold a match.
 pub fn parse_with(pattern: &str, dialect: Dialect, anchored: bool) -> Result<Lang, RegexError> {
+    work::spend(pattern.len() as u64);
     let node = match dialect {
         Dialect::Ecma => syntax::ecma::parse(pattern)?,
         Dialect::Python => syntax::python::parse(pattern)?,

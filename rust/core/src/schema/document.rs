@@ -1,5 +1,6 @@
 //! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -157,7 +158,10 @@ impl Document {
     pub fn at_pointer(&self, root: JId, pointer: &str) -> Option<JId> {
         let mut at = root;
         for part in pointer.split('/').skip(1) {
-            let part = part.replace("~1", "/").replace("~0", "~");
+            let part = match part.contains('~') {
+                true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
+                false => Cow::Borrowed(part),
+            };
             at = match self.get(at) {
                 Json::Object(_) => self.key(at, &part)?,
                 Json::Array(items) => *items.get(part.parse::<usize>().ok()?)?,
@@ -213,8 +217,10 @@ impl Document {
 
 /// Refuses nesting beyond the limit before anything recursive sees the text.
 fn check_depth(text: &str) -> Result<()> {
-    // nearly every text has fewer brackets than that, and counting them is quicker
-    if text.bytes().filter(|b| matches!(b, b'{' | b'[')).count() <= MAX_DEPTH {
+    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
+    // of a byte each are what the compiler makes one instruction for 32 of
+    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
+    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
         return Ok(());
     }
     let (mut depth, mut string, mut escaped) = (0usize, false, false);

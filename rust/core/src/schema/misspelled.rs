@@ -4,10 +4,13 @@
 //! everything.  Such keys are told with their place, and refused where the caller asked for that (`strict`).
 //! A key is near a keyword if it differs in case, in `_`, `-` or `$`, or by one slip of the pen (two in a long word),
 //! *and* what it holds could be that keyword's: `"note": "..."` is no `not`.
-//! Complexity: unknown keys times keywords, and words longer than any keyword are not compared.
+//! Complexity: unknown keys times keywords, of which those with other letters are passed over; words longer than any
+//! keyword are not compared.
+
+use std::sync::OnceLock;
 
 use super::document::{JId, Json};
-use super::table::{Holds, DEFINITIONS, TABLE, TYPES};
+use super::table::{is_known, Holds, DEFINITIONS, TABLE, TYPES};
 use super::Schema;
 use crate::error::{Error, Kind, Result};
 
@@ -71,23 +74,22 @@ impl Schema {
 
     /// The keyword that was probably meant.
     fn nearest(&self, key: &str, value: JId) -> Option<&'static str> {
-        if TABLE.iter().any(|row| row.0 == key) {
+        if is_known(key) {
             return None; // of another draft
         }
         if let Some(known) = MEANT.iter().find(|m| m.0 == key) {
             return Some(known.1);
         }
-        let plain =
-            |text: &str| text.chars().filter(|c| !"_-$".contains(*c)).collect::<String>().to_lowercase();
         let written = plain(key);
         let most = SLIPS.iter().filter(|&&least| written.len() >= least).count();
-        let definitions = DEFINITIONS.iter().map(|&name| (name, Holds::SchemaMap));
-        TABLE
+        let letters = letters(&written);
+        // a slip takes one letter away and adds one at most: what differs in more is not compared
+        let near = |k: &&Keyword| (k.letters ^ letters).count_ones() as usize <= 2 * most;
+        keywords()
             .iter()
-            .map(|row| (row.0, row.1))
-            .chain(definitions)
-            .filter(|(_, what)| self.could_be(*what, value))
-            .map(|(name, _)| (slips(&written, &plain(name), most), name))
+            .filter(near)
+            .filter(|k| self.could_be(k.holds, value))
+            .map(|k| (slips(&written, &k.plain, most), k.name))
             .filter(|(count, _)| *count <= most)
             .min_by_key(|(count, _)| *count)
             .map(|(_, name)| name)
@@ -121,6 +123,36 @@ impl Schema {
             _ => false,
         }
     }
+}
+
+/// A keyword as keys are compared with it.
+struct Keyword {
+    name: &'static str,
+    holds: Holds,
+    plain: String,
+    letters: u64,
+}
+
+fn keywords() -> &'static [Keyword] {
+    static KEYWORDS: OnceLock<Vec<Keyword>> = OnceLock::new();
+    KEYWORDS.get_or_init(|| {
+        let definitions = DEFINITIONS.iter().map(|&name| (name, Holds::SchemaMap));
+        let all = TABLE.iter().map(|row| (row.0, row.1)).chain(definitions);
+        let keyword = |(name, holds): (&'static str, Holds)| {
+            let plain = plain(name);
+            Keyword { name, holds, letters: letters(&plain), plain }
+        };
+        all.map(keyword).collect()
+    })
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !"_-$".contains(*c)).collect::<String>().to_lowercase()
+}
+
+/// The set of a text's bytes, modulo 64.
+fn letters(text: &str) -> u64 {
+    text.bytes().fold(0, |set, b| set | 1 << (b & 63))
 }
 
 /// Letters left out, put in, changed or swapped with their neighbour; more than `most` for all that is further.

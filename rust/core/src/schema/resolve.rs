@@ -199,7 +199,7 @@ impl Schema {
             Err(Error::new(kind, message).at(&self.doc.pointer(value)).keyword(keyword))
         };
         let (own, base, ..) = self.resolver.base(&self.doc, node);
-        if let Some(target) = self.local_target(own, text) {
+        if let Some(target) = self.local_target(own, base, keyword, text) {
             return Ok(Some(target));
         }
         let Ok(uri) = base.join(text) else {
@@ -232,11 +232,17 @@ impl Schema {
         }
     }
 
-    /// The schema that `#/...` leads to, in a document without identifiers: nothing can move its base.
-    fn local_target(&self, root: JId, text: &str) -> Option<JId> {
+    /// The schema that `#/...` leads to: below the root of its resource, whose URI need not be joined with anything.
+    fn local_target(&self, own: JId, base: &Url, keyword: &str, text: &str) -> Option<JId> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/_-.$~".contains(&b);
         let pointer = text.strip_prefix('#').filter(|p| p.starts_with('/') && p.bytes().all(plain))?;
-        let target = self.doc.at_pointer(root, pointer).filter(|_| !self.doc.identified)?;
+        let root = match (self.doc.identified, keyword) {
+            (false, _) => own,
+            // of resources with one URI the last counts
+            (true, "$ref") => *self.resolver.resources.get(base.as_str().split('#').next()?)?,
+            (true, _) => return None,
+        };
+        let target = self.doc.at_pointer(root, pointer)?;
         matches!(self.doc.get(target), Json::Object(_) | Json::Bool(_)).then_some(target)
     }
 

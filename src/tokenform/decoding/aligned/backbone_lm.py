@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
-from tokenform.decoding.speculative.backbone import TreeBackbone
+from tokenform.decoding.speculative.backbone import PromptCache, TreeBackbone
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
@@ -42,6 +42,7 @@ class BackboneLM:
         size: V; wider logits are cut to it before the law is formed.  None keeps all.
         cache_bytes: bound on what is kept of known prefixes.
         fingerprint: names the model's weights for saved tries; None takes its name or class.
+        prompts: what earlier calls have left of their prompts; None for nothing.
     Raises:
         OptionError: the model can't be run with custom masks.
     """
@@ -56,9 +57,10 @@ class BackboneLM:
         size: int | None = None,
         cache_bytes: int = 512 << 20,
         fingerprint: str | None = None,
+        prompts: PromptCache | None = None,
     ) -> None:
         self.eos = tuple(int(token) for token in eos)
-        self._backbone = TreeBackbone(model, "tree", _EVERYBODY)
+        self._backbone = TreeBackbone(model, "tree", _EVERYBODY, prompts)
         self._size = self._backbone.vocabulary_size if size is None else size
         name = getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
         self.fingerprint = fingerprint if fingerprint is not None else str(name)

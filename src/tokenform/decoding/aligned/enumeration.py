@@ -46,11 +46,11 @@ def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256
                         found[prefix.tokens] = above + logf
                     else:
                         following.append((problem.extend(prefix, token), above + logf))
+            if visited + len(level) + len(following) > limit:
+                raise LimitExceeded(
+                    f"the constraint has more than {limit} prefixes under this budget; it can't be enumerated"
+                )
         visited += len(level)
-        if visited + len(following) > limit:
-            raise LimitExceeded(
-                f"the constraint has more than {limit} prefixes under this budget; it can't be enumerated"
-            )
         level = following
     scores = problem.log_potential(list(found))
     measure = {

@@ -46,9 +46,9 @@ class LogZ:
 
     Attributes:
         value: log of the estimate of Z.  The estimate is unbiased for Z, not for log Z.
-        error: standard error of `value` (delta method: the relative error of Z); inf with one run.  Where the
-            runs are too few for their spread, the mean has most likely missed the estimates that matter, and
-            the error is the distance to what a log-normal distribution of that spread would have for mean.
+        error: standard error of `value`, inf with one run: the spread of the estimates over √runs, or,
+            where they are too few to show it, what a log-normal distribution with the variance of their logs
+            has for it, if that is more.
         runs: independent estimates behind it.
     """
 
@@ -65,23 +65,25 @@ class LogZ:
             return LogZ(value, math.inf, count)
         relative = np.exp(np.asarray(log_estimates) - value)
         error = float(relative.std(ddof=1) / math.sqrt(count))
-        return LogZ(value, max(error, _missed(np.asarray(log_estimates), value)), count)
+        return LogZ(value, max(error, _log_normal_error(np.asarray(log_estimates))), count)
 
 
-def _missed(log_estimates: Float, value: float) -> float:
-    """How far the mean of so few estimates may be off; 0 where they are enough.
+def _log_normal_error(log_estimates: Float) -> float:
+    """The standard error of the log of their mean, were they log-normal; 0 where their own spread can be
+    trusted.
 
-    A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + 2 s) draws (Chatterjee, Diaconis 2018):
-    with fewer it is too low in most samples, and their own spread does not show it.
+    A mean of exp(x), x normal of variance s^2, needs exp(s^2 / 2 + s) draws and more (Chatterjee, Diaconis
+    2018), so the mean of exp(2 x), of which the spread is made, needs exp(2 s^2 + 2 s): with fewer the rare
+    great ones are missed, and nothing in the sample shows it.
     """
     finite = log_estimates[log_estimates > -math.inf]
     if len(finite) < 2:
         return 0.0
-    variance = float(finite.var(ddof=1))
-    if math.log(len(finite)) >= variance / 2 + 2 * math.sqrt(variance):
+    variance, count = float(finite.var(ddof=1)), len(log_estimates)
+    if math.log(len(finite)) >= 2 * variance + 2 * math.sqrt(variance):
         return 0.0
-    smooth = float(finite.mean()) + variance / 2 + math.log(len(finite) / len(log_estimates))
-    return abs(smooth - value)
+    log_moment = variance + math.log(count / len(finite))  # of E[w^2] / E[w]^2; zeros count as what they are
+    return float(np.logaddexp(0.0, (log_moment + math.log(-math.expm1(-log_moment)) - math.log(count)) / 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
+from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import NO_WISH, Drawn, Wish
 from tokenform.decoding.keyed_random import Key
 
@@ -184,7 +185,8 @@ def _answers(asks: Sequence[Ask], draws: NodeDraws) -> list[Scored | Exception]:
 
 def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]:
     """One pass over sequences of one model; halves of it where it fails."""
-    began = time.perf_counter()
+    seconds = clock(asks[0].backbone.device)
+    began = seconds()
     try:
         logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks}, skip=asks[0].skip)
         scored = [Scored(ask, logits[ask.seq], draws) for ask in asks]
@@ -196,7 +198,7 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
             return [error]
     else:
         for one in scored:
-            one.seconds = (time.perf_counter() - began) / len(asks)
+            one.seconds = (seconds() - began) / len(asks)
         return scored
     half = len(asks) // 2  # out of the handler: the error holds what the failed pass has allocated
     return [*_pass(asks[:half], draws), *_pass(asks[half:], draws)]

@@ -50,7 +50,7 @@ class Verdict(NamedTuple):
 Verdicts = dict[int, "Verdict | TokenformError"]
 
 
-class Matcher:
+class DeviceDraws:
     """Decides where the logits are; for one thread at a time.
 
     Args:

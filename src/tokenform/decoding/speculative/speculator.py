@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import KeyedChoice
 from tokenform.decoding.loop import device_of
@@ -32,7 +33,7 @@ from .drafters.merge import Merge
 from .drafting import together
 from .judging import NodeLaws
 from .live import Live
-from .matching import Matcher, Verdict, Verdicts
+from .matching import DeviceDraws, Verdict, Verdicts
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
@@ -59,7 +60,7 @@ class Speculator:
         drafter: Any = None,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
-        matcher: Matcher | None = None,
+        matcher: DeviceDraws | None = None,
     ) -> None:
         self.backbone, self._matcher = backbone, matcher
         self.drafter = drafter if drafter is not None else Nothing()
@@ -72,6 +73,7 @@ class Speculator:
         self._merge = _merged(self.drafter)
         self._drafting = 0.0
         self._timed: list[tuple[int, float]] = []  # (tokens, seconds) of the passes of a step
+        self._clock = clock(device_of(backbone.model))
         self._on_device = matcher is not None and matcher.device.type != "cpu"
 
     def _check(self, drafter: Any) -> None:
@@ -182,18 +184,18 @@ class Speculator:
 
     def _draft(self, batch: list[Live]) -> None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
-        began = time.perf_counter()
+        began = self._clock()
         asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
         drafts = together(asking, self._draws.draws)
         for live, draft in zip(batch, drafts, strict=True):
             live.take(draft, None if self.verifier.drawn else self.policy)
-        self._drafting = time.perf_counter() - began
+        self._drafting = self._clock() - began
 
     def _score(
         self, batch: list[Live], again: bool = False
     ) -> Iterator[tuple[Live, list[torch.Tensor] | TokenformError]]:
         """Logits of the model and the companions for each sequence, or why there are none."""
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), self._clock()
         try:
             scored = self._passes(batch)
         except Exception as error:
@@ -204,7 +206,7 @@ class Speculator:
         else:
             seconds = time.perf_counter() - began
             self.report.forwards += 1
-            self._timed.append((sum(len(live.tree) + 1 for live in batch), seconds))
+            self._timed.append((sum(len(live.tree) + 1 for live in batch), self._clock() - worked))
             for live in batch:
                 live.output.report.forwards += 1
                 live.output.report.seconds_model += seconds / len(batch)
@@ -236,9 +238,9 @@ class Speculator:
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
     @property
-    def _draws(self) -> Matcher:
+    def _draws(self) -> DeviceDraws:
         if self._matcher is None:
-            self._matcher = Matcher(device_of(self.backbone.model))
+            self._matcher = DeviceDraws(device_of(self.backbone.model))
         return self._matcher
 
     def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:

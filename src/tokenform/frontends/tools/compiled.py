@@ -23,7 +23,7 @@ from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.schemas import SPELLINGS, with_marks
+from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
 from tokenform.frontends.tools.formats import find_format
 from tokenform.frontends.tools.grammar import tool_shape
@@ -88,9 +88,12 @@ def tools(
         core = forms.compiled(made, source)
     except TokenformError as error:
         raise _blamed(error, known, form, json_options) from None
+    notes = [line for tool in known for line in tool.report]
+    warn_unknown(notes)
     return Grammar(
         core,
         form=made,
+        notes=notes,
         read=functools.partial(
             parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
         ),

@@ -23,7 +23,7 @@ from typing import Any, Union
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.judge import fault
+from tokenform.frontends.tools.judge import fault, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
@@ -55,6 +55,11 @@ class Tool:
     @cached_property
     def _schema(self) -> str:
         return json.dumps(self.parameters)
+
+    @property
+    def report(self) -> list[str]:
+        """What is ignored or loosened of the parameters, and keys of them that look misspelt."""
+        return [f"tool {self.name!r}: {line}" for line in report(self._schema)]
 
     def validate(self, arguments: Any) -> None:
         """Raise ToolError, with the JSON Pointer of the fault, unless the arguments satisfy the schema."""

@@ -30,6 +30,15 @@ def satisfies(value: Any, schema: Any) -> bool:
     return schema is True or fault(value, json.dumps(schema)) is None
 
 
+@lru_cache(maxsize=256)
+def report(schema: str) -> tuple[str, ...]:
+    """What the engine ignores or loosens of a schema, given as JSON text, and keys that look misspelt."""
+    try:
+        return tuple(_core.json_schema(schema).report)
+    except TokenformError:  # formats that write each argument by itself may still be able to keep it
+        return ()
+
+
 def fault(value: Any, schema: str) -> tuple[str, str] | None:
     """Where (a JSON Pointer into the value) and why the value does not satisfy the schema; None: it does.
 

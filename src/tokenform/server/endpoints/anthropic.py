@@ -84,7 +84,7 @@ class Messages:
             sampler=body.drawn(engine.generator.sampler),
             penalties=body.penalties(),
             transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
-            stop=[] if turn is not None or final is not None else body.stops(),
+            stop=body.stops(),
             report=bool(body.report),
         )
 

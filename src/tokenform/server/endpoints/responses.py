@@ -118,6 +118,8 @@ class Responses:
                 yield event(f"response.{whole['status']}", response=whole)
 
     def failure(self, error: Refused) -> dict[str, Any]:
+        if error.param == "/max_tokens":
+            error.param = "/max_output_tokens"
         return error.body()
 
     def fault(self, error: Refused) -> Event:

@@ -54,12 +54,16 @@ fn letter_or_digit() -> Lang {
     any_of![alpha(), digit()]
 }
 
-/// What a label of letters, digits and hyphens is: up to 63, no hyphen at its ends, none of the reserved.
-pub(super) fn ldh_label() -> Lang {
+/// Letters, digits and hyphens: up to 63, no hyphen at the ends.
+fn ldh() -> Lang {
     let inner = any_of![alpha(), digit(), text("-")];
-    let shape = cat![letter_or_digit(), cat![inner.repeat(0, Some(61)), letter_or_digit()].optional(),];
+    cat![letter_or_digit(), cat![inner.repeat(0, Some(61)), letter_or_digit()].optional(),]
+}
+
+/// A label of such, none of the reserved.
+pub(super) fn ldh_label() -> Lang {
     let reserved = cat![times(Lang::any_char(), 2), text("--"), Lang::any()];
-    Lang::and([shape, reserved.not()])
+    Lang::and([ldh(), reserved.not()])
 }
 
 /// Labels with dots between, 253 characters at most.
@@ -67,22 +71,21 @@ pub(super) fn hostname() -> Lang {
     Lang::and([list(ldh_label(), text(".")), Lang::any_char().repeat(1, Some(253))])
 }
 
-/// Mailbox; the local part has at most 64 octets (§4.5.3.1.1), the domain 255 (§4.5.3.1.2).
+/// Mailbox; the local part has at most 64 octets (§4.5.3.1.1), the domain 255 (§4.5.3.1.2), and a label of it
+/// 63, as the names of hosts that it is made of (RFC 1035 §2.3.4).
 pub(super) fn email() -> Lang {
-    let sub_domain = cat![
-        letter_or_digit(),
-        cat![any_of![alpha(), digit(), text("-")].star(), letter_or_digit()].optional(),
-    ];
+    let sub_domain = ldh();
     let domain = any_of![list(sub_domain, text(".")), address_literal()];
     mailbox(CharSet::empty(), domain)
 }
 
-/// Mailbox with UTF-8 beyond ASCII in local part and domain. The limit of 64 octets counts characters here.
+/// Mailbox with UTF-8 beyond ASCII in local part and domain. The limits of octets count characters here.
 pub(super) fn idn_email() -> Lang {
     let beyond = CharSet::from_ranges(&[(0x80, 0x10_FFFF)]);
     let separators = CharSet::of("\u{3002}\u{FF0E}\u{FF61}\u{FF20}");
     let end = any_of![letter_or_digit(), Lang::class(beyond.minus(&separators))];
-    let sub_domain = cat![end.clone(), cat![any_of![end.clone(), text("-")].star(), end].optional()];
+    let inner = any_of![end.clone(), text("-")].repeat(0, Some(61));
+    let sub_domain = cat![end.clone(), cat![inner, end].optional()];
     let domain = any_of![list(sub_domain, text(".")), address_literal()];
     mailbox(beyond, domain)
 }

@@ -21,6 +21,7 @@ import torch
 from tokenform.errors import InvalidState, OptionError, PromptTooLong
 
 from ..tree import ROOT, DraftTree
+from .prompt_cache import PromptCache
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Track:
         tree, logits: the last scored tree and its logits [n + 1, V]; None after `commit`.
         root: logits [V] after all committed tokens, if they are known.
         place: where the subclass keeps its keys and values.
+        prompt: how many first tokens are the prompt, until those are kept for later calls; then 0.
         thin: some of them were computed with layers left out, so nobody may share them.
     """
 
@@ -42,6 +44,7 @@ class Track:
     logits: torch.Tensor | None = None
     root: torch.Tensor | None = None
     place: Any = None
+    prompt: int = 0
     thin: bool = False
 
 
@@ -65,24 +68,31 @@ class Backbone:
         model: a Hugging Face causal language model, or anything with the same call.
         mode: "tree", "chain" or "plain"; None picks the best that is exact.
         share: most sequences that share the cache row of one prompt; more are copied.
+        prompts: what earlier backbones of the model have left of their prompts; None for nothing.  Only
+            mode "tree" has a use for it.
     Raises:
         ModelError: an encoder-decoder model, or no causal language model.
     """
 
     mode: str = "tree"
 
-    def __new__(cls, model: Any, mode: str | None = None, share: int = 8) -> Backbone:
+    def __new__(
+        cls, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
+    ) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
 
             cls, _, _ = backbone_class(model, mode)
         return super().__new__(cls)
 
-    def __init__(self, model: Any, mode: str | None = None, share: int = 8) -> None:
+    def __init__(
+        self, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
+    ) -> None:
         from .choice import backbone_class
 
         _, mode, notes = backbone_class(model, mode)
         self._set(model, mode, share, notes)
+        self._prompts = prompts
 
     @classmethod
     def untried(cls, model: Any, mode: str, share: int = 8) -> Backbone:
@@ -99,7 +109,7 @@ class Backbone:
         self.config = (
             model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
         )
-        self.share = share
+        self.share, self._prompts = share, None
         self.vocabulary_size = int(self.config.vocab_size)
         self.max_length = _max_length(self.config)
         self.counters = Counters(notes=list(notes))

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .prompt_cache import Held
+
 _FIRST = 64  # slots of a new cache; doubled when they run out
 
 
@@ -156,6 +158,18 @@ class SlotCache:
             for held in store.values():
                 if source < held.shape[0]:  # else nothing was ever written to it
                     held[target, :, :width] = held[source, :, :width]
+
+    def read(self, row: int, slots: list[int]) -> Held:
+        """Copies of the keys and values in some slots of a row."""
+        return {n: (keys[row][:, slots], self.values[n][row][:, slots]) for n, keys in self.keys.items()}
+
+    @torch.inference_mode()
+    def write(self, row: int, slots: list[int], held: Held, shape: tuple[int, int]) -> None:
+        """Puts keys and values into slots of a row."""
+        self._shape = shape
+        for layer, pair in held.items():
+            for store, new in zip((self.keys, self.values), pair, strict=True):
+                self._room(store, layer, new[None])[row][:, slots] = new
 
     def get_seq_length(self, layer_idx: int = 0, *_: Any, **__: Any) -> int:
         """Slots in use, as the model's own cache would count them (positions are explicit)."""

@@ -13,6 +13,7 @@ a static cache has none).
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +25,13 @@ import torch
 from ..tree import DraftTree
 from .base import Backbone, Track
 from .masks import additive_masks, layer_windows
+from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
 from .slots import Row, SlotCache
 
 _CHAIN = np.tri(64, dtype=bool)
-_SHARED_PREFIX = 16  # tokens; a shorter common prefix is not worth a shared row
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
+_PADDED = 1.5  # positions of a pass over tokens, from which on rows are run in several lines
 _SHORT = 32  # tokens up to which a prompt is run with the others in any case
 _CHUNK = 512  # tokens of a prompt that are run at once
 
@@ -61,7 +63,7 @@ class TreeBackbone(Backbone):
 
     def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
         super()._set(model, mode, share, notes)
-        self._cache = SlotCache()
+        self._cache, self._edition = SlotCache(), -1
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
@@ -72,11 +74,11 @@ class TreeBackbone(Backbone):
             place: Place = other.place
             room = place.row.members < self.share
             if other.computed >= length + (not room) and not other.thin:
-                common = _common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
-                if common > length or (common == length and room):
-                    best, length = other, common
-        track = Track(tokens, place=Place(self._new_row()))
-        if best is not None and length >= _SHARED_PREFIX:
+                shared = common(tokens, other.tokens, min(other.computed, len(tokens) - 1))
+                if shared > length or (shared == length and room):
+                    best, length = other, shared
+        track = Track(tokens, place=Place(self._new_row()), prompt=len(tokens))
+        if best is not None and length >= SHORTEST:
             self._adopt(best, track, length)
         return track
 
@@ -166,29 +168,76 @@ class TreeBackbone(Backbone):
     def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
         if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
             self.compact()
-        if not skip:
-            self._prefill([self._track(seq) for seq in trees])
-        lines: dict[int, list[_Item]] = {}
-        order = {id(row): i for i, row in enumerate(self._rows)}
-        for seq, tree in trees.items():
-            track = self._track(seq)
-            pending = track.tokens[track.computed :]
-            lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, []))
-        return self._pass([(r, lines[r]) for r in sorted(lines)], skip)
+        try:
+            if not skip:
+                self._prefill([self._track(seq) for seq in trees])
+            lines: dict[int, list[_Item]] = {}
+            order = {id(row): i for i, row in enumerate(self._rows)}
+            for seq, tree in trees.items():
+                track = self._track(seq)
+                pending = track.tokens[track.computed :]
+                lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, []))
+            scored = self._pass(_spread(sorted(lines.items())), skip)
+        except (torch.OutOfMemoryError, MemoryError):  # what is kept for later calls is the first to go
+            if self._prompts is not None:
+                self._prompts.clear()
+            raise
+        self._keep_prompts([self._track(seq) for seq in trees])
+        return scored
 
     def _prefill(self, tracks: list[Track]) -> None:
         """Runs long prompts apart, all but their last token, where the others would be padded to them.
 
-        Prompts that begin alike are run once, as far as they are alike.
+        What an earlier call has run of a prompt is taken from there; prompts that begin alike are run once,
+        as far as they are alike.
         """
-        followers = _followers([track for track in tracks if not track.computed])
+        fresh = [track for track in tracks if track.prompt]
+        known: dict[int, int] = {}
+        if fresh and self._prompts is not None:
+            self._edition = self._prompts.begin(self.model)
+            known = {id(t): self._prompts.length(self._edition, t.tokens[:-1]) for t in fresh}
+        followers = _followers([track for track in fresh if not track.computed], known)
+        for track in fresh:
+            if id(track) not in followers and known.get(id(track), 0) > track.computed:
+                self._take_known(track)
         self._prefill_apart(
             [t for t in tracks if id(t) not in followers], {id(f[0]) for f in followers.values()}
         )
-        for leader, track, common in followers.values():
-            self._adopt(leader, track, common)
+        for leader, track, shared in followers.values():
+            self._adopt(leader, track, shared)
         if followers:
             self._prefill_apart([track for _, track, _ in followers.values()], set())
+
+    def _take_known(self, track: Track) -> None:
+        """Gives a sequence the keys and values that an earlier call has left of its prompt."""
+        assert self._prompts is not None
+        row, place = track.place.row, track.place
+        for part in self._prompts.get(self._edition, track.tokens[:-1], track.computed):
+            count = next(iter(part.values()))[0].shape[1]
+            slots = row.take(count)
+            try:
+                self._cache.write(self._rows.index(row), slots, part, self._shape())
+            except BaseException:
+                row.free(slots)
+                raise
+            row.position[slots] = np.arange(track.computed, track.computed + count)
+            place.slots.extend(slots)
+            track.computed += count
+
+    def _keep_prompts(self, tracks: list[Track]) -> None:
+        """Leaves prompts that have been run to later calls."""
+        for track in tracks:
+            if self._prompts is not None and 0 < track.prompt <= track.computed and not track.thin:
+                row, slots = self._rows.index(track.place.row), track.place.slots
+                read = functools.partial(self._read, row, slots)
+                try:
+                    self._prompts.keep(self._edition, track.tokens[: track.prompt], read)
+                except (torch.OutOfMemoryError, MemoryError):
+                    self._prompts.clear()
+                track.prompt = 0
+
+    def _read(self, row: int, slots: list[int], start: int, end: int) -> Held:
+        return self._cache.read(row, slots[start:end])
 
     def _prefill_apart(self, tracks: list[Track], needed: set[int]) -> None:
         """Args:
@@ -213,21 +262,21 @@ class TreeBackbone(Backbone):
                     lines.append((order[id(track.place.row)], [_Item(-1, track, DraftTree(), pending, [])]))
                 self._pass(sorted(lines, key=lambda line: line[0]), frozenset())
 
-    def _adopt(self, leader: Track, track: Track, common: int) -> None:
+    def _adopt(self, leader: Track, track: Track, shared: int) -> None:
         """Gives a fresh sequence the first keys and values of another, in its row or as a copy."""
         source: Place = leader.place
         if source.row.members < self.share:
             self._close(track)
             source.row.members += 1
-            source.row.hold(source.slots[:common])
-            track.place = Place(source.row, source.slots[:common])
+            source.row.hold(source.slots[:shared])
+            track.place = Place(source.row, source.slots[:shared])
         else:
             place: Place = track.place
-            place.slots = place.row.take(common)
+            place.slots = place.row.take(shared)
             rows = self._rows.index(source.row), self._rows.index(place.row)
-            self._cache.copy(rows[0], source.slots[:common], rows[1], place.slots, self._shape())
-            place.row.position[place.slots] = source.row.position[source.slots[:common]]
-        track.computed = common
+            self._cache.copy(rows[0], source.slots[:shared], rows[1], place.slots, self._shape())
+            place.row.position[place.slots] = source.row.position[source.slots[:shared]]
+        track.computed = shared
 
     def _pass(self, lines: list[tuple[int, list[_Item]]], skip: frozenset[int]) -> dict[int, torch.Tensor]:
         """One forward pass over lines, each with the number of its row, ascending."""
@@ -328,6 +377,24 @@ class TreeBackbone(Backbone):
         return out
 
 
+def _spread(lines: list[tuple[int, list[_Item]]]) -> list[tuple[int, list[_Item]]]:
+    """The same sequences in more lines, several of one row, where most of the positions were padding."""
+    sizes = [[len(item.pending) + len(item.tree) for item in items] for _, items in lines]
+    room = max(size for line in sizes for size in line)
+    if len(lines) * max(map(sum, sizes)) <= _PADDED * sum(map(sum, sizes)):
+        return lines
+    spread: list[tuple[int, list[_Item]]] = []
+    for (row, items), line in zip(lines, sizes, strict=True):
+        left = 0
+        for item, size in zip(items, line, strict=True):
+            if size > left:
+                spread.append((row, []))
+                left = room
+            spread[-1][1].append(item)
+            left -= size
+    return spread
+
+
 def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
     """bool [m, m]: which of the pending tokens and the tree's nodes each of them sees, itself included."""
     size = pending + len(parents)
@@ -341,26 +408,22 @@ def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
     return sees
 
 
-def _followers(tracks: list[Track]) -> dict[int, tuple[Track, Track, int]]:
-    """id of a fresh sequence -> another whose first tokens it shares, itself, and how many these are."""
+def _followers(tracks: list[Track], known: dict[int, int]) -> dict[int, tuple[Track, Track, int]]:
+    """id of a fresh sequence -> another whose first tokens it shares, itself, and how many these are.
+
+    Args:
+        known: id of a sequence -> how many of its first tokens need not be run in any case.
+    """
     leaders: list[Track] = []
     found: dict[int, tuple[Track, Track, int]] = {}
     for track in tracks:
-        best, length = None, 0
+        best, length = None, known.get(id(track), 0)
         for leader in leaders:
-            most = min(len(leader.tokens), len(track.tokens)) - 1
-            common = _common(track.tokens, leader.tokens, most)
-            if common > length:
-                best, length = leader, common
-        if best is not None and length >= _SHARED_PREFIX:
+            shared = common(track.tokens, leader.tokens, len(track.tokens) - 1)
+            if min(shared, len(leader.tokens) - 1) > length:
+                best, length = leader, min(shared, len(leader.tokens) - 1)
+        if best is not None and length >= SHORTEST:
             found[id(track)] = best, track, length
         else:
             leaders.append(track)
     return found
-
-
-def _common(a: Sequence[int], b: Sequence[int], most: int) -> int:
-    n = 0
-    while n < most and a[n] == b[n]:
-        n += 1
-    return n

@@ -18,20 +18,20 @@ import dataclasses
 import functools
 import math
 import threading
-import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key, race_key
 from tokenform.decoding.samplers.local import Local
 from tokenform.engine import State
 from tokenform.errors import DrafterError
 
-from ..backbone import Backbone
+from ..backbone import Backbone, PromptCache
 from ..drafting import Ask, Drafting, Independent, Scored
 from ..node import Node
 from ..node_draws import Sample
@@ -41,6 +41,7 @@ from .drawing import draw_paths, draw_tree
 from .matched import Foresight, draw_matched
 from .other_vocabulary import VocabularyMap
 
+_KEPT = 64 << 20  # bytes of keys and values of prompts that are kept for later runs
 _STREAM = 1 << 20  # keeps a draft's own numbers apart from the sampler's
 
 
@@ -73,7 +74,7 @@ class DraftModel:
         self._alone = model if isinstance(model, Backbone) else Backbone(model)
         self._given = isinstance(model, Backbone)
         self._of_run: weakref.WeakKeyDictionary[Backbone, Backbone] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._lock, self._prompts = threading.Lock(), PromptCache(_KEPT)
         self.tokens, self.siblings, self.shape, self.vocabulary = tokens, siblings, shape, vocabulary
         self.drawn = shape is not None
         self.cost = PassCost()
@@ -98,7 +99,9 @@ class DraftModel:
         with self._lock:
             own = self._of_run.get(target)
             if own is None:
-                own = self._of_run[target] = Backbone(self._alone.model, self._alone.mode)
+                own = self._of_run[target] = Backbone(
+                    self._alone.model, self._alone.mode, prompts=self._prompts
+                )
                 own.counters = self._alone.counters
             return own
 
@@ -213,6 +216,7 @@ class _DraftModelSession(Asking):
     ) -> Drafting[DraftTree]:
         """The second model's best text, in the target's tokens."""
         d, text, confidence = self.drafter, b"", 1.0
+        seconds = clock(self.backbone.device)
         for _ in range(most):
             if budget.stop(confidence, confidence, d.cost.seconds):
                 if not text:
@@ -222,7 +226,7 @@ class _DraftModelSession(Asking):
             scored = yield Ask(
                 self.backbone, seq, DraftTree(), nodes=[(0, here)], sampler=_greedy(vocabulary.draft_size)
             )
-            began = time.perf_counter()
+            began = seconds()
             drawn = scored.drawn(0)
             if drawn.error is not None:
                 raise drawn.error
@@ -233,7 +237,7 @@ class _DraftModelSession(Asking):
                 break
             text += piece
             self.backbone.commit(seq, [token])
-            d.cost.took(scored.seconds + time.perf_counter() - began)
+            d.cost.took(scored.seconds + seconds() - began)
         tokens = vocabulary.encode_target(text)
         share = confidence ** (1 / max(len(tokens), 1))
         return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], d.name, min(share, 0.95))

@@ -5,7 +5,8 @@ that reaches beyond it.  So the grammar is followed byte by byte: over forced by
 places where few bytes are possible ("}" or ",").  Each text found that way is written as the
 model's tokenizer writes it; texts that part give siblings at the span's end by themselves.  Where the
 grammar leaves too much open, the last token's siblings are longer tokens that were taken there
-before, and the next shorter one.
+before, and the next shorter one.  Where white space may stand or not, a writer is expected to do as it did
+after the same byte before; at first, to put a space after a colon and a comma.
 Invariant: every drafted token is allowed; all its bytes are forced or belong to a small choice,
 but for the learnt longer tokens.
 Complexity: a plan a state, made once an automaton: O(choices^rounds) automaton calls, memoised there.
@@ -17,6 +18,7 @@ another tokenisation); choices by token (a choice of two bytes is often one of f
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -37,6 +39,11 @@ _OUT = 0.2  # and of a delimiter that may end an open place
 _DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
 _PLANS = 4096  # states whose continuations are kept
 _FEW = 96  # allowed tokens above which a place is no small choice
+_FEW_GAP = 1024  # the same where white space may stand, of which there are many tokens
+_USUAL = 0.95  # share of what a writer usually does at a gap
+_SPACE = b" \n\r\t"
+_GAP = re.compile(rb'(?:"(:)|(,)|([\[{]))([ \n\r\t]{0,32})(?=[^ \n\r\t])')
+_TAIL = 64  # bytes of a text that may hold the beginning of a gap
 
 
 class Forced:
@@ -66,6 +73,7 @@ class Forced:
         self._plans: weakref.WeakKeyDictionary[Any, tuple[Any, dict[Any, list[_Text]]]]
         self._plans = weakref.WeakKeyDictionary()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
+        self.gaps = {b":": b" ", b",": b" "}  # byte -> the white space that was last written after it
 
     def plans_of(self, automaton: Any, spelling: Spelling) -> dict[Any, list[_Text]]:
         """What follows the states of an automaton: sequences share it."""
@@ -106,6 +114,7 @@ class _ForcedSession(Silent):
     def __init__(self, drafter: Forced, spelling: Spelling) -> None:
         self.drafter, self.spelling = drafter, spelling
         self.ends: dict[tuple[int, ...], bytes] = {}
+        self.gaps, self.tail = dict(drafter.gaps), b""
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree, auto = DraftTree(), context.automaton
@@ -113,9 +122,12 @@ class _ForcedSession(Silent):
         if auto.is_finished(state):
             return tree
         plans = self.drafter.plans_of(auto, self.spelling)
-        plan = plans.get(state)
+        written = context.path[-1] if context.path else context.tokens[-1]
+        before = self.spelling.tokens[written][-1:] if written < len(self.spelling.tokens) else b""
+        key = state, before, *sorted(self.gaps.items())
+        plan = plans.get(key)
         if plan is None:
-            plan = plans[state] = self._plan(auto, state)
+            plan = plans[key] = self._plan(auto, state, before)
         for text in plan:
             self._add(tree, context, text, budget)
         return tree
@@ -142,10 +154,10 @@ class _ForcedSession(Silent):
         shorter = (ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids)
         return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
 
-    def _plan(self, auto: Any, state: Any) -> list[_Text]:
+    def _plan(self, auto: Any, state: Any, before: bytes) -> list[_Text]:
         """The texts that may follow a state, likeliest first."""
         found: list[tuple[bytes, list[tuple[int, float]]]] = []
-        self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found)
+        self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found, before)
         if not found:
             self._ways_out(auto, state, found)
         texts = []
@@ -179,23 +191,37 @@ class _ForcedSession(Silent):
         chance: float,
         rounds: int,
         found: list[tuple[bytes, list[tuple[int, float]]]],
+        before: bytes = b"",
     ) -> None:
-        """Follows forced bytes and small choices; appends (text, [(offset, share) of each choice])."""
+        """Follows forced bytes and small choices; appends (text, [(offset, share) of each choice]).
+
+        Args:
+            before: the byte before the text.
+        """
         forced = bytes(auto.forced_bytes(state))
         for token in self.spelling.longest(forced):
             state = auto.advance(state, token)
         text += forced
-        following = self._choices(auto, state) if rounds and chance > 0.05 else []
+        before = text[-1:] or before
+        following = self._choices(auto, state, before) if rounds and chance > 0.05 else []
         if not following:
             if text:
                 found.append((text, shares))
             return
-        share = 1.0 / len(following)
-        for byte in following:
-            below = auto.advance(state, self.spelling.ids[byte])
-            self._expand(
-                auto, below, text + byte, [*shares, (len(text), share)], chance * share, rounds - 1, found
-            )
+        left = rounds - (len(following) > 1)
+        for piece, share in following:
+            below = self._behind(auto, state, piece)
+            more = [*shares, (len(text), share)]
+            self._expand(auto, below, text + piece, more, chance * share, left, found)
+
+    def _behind(self, auto: Any, state: Any, piece: bytes) -> Any:
+        """The state after some bytes; None where they may not stand."""
+        ids = self.spelling.ids
+        for byte in (piece[i : i + 1] for i in range(len(piece))):
+            if byte not in ids or auto.is_finished(state) or not auto.allows(state, ids[byte]):
+                return None
+            state = auto.advance(state, ids[byte])
+        return state
 
     def _ways_out(self, auto: Any, state: Any, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
         """Delimiters that may end what stands open here, where the grammar knows what follows them."""
@@ -210,19 +236,26 @@ class _ForcedSession(Silent):
             self._expand(auto, below, byte, [(0, _OUT)], _OUT, most, after)
             found.extend(text for text in after if len(text[0]) > 1)
 
-    def _choices(self, auto: Any, state: Any) -> list[bytes]:
-        """The bytes that may follow, if they are few and each has a token; the end of the text is none."""
+    def _choices(self, auto: Any, state: Any, before: bytes) -> list[tuple[bytes, float]]:
+        """What may follow and its share, if it is little and can be spelled; the end of the text is none."""
         most, tokens, ids = self.drafter.choices, self.spelling.tokens, self.spelling.ids
         if auto.is_finished(state) or most < 2:
             return []
+        gap = all(self._behind(auto, state, space) is not None for space in (b" ", b"\n"))
+        usual = self.gaps.get(before, b"") if gap else b""
+        if usual and self._behind(auto, state, usual) is not None:
+            return [(usual, _USUAL)]
         bits = mask_bits(auto.mask(state), len(tokens))  # counted before any list of ids is made of it
-        if not 0 < np.count_nonzero(bits) <= _FEW:
+        if not 0 < np.count_nonzero(bits) <= (_FEW_GAP if gap else _FEW):
             return []
         allowed = np.flatnonzero(bits)
         ends = set(auto.vocabulary.eos) if hasattr(auto, "vocabulary") else set()
         heads = {tokens[t][:1] for t in allowed.tolist() if t not in ends and tokens[t]}
+        if gap:
+            heads = {head for head in heads if head not in _SPACE}
         few = sorted(b for b in heads if b in ids and auto.allows(state, ids[b]))
-        return few if len(few) == len(heads) <= most else []
+        share = (_USUAL if gap else 1.0) / max(len(few), 1)
+        return [(byte, share) for byte in few] if len(few) == len(heads) <= most else []
 
     def observe(
         self,
@@ -240,3 +273,9 @@ class _ForcedSession(Silent):
             if last and taken.startswith(last) and len(taken) > len(last):
                 d.seen[last][token] += 1
         self.ends = {}
+        tokens = self.spelling.tokens
+        text = self.tail + b"".join(tokens[token] for token in committed if token < len(tokens))
+        for found in _GAP.finditer(text):
+            byte = found[1] or found[2] or found[3]
+            self.gaps[byte] = d.gaps[byte] = found[4]
+        self.tail = text[-_TAIL:]

@@ -11,12 +11,12 @@ Rejected: a separate cache for the thinned model (the prompt would be run twice)
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from tokenform.decoding.clock import clock
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone
@@ -55,7 +55,7 @@ class _LayerSkipSession(Asking):
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         backbone: Backbone = context.backbone
         tree, node, state = DraftTree(), ROOT, context.state
-        cost = self.drafter.cost
+        cost, seconds = self.drafter.cost, clock(backbone.device)
         if backbone.pending(context.seq) != 1:  # the prompt: its keys must be the whole model's
             return tree
         seq = backbone.fork(context.seq)
@@ -77,7 +77,7 @@ class _LayerSkipSession(Asking):
                     context.sampler,
                     1 + context.companions,
                 )
-                began = time.perf_counter()
+                began = seconds()
                 drawn = scored.drawn(0)
                 if drawn.error is not None:
                     raise drawn.error
@@ -89,7 +89,7 @@ class _LayerSkipSession(Asking):
                 path.append(token)
                 state = context.automaton.advance(state, token) if context.automaton is not None else None
                 backbone.commit(seq, [token])
-                cost.took(scored.seconds + time.perf_counter() - began)
+                cost.took(scored.seconds + seconds() - began)
         finally:
             backbone.drop(seq)
         return tree

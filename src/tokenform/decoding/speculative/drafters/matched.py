@@ -14,9 +14,9 @@ Rejected: what the last draft held beyond its first rejected token as a guess (i
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
+from tokenform.decoding.clock import clock
 from tokenform.engine import State
 from tokenform.errors import SamplingError
 
@@ -83,6 +83,7 @@ def draw_matched(
     """
     tree, node, state = DraftTree(), ROOT, context.state
     path: list[int] = []
+    seconds = clock(getattr(context.backbone, "device", None))
     guessed: list[int] = []
     scored: Scored | None = None
     at = rows = ran = 0  # the next draw's place and how many there are; tokens of the path that were run
@@ -100,7 +101,7 @@ def draw_matched(
             places = _places(context, path, state, guessed)
             scored = yield from passing(path[ran:], guessed, places)
             ran, at, rows = len(path), 0, len(places)
-        began = time.perf_counter()
+        began = seconds()
         assert scored is not None
         drawn = scored.drawn(at)
         if isinstance(drawn.error, SamplingError):  # no allowed token is in the second model's vocabulary
@@ -117,7 +118,7 @@ def draw_matched(
                 tree.add(above, other, source, min(chance, 1 - confidence) + 1e-9)
         path.append(token)
         state = context.automaton.advance(state, token) if context.automaton is not None else None
-        cost.took((0.0 if known else scored.seconds) + time.perf_counter() - began)
+        cost.took((0.0 if known else scored.seconds) + seconds() - began)
         at = at + 1 if at < len(guessed) and token == guessed[at] else rows
     return tree
 

@@ -1,0 +1,141 @@
+//! What a drawing of an automaton shows: the first states that texts reach, and the edges between them.
+//!
+//! Invariant: at most `most` states are told of; what is left out is an edge without a target, but for what begins an
+//! escape, breaks a line or is beyond ASCII, where something else may come: that is left out without a sign.
+//! Complexity: 256 byte steps a state and a byte of a label, at most [`STEPPED`] times that.
+//! Rejected: every byte an edge (a string would have 200 of them).
+
+use std::collections::HashMap;
+
+use super::automaton::TokenAutomaton;
+use super::state::State;
+use crate::Result;
+
+/// Longest label of an edge, in characters.
+const LABEL: usize = 22;
+/// States whose 256 bytes are tried; after so many, ways are followed no further.
+const STEPPED: usize = 300;
+/// Next states of one state that are told apart; more are those of texts that are remembered, and one edge.
+const APART: usize = 8;
+
+/// A part of an automaton.
+pub struct Drawn {
+    /// The first is the one that was asked about.
+    pub states: Vec<State>,
+    /// The place of a state, the text that leads on, and the place of the next; `None`: one that is not drawn.
+    pub edges: Vec<(usize, String, Option<usize>)>,
+}
+
+impl TokenAutomaton {
+    /// The states that texts reach from one on, breadth first.
+    ///
+    /// Bytes that lead to one state make one edge, and so does a way without a choice.
+    pub fn drawn(&self, start: &State, most: usize) -> Result<Drawn> {
+        let (mut states, mut numbers) = (vec![start.clone()], HashMap::from([(start.clone(), 0)]));
+        let mut edges: Vec<(usize, Vec<String>, Option<usize>)> = Vec::new();
+        let (mut place, mut stepped) = (0, 0);
+        while place < states.len() {
+            for (label, target) in leaving(self, &states[place], &mut stepped)? {
+                if let Some(target) =
+                    target.as_ref().filter(|t| states.len() < most && !numbers.contains_key(t))
+                {
+                    numbers.insert(target.clone(), states.len());
+                    states.push(target.clone());
+                }
+                let number = target.and_then(|target| numbers.get(&target).copied());
+                match edges.iter_mut().find(|edge| edge.0 == place && edge.2 == number) {
+                    Some(edge) => edge.1.push(label),
+                    None => edges.push((place, vec![label], number)),
+                }
+            }
+            place += 1;
+        }
+        let edges = edges.into_iter().map(|(from, labels, to)| (from, cut(&labels.join(" | ")), to));
+        Ok(Drawn { states, edges: edges.collect() })
+    }
+}
+
+/// The edges out of a state; a way with one byte at each step is one edge, and so are more than [`APART`] of them.
+fn leaving(
+    automaton: &TokenAutomaton,
+    state: &State,
+    stepped: &mut usize,
+) -> Result<Vec<(String, Option<State>)>> {
+    let mut reached = steps(automaton, state, stepped)?;
+    let mut edges = Vec::new();
+    if reached.len() > APART {
+        let single: Vec<u8> = reached.iter().filter(|(_, m)| m.len() == 1).map(|(_, m)| m[0]).collect();
+        reached.retain(|(_, members)| members.len() > 1);
+        edges.push((classes(&single), None));
+    }
+    for (mut at, members) in reached {
+        let mut label = classes(&members);
+        let mut single = members.len() == 1;
+        while single && label.chars().count() < LABEL && *stepped < STEPPED && !automaton.accepting(&at)? {
+            let mut further = steps(automaton, &at, stepped)?;
+            match (further.len(), further.pop()) {
+                (1, Some((onward, then))) if then.len() == 1 => {
+                    label += &classes(&then);
+                    at = onward;
+                }
+                _ => single = false,
+            }
+        }
+        edges.push((label, Some(at)));
+    }
+    Ok(edges)
+}
+
+/// The next states, and the bytes that lead there; escapes, line breaks, tabs and bytes beyond ASCII only if nothing
+/// else may come.
+fn steps(automaton: &TokenAutomaton, state: &State, stepped: &mut usize) -> Result<Vec<(State, Vec<u8>)>> {
+    *stepped += 1;
+    let (mut reached, mut places): (Vec<(State, Vec<u8>)>, HashMap<State, usize>) = Default::default();
+    for byte in 0..=255 {
+        if let Some(next) = automaton.step_bytes(state, &[byte])? {
+            match places.get(&next) {
+                Some(&place) => reached[place].1.push(byte),
+                None => {
+                    places.insert(next.clone(), reached.len());
+                    reached.push((next, vec![byte]));
+                }
+            }
+        }
+    }
+    let rare = |members: &[u8]| members[0] >= 128 || members.iter().all(|b| b"\\\n\r\t".contains(b));
+    if reached.iter().any(|(_, members)| !rare(members)) {
+        reached.retain(|(_, members)| !rare(members));
+    }
+    Ok(reached)
+}
+
+/// Bytes as people write them: ranges of ASCII, and a word for the rest.
+fn classes(members: &[u8]) -> String {
+    let printable: Vec<u8> = members.iter().copied().filter(|b| (33..127).contains(b)).collect();
+    if printable.len() > 60 {
+        let missing: Vec<String> =
+            (33..127).filter(|b| !members.contains(b)).map(|b: u8| char::from(b).to_string()).collect();
+        return match missing.len() {
+            1..=6 => format!("any but {}", missing.join(" ")),
+            _ => "any character".into(),
+        };
+    }
+    let runs = printable.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [first, .., last] => format!("{}-{}", char::from(*first), char::from(*last)),
+        _ => char::from(run[0]).to_string(),
+    });
+    let blanks = members.iter().filter(|&&b| b <= 32).map(|&b| match b {
+        b' ' => "\u{b7}".into(),
+        b'\n' => "\\n".into(),
+        b => format!("\\x{b:02x}"),
+    });
+    let other = members.iter().any(|&b| b >= 127).then(|| "other".to_owned());
+    runs.chain(blanks).chain(other).collect::<Vec<_>>().join(" ")
+}
+
+fn cut(label: &str) -> String {
+    match label.chars().count() > LABEL {
+        true => label.chars().take(LABEL - 1).chain(['…']).collect(),
+        false => label.into(),
+    }
+}

@@ -1,0 +1,118 @@
+//! Lanes: builders that threads use side by side.
+//!
+//! Threads that keep missing what is not known yet get builders of their own: each lane has a current generation, and a
+//! state of one is made again in another from its text. A lane is opened when threads have waited for each other about
+//! as long as that costs.
+//! Invariant: a lane that was opened stays open; a closed generation is followed by one with a number of its own.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use super::automaton::TokenAutomaton;
+use super::builder::Builder;
+use super::generation::{Generation, Taken, ANY};
+use super::state::State;
+use crate::error::{Error, Result};
+
+/// Builders that threads may have side by side.
+pub(super) const LANES: usize = 4;
+/// Times that threads wait for each other before one of them goes to another lane.
+const PATIENT: u32 = 8;
+
+impl TokenAutomaton {
+    /// The current generation of a lane, which is opened where it is not.
+    pub(super) fn lane(&self, lane: usize) -> Arc<Generation> {
+        if let Some(generation) = self.lanes[lane].load_full() {
+            return generation;
+        }
+        self.begin(lane, None);
+        self.lanes[lane].load_full().expect("a lane that was opened stays open")
+    }
+
+    /// The next generation of a lane follows on a closed one.
+    pub(super) fn begin(&self, lane: usize, closed: Option<&Arc<Generation>>) {
+        // a number is used once, even where another thread is quicker
+        let count = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = count.wrapping_mul(LANES as u32) + lane as u32;
+        let next = Arc::new(Generation::new(self.number, number));
+        let before = self.lanes[lane].compare_and_swap(&closed.cloned(), Some(next));
+        if before.as_ref().map(Arc::as_ptr) == closed.map(Arc::as_ptr) {
+            self.generations.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn open_lanes(&self) -> impl Iterator<Item = Arc<Generation>> + '_ {
+        self.lanes.iter().filter_map(|lane| lane.load_full())
+    }
+
+    /// Bytes that the current generations held when they were last at work.
+    pub fn bytes(&self) -> usize {
+        self.open_lanes().map(|generation| generation.bytes()).sum()
+    }
+
+    /// Lets go of generations where nobody works in them.
+    pub(super) fn let_go(&self) {
+        for generation in self.open_lanes() {
+            if generation.close_idle() {
+                self.cleared.fetch_add(1, Ordering::Relaxed);
+                self.renew(&generation);
+            }
+        }
+    }
+
+    /// Lets go of everything but the states that are held, which are made again when they are asked for.
+    pub fn clear(&self) {
+        for generation in self.open_lanes() {
+            generation.close();
+            self.renew(&generation);
+        }
+        self.cleared.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn renew(&self, closed: &Arc<Generation>) {
+        self.begin(closed.number as usize % LANES, Some(closed));
+    }
+
+    /// The lane in which a state is known, or the first.
+    fn home(&self, s: Option<&State>) -> usize {
+        let known = |lane: &usize| {
+            let generation = self.lanes[*lane].load();
+            s.is_some_and(|s| generation.as_ref().is_some_and(|g| s.0.place(g.number).is_some()))
+        };
+        (0..LANES).find(known).unwrap_or(0)
+    }
+
+    /// A builder that no other thread has: of the lane in which the state is known, unless threads keep meeting there.
+    pub(super) fn take(&self, s: Option<&State>) -> Result<(Arc<Generation>, Box<Builder>)> {
+        let subject = s.map_or(ANY, State::address);
+        let mut lane = self.home(s);
+        loop {
+            let generation = self.lane(lane);
+            match generation.take(subject) {
+                Taken::Builder(builder) => return Ok((generation, builder)),
+                Taken::None => {
+                    let builder = self.build(&generation, None)?;
+                    return Ok((generation, builder));
+                }
+                Taken::Closed => self.renew(&generation),
+                Taken::Busy => {
+                    let in_time = generation.wait().map_err(Error::from)?;
+                    if generation.is_at(subject) {
+                        continue;
+                    }
+                    let lost = if in_time { 1 } else { PATIENT };
+                    if self.lost.fetch_add(lost, Ordering::Relaxed) + lost >= PATIENT {
+                        self.lost.store(0, Ordering::Relaxed);
+                        lane = self.free_lane(lane);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A lane after this one whose builder no thread has; this one where there is none.
+    fn free_lane(&self, lane: usize) -> usize {
+        let free = |next: &usize| self.lanes[*next].load().as_ref().is_none_or(|g| !g.is_busy());
+        (1..LANES).map(|on| (lane + on) % LANES).find(free).unwrap_or(lane)
+    }
+}

@@ -1,0 +1,243 @@
+"""Generation for event loops: calls that run at once share the forward passes of one model.
+
+Purpose: `AsyncGenerator` is a `Generator` beside a `Scheduler`; what many tasks await is one running batch,
+which each text joins when there is room and leaves when it has ended.
+Invariant: a call with a seed has the texts that `Generator.sample` writes.  A call that is cancelled, or a
+stream that is given up, leaves the batch at its next step.
+Complexity: that of the scheduler; prompts are read and grammars compiled in threads, so the loop goes on.
+Rejected: a thread for each call (each would run passes of its own).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Generic
+
+from typing_extensions import Self
+
+from tokenform.decoding.generator import (
+    DEFAULT_MAX_TOKENS,
+    AnySampler,
+    Generator,
+    ending_at,
+    given_back,
+    pair,
+    seeds_of,
+)
+from tokenform.decoding.results import Result, T
+from tokenform.decoding.scheduler import Job, Piece, Scheduler
+from tokenform.decoding.validated import TRIES
+from tokenform.errors import InvalidType, OptionError, TokenformError
+from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
+
+WAITING = 1 << 16  # texts of all calls
+
+
+class AsyncGenerator:
+    """Writes texts for the tasks of an event loop.
+
+    Args:
+        generator: the model and the defaults of a call.
+        batch_size: most texts that run together; None is the generator's.
+        waiting: most texts that wait for a place; a call beyond it is refused (`Busy`).
+
+    Use it as `async with`, or `await aclose()`; without, it lasts as long as somebody holds it.
+    """
+
+    def __init__(
+        self, generator: Generator, *, batch_size: int | None = None, waiting: int = WAITING
+    ) -> None:
+        self.generator = generator
+        self.scheduler = Scheduler(generator, batch_size=batch_size, waiting=waiting)
+
+    async def sample(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        n: int = 1,
+        seed: int | Sequence[int] | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: AnySampler | None = None,
+        stop: str | Sequence[str] = (),
+        on_error: str = "raise",
+        on_invalid: str = "resample",
+        max_tries: int = TRIES,
+    ) -> Any:
+        """Arguments, results and errors are those of `Generator.sample`."""
+        if on_error not in ("raise", "return") or on_invalid not in ("resample", "return", "raise"):
+            raise OptionError('on_error is "raise" or "return"; on_invalid "resample", "return" or "raise".')
+        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
+        seeds = seeds_of(seed, len(prompts))
+
+        alone: Callable[..., list[Any]] = self.generator.sample
+
+        async def one(number: int) -> list[Any]:
+            key = seeds[number]
+            options = {
+                "n": n,
+                "seed": secrets.randbits(62) if key is None else key,
+                "max_tokens": max_tokens,
+                "sampler": sampler,
+            }
+            bare = None if stop else grammars[number]  # free text is made again of its stops
+            call = (prompts[number], bare)
+            try:
+                job = await self._submitted(*call, **options, stop=stop)
+                results = await asyncio.wrap_future(job.future)
+                return [*results]
+            except InvalidType:  # the texts are drawn again, as a call alone would
+                again = {**options, "on_error": "return", "on_invalid": on_invalid, "max_tries": max_tries}
+                return await asyncio.to_thread(functools.partial(alone, *call, **again))
+            except TokenformError as error:
+                return [error] * n
+
+        written = await asyncio.gather(*(one(number) for number in range(len(prompts))))
+        return given_back(list(written), batched, on_error)
+
+    def stream(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        seed: int | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: AnySampler | None = None,
+        stop: str | Sequence[str] = (),
+        partial: bool = False,
+        on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> AsyncStream[Any]:
+        """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
+        if on_field is not None and not partial:
+            raise OptionError("on_field= is for streams of values; add partial=True.")
+        (one,), (constraint,), batched = pair(prompt, ending_at(stop, grammar))
+        if batched:
+            raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        fields = Fields(on_field)
+        reader = partial_value(constraint, fields.tell) if partial else None
+        options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
+        return AsyncStream(self, one, None if stop else constraint, options, reader, fields)
+
+    async def aclose(self) -> None:
+        """Ends what is being written; nothing more is taken."""
+        await asyncio.to_thread(self.scheduler.close, drain=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _submitted(self, *call: Any, **options: Any) -> Job:
+        """The job of a call, made in a thread; one that nobody waits for any more is cancelled."""
+        begun: Future[Job] = Future()
+
+        def begin() -> Job:
+            job = self.scheduler.submit(*call, **options)
+            begun.set_result(job)
+            return job
+
+        try:
+            return await asyncio.to_thread(begin)
+        except asyncio.CancelledError:
+            begun.add_done_callback(lambda made: made.result().cancel())
+            raise
+
+
+class AsyncStream(Generic[T]):
+    """One text as it is written: `async for` gives pieces of text, or values with `partial=True`.
+
+    It begins when it is first asked.  As `async with`, or by `aclose()`, it ends early and frees its place.
+
+    Attributes:
+        result: the text's, once the stream has ended.
+    """
+
+    def __init__(
+        self,
+        owner: AsyncGenerator,
+        prompt: Any,
+        grammar: Any,
+        options: dict[str, Any],
+        reader: PartialValue | None,
+        fields: Fields,
+    ) -> None:
+        self._owner, self._call, self._options = owner, (prompt, grammar), options
+        self._reader, self._fields = reader, fields
+        self._job: Job | None = None
+        self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
+        self.result: Result[T] | None = None
+
+    def on_field(self, pointer: str, function: Callable[[Any], Any]) -> AsyncStream[T]:
+        """Calls a function with the value of a field as soon as it is complete, see `Partials.on_field`."""
+        self._fields.add(pointer, function)
+        return self
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._job is None:
+            await self._begin()
+        while self.result is None:
+            piece = await self._next()
+            try:
+                value = self._value(piece)
+            except BaseException:
+                await self.aclose()
+                raise
+            if value is not MISSING and (value or self._reader is not None):
+                return value  # type: ignore[no-any-return]
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Gives the text up."""
+        if self._job is not None:
+            self._job.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+
+    async def _begin(self) -> None:
+        loop, pieces = asyncio.get_running_loop(), self._pieces
+
+        def told(piece: Piece | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+        self._job = await self._owner._submitted(*self._call, **self._options, listener=told)
+        self._job.future.add_done_callback(lambda _: told(None))
+
+    async def _next(self) -> Piece:
+        assert self._job is not None
+        piece = await self._pieces.get()
+        if piece is None:  # it has ended without its last piece
+            if self._job.future.cancelled():
+                raise StopAsyncIteration
+            error = self._job.future.exception()
+            raise StopAsyncIteration if error is None else error
+        return piece
+
+    def _value(self, piece: Piece) -> Any:
+        self.result = piece.result
+        if self._reader is None:
+            return piece.text
+        self._reader.feed(piece.text)
+        if piece.result is None:
+            return self._reader.value()
+        self._reader.finish()
+        return piece.result.value
+
+
+__all__ = ["AsyncGenerator", "AsyncStream"]

@@ -1,0 +1,50 @@
+"""A mark of a model as it is now, which changes when its weights, adapters or hooks do.
+
+Purpose: what was computed with a model may be used again only while the model is the same.
+What is seen: parameters and buffers that are others or were written to (by their version, and some of their
+values, since writing through `.data` leaves the version); adapters that are switched; hooks that are added or
+removed; training mode.
+What is not: a hook whose own state changes, and code of a model that reads something else.
+Complexity: some microseconds a module and parameter; one transfer a device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+_SAMPLED = 16  # values of a tensor that are looked at
+_ADAPTERS = ("_active_adapter", "_disable_adapters", "merged_adapters", "scaling")
+_STRETCHED = ("dynamic", "longrope")  # rotary angles that depend on how long the text becomes
+
+
+def model_mark(model: Any) -> Any:
+    """Equal for equal models; None for one that nothing may be kept of."""
+    config = getattr(model, "config", None)
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    kinds = {str(v) for v in _leaves(rope)} if isinstance(rope, dict) else {str(rope)}
+    if kinds & set(_STRETCHED) or not hasattr(model, "modules"):
+        return None
+    parts: list[Any] = []
+    samples: dict[torch.device, list[torch.Tensor]] = {}
+    for module in model.modules():
+        parts.append((id(module), module.training, *module._forward_hooks, *module._forward_pre_hooks))
+        parts += [repr(vars(module)[name]) for name in _ADAPTERS if name in vars(module)]
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None:
+                parts.append((id(tensor), 0 if tensor.is_inference() else tensor._version))
+                if tensor.device.type != "meta" and tensor.numel():
+                    samples.setdefault(tensor.device, []).append(_some(tensor.detach()))
+    values = [tuple(torch.cat(found).tolist()) for found in samples.values()]
+    return tuple(parts), tuple(values)
+
+
+def _some(tensor: torch.Tensor) -> torch.Tensor:
+    """A few values, spread over the tensor, as float64."""
+    flat = tensor.view(-1) if tensor.is_contiguous() else tensor[tuple([0] * (tensor.dim() - 1))].reshape(-1)
+    return flat[:: max(1, len(flat) // _SAMPLED)][:_SAMPLED].double()
+
+
+def _leaves(values: dict[str, Any]) -> list[Any]:
+    return [leaf for v in values.values() for leaf in (_leaves(v) if isinstance(v, dict) else [v])]

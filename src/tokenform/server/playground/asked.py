@@ -1,0 +1,187 @@
+"""What the page asks for: a request's body as checked values.
+
+Invariant: a field that is not known, of another type or too large is an `OptionError` that names it; nothing
+in a request names code, a file or an address.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from tokenform.engine import Grammar, Limits
+from tokenform.errors import OptionError, TokenformError
+from tokenform.frontends import choice, json_schema, regex
+from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends.json_text import read_json
+from tokenform.frontends.lark import lark
+from tokenform.frontends.tools import tools
+
+BODY = 1 << 18
+"""Most bytes of a body."""
+SOURCE, TEXT, PROMPT = 1 << 16, 1 << 15, 1 << 13
+"""Most characters of a constraint, a document, a prompt."""
+SOURCES = 60
+"""Most constraints that one request compares."""
+LIMITS = Limits(work=20_000_000)
+"""Of a call of the engine: a page that is typed into waits for it."""
+SPELLINGS = {
+    "order": ("declared", "any"),
+    "whitespace": ("natural", "compact", "spaced", "indent", "any"),
+    "numbers": ("natural", "canonical", "any"),
+    "strings": ("any", "canonical"),
+}
+CALLS = {"format": None, "tool_choice": ("auto", "required", "none")}
+KEPT = 128
+"""Grammars that are kept."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request.
+
+    Attributes:
+        kind, source, options: the constraint: "schema", "regex", "choices", "lark", "gbnf" or "tools", its
+            text, and the options of `json_schema` or `tools`.
+        text: the document so far.
+        prompt: what the model reads before it.
+        settings: the rest, by name: numbers and names of samplers.
+    """
+
+    kind: str
+    source: str
+    options: tuple[tuple[str, str], ...]
+    text: str = ""
+    prompt: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def grammar(self) -> Grammar:
+        """The constraint; raises whatever is wrong with it."""
+        return _grammar(self.kind, self.source, self.options)
+
+    def respelled(self) -> Grammar | None:
+        """A schema's documents in any order and spelling; None for other constraints."""
+        every = (("numbers", "any"), ("order", "any"), ("strings", "any"), ("whitespace", "any"))
+        return _grammar(self.kind, self.source, every) if self.kind == "schema" else None
+
+    def others(self) -> list[Asked]:
+        """The same about other sources; the setting `sources`."""
+        sources = self.settings.get("sources", ())
+        if not isinstance(sources, list) or len(sources) > SOURCES:
+            raise OptionError(f"sources are a list of at most {SOURCES} texts.")
+        if not all(isinstance(one, str) and len(one) <= SOURCE for one in sources):
+            raise OptionError(f"each of the sources is a text of at most {SOURCE} characters.")
+        return [replace(self, source=one) for one in sources]
+
+    def number(self, name: str, default: float, least: float, most: float) -> float:
+        """A setting that is a number."""
+        value = self.settings.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise OptionError(f"{name} is {value!r}; give a number from {least:g} to {most:g}.")
+        return value
+
+    def count(self, name: str, default: int, most: int, least: int = 1) -> int:
+        """A setting that is a whole number."""
+        value = self.number(name, default, least, most)
+        if value != int(value):
+            raise OptionError(f"{name} is {value!r}; give a whole number.")
+        return int(value)
+
+    def name(self, name: str, default: str, known: Mapping[str, Any]) -> str:
+        """A setting that is one of some names."""
+        value = self.settings.get(name, default)
+        if not isinstance(value, str) or value not in known:
+            raise OptionError(f"{name} is {value!r}; choose one of {', '.join(known)}.")
+        return value
+
+
+def read(body: bytes, settings: tuple[str, ...] = ()) -> Asked:
+    """The request of a body.
+
+    Args:
+        settings: what it may say beside constraint, text and prompt.
+    Raises:
+        OptionError: it says something else, or too much.
+    """
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        raise OptionError("the body is no JSON.") from None
+    if not isinstance(data, dict):
+        raise OptionError("the body is a JSON object.")
+    constraint = data.pop("constraint", None)
+    if not isinstance(constraint, dict) or set(constraint) - {"kind", "source", "options"}:
+        raise OptionError('"constraint" is an object of kind, source and options.')
+    rest = {name: data.pop(name) for name in settings if data.get(name) is not None}
+    text, prompt = _text(data, "text", TEXT), _text(data, "prompt", PROMPT)
+    if data:
+        raise OptionError(f"there is no field {next(iter(data))!r} here.")
+    kind = _text(constraint, "kind", 20)
+    if kind not in _MAKERS:
+        raise OptionError(f"kind is {kind!r}; choose one of {', '.join(_MAKERS)}.")
+    source = _text(constraint, "source", SOURCE)
+    return Asked(kind, source, _options(kind, constraint.get("options") or {}), text, prompt, rest)
+
+
+def _text(data: dict[str, Any], name: str, most: int) -> str:
+    value = data.pop(name, "")
+    if not isinstance(value, str):
+        raise OptionError(f"{name!r} is a text.")
+    if len(value) > most:
+        raise OptionError(f"{name!r} has {len(value)} characters; here it may have {most}.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{name!r} has half a character (a lone surrogate).") from None
+    return value
+
+
+def _options(kind: str, options: Any) -> tuple[tuple[str, str], ...]:
+    every: dict[str, Mapping[str, Any]] = {"schema": SPELLINGS, "tools": CALLS}
+    known = every.get(kind, {})
+    if not isinstance(options, dict):
+        raise OptionError('"options" is an object.')
+    for name, value in options.items():
+        if name not in known:
+            raise OptionError(f"there is no option {name!r} for {kind}.")
+        if not isinstance(value, str) or (known[name] is not None and value not in known[name]):
+            raise OptionError(f"{name} is {value!r}; choose one of {', '.join(known[name] or ('a name',))}.")
+    return tuple(sorted(options.items()))
+
+
+@lru_cache(maxsize=KEPT)
+def _grammar(kind: str, source: str, options: tuple[tuple[str, str], ...]) -> Grammar:
+    grammar: Grammar = _MAKERS[kind](source, **dict(options))
+    return grammar
+
+
+def _choices(source: str) -> Grammar:
+    """A text a line."""
+    return choice([line for line in source.split("\n") if line])
+
+
+def _tools(source: str, **options: str) -> Grammar:
+    listed = read_json(source, name="the tools", kind=OptionError)
+    if not isinstance(listed, list):
+        raise OptionError("tools are a JSON array of definitions.")
+    return tools(listed, **options)  # type: ignore[arg-type]
+
+
+_MAKERS: dict[str, Any] = {
+    "schema": json_schema,
+    "regex": regex,
+    "choices": _choices,
+    "lark": lark,
+    "gbnf": gbnf,
+    "tools": _tools,
+}
+
+
+def told(error: TokenformError) -> dict[str, Any]:
+    """An error as the page shows it: what, and where."""
+    place = {"pointer": error.pointer, "keyword": error.keyword, "line": error.line, "column": error.column}
+    return {"kind": type(error).__name__, "message": str(error), **place}

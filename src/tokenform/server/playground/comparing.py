@@ -1,0 +1,102 @@
+"""Samplers on a small language, beside the exact distribution over its texts.
+
+Invariant: the exact bars are enumerated (`aligned/enumeration.py`), never sampled; a language of more than
+`PREFIXES` prefixes is refused.  Each sampler has a budget of its own and pays for its own laws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from tokenform.decoding.aligned.enumeration import enumerate_target
+from tokenform.decoding.aligned.fidelity import sampling_noise, trie_law
+from tokenform.decoding.aligned.masked import Masked
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import Tokens
+from tokenform.decoding.generator import Generator
+from tokenform.errors import SamplingError
+from tokenform.server.playground.asked import Asked
+from tokenform.server.playground.running import Channel
+from tokenform.server.playground.writing import SAMPLERS, Watched
+
+PREFIXES, BATCH, DRAWS, TOKENS, SHOWN = 3000, 32, 500, 64, 16
+SETTINGS = ("seed", "max_tokens", "draws")
+COMPARED = ("local", "asap", "cars", "awrs", "smc", "mcmc")
+
+
+def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
+    """Sends `exact` (texts and their probabilities), then `sampler` for each, then `done`."""
+    draws, seed = asked.count("draws", 200, DRAWS), asked.count("seed", 0, 1 << 53, 0)
+    most = asked.count("max_tokens", 16, TOKENS)
+    masked = Masked()
+    reference = generator.problem(
+        asked.prompt,
+        asked.grammar,
+        sampler=masked,
+        model=Watched(generator.language_model(), "exact", channel),
+        max_tokens=most,
+    )
+    exact = enumerate_target(reference, limit=PREFIXES, batch=BATCH)
+    target = _by_text(reference, exact.probabilities)
+    shown = sorted(target, key=lambda text: -target[text])[:SHOWN]
+    channel.send(
+        "exact",
+        {
+            "texts": shown,
+            "probabilities": [target[text] for text in shown],
+            "count": len(target),
+            "log_z": exact.log_z,
+            "noise": sampling_noise({(number,): p for number, p in enumerate(target.values())}, draws),
+        },
+    )
+    for name in COMPARED:
+        model = Watched(generator.language_model(), name, channel)
+        sampler = masked if name == "local" else SAMPLERS[name]()
+        problem = generator.problem(
+            asked.prompt, asked.grammar, sampler=sampler, model=model, max_tokens=most
+        )
+        began = time.perf_counter()
+        try:
+            known = _law(name, problem, sampler, draws, seed)
+        except SamplingError as error:
+            channel.send("sampler", {"name": name, "gave_up": str(error)})
+            continue
+        law = known.pop("law")
+        distance = 0.5 * sum(abs(target.get(x, 0.0) - law.get(x, 0.0)) for x in {*target, *law})
+        bars = [law.get(text, 0.0) for text in shown]
+        seconds = time.perf_counter() - began
+        channel.send(
+            "sampler",
+            {
+                "name": name,
+                "bars": bars,
+                "distance": distance,
+                "seconds": seconds,
+                "forwards": model.forwards,
+                **known,
+            },
+        )
+    channel.send("done", {})
+
+
+def _law(name: str, problem: Problem, sampler: Any, draws: int, seed: int) -> dict[str, Any]:
+    """The sampler's distribution over texts: exactly where that is known, else that of its weighted draws."""
+    if name == "local":
+        return {"law": _by_text(problem, trie_law(problem, None)), "how": "computed"}
+    sample = sampler.sample(problem, draws, seed=seed)
+    law: dict[str, float] = defaultdict(float)
+    for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
+        law[draw.text] += weight
+    return {"law": law, "how": f"{len(sample.draws)} draws", "exact": sample.exact}
+
+
+def _by_text(problem: Problem, law: Mapping[Tokens, float]) -> dict[str, float]:
+    """A distribution over token sequences as one over texts."""
+    tokens = problem.constraint.token_bytes
+    texts: dict[str, float] = defaultdict(float)
+    for sequence, probability in law.items():
+        texts[b"".join(tokens[token] for token in sequence).decode("utf-8", "replace")] += probability
+    return dict(texts)

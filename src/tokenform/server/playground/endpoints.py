@@ -1,0 +1,156 @@
+"""The playground's addresses: the page's files, and JSON for what they ask."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+
+import tokenform.server.playground.comparing as comparing
+import tokenform.server.playground.writing as writing
+from tokenform.decoding.generator import Generator
+from tokenform.errors import OptionError, TokenformError
+from tokenform.server.playground.asked import BODY, Asked, read, told
+from tokenform.server.playground.inspecting import following, inspect, reach
+from tokenform.server.playground.running import Busy, Workers
+
+MEDIA = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def page_files() -> dict[str, bytes]:
+    """The files of the page by name."""
+    folder = files("tokenform.server.playground") / "page"
+    return {
+        file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in MEDIA
+    }
+
+
+def routes(
+    generator: Generator, *, path: str = "/playground", hosts: Collection[str] = ()
+) -> list[BaseRoute]:
+    """The playground of a model, for the routes of an app.
+
+    Args:
+        generator: runs the model, with a tokenizer.
+        path: where it is; the page itself is at `path` and a slash.
+        hosts: names that the app is asked by, beside localhost and addresses.  Others are refused: a site
+            whose name is made to point here would else be this one to a browser.
+    """
+    workers, pages = Workers(), page_files()
+
+    async def asset(request: Request) -> Response:
+        name = request.path_params.get("name") or "index.html"
+        if name not in pages:
+            return JSONResponse({"error": {"message": "no such page."}}, 404)
+        return Response(pages[name], media_type=MEDIA[name.rpartition(".")[2]], headers=HEADERS)
+
+    async def config(request: Request) -> Response:
+        return JSONResponse(
+            {"engine": "server", "model": _name(generator), "vocabulary": generator.vocabulary.size}
+        )
+
+    async def to_page(request: Request) -> Response:
+        return RedirectResponse(path.rpartition("/")[2] + "/")
+
+    def answer(work: Callable[[Asked], Any], *settings: str) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            async def respond(asked: Asked) -> Response:
+                return JSONResponse(await workers.run(partial(work, asked)))
+
+            return await _answered(request, hosts, settings, respond)
+
+        return endpoint
+
+    def stream(module: Any, work: Callable[..., None]) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            async def respond(asked: Asked) -> Response:
+                return workers.stream(lambda channel: work(asked, generator, channel))
+
+            return await _answered(request, hosts, module.SETTINGS, respond)
+
+        return endpoint
+
+    api = [
+        Route("/inspect", answer(lambda asked: inspect(asked, generator.vocabulary)), methods=["POST"]),
+        Route("/reach", answer(reach, "sources"), methods=["POST"]),
+        Route("/next", answer(lambda asked: following(asked, generator)), methods=["POST"]),
+        Route("/write", stream(writing, writing.write), methods=["POST"]),
+        Route("/compare", stream(comparing, comparing.compare), methods=["POST"]),
+    ]
+    inner: list[BaseRoute] = [
+        Route("/config.json", config),
+        Mount("/api", routes=api),
+        Route("/", asset),
+        Route("/{name}", asset),
+    ]
+    return [Route(path, to_page), Mount(path, routes=inner)]
+
+
+async def _answered(
+    request: Request, hosts: Collection[str], settings: tuple[str, ...], respond: Callable[[Asked], Any]
+) -> Response:
+    """The answer, or an error as JSON."""
+    try:
+        _from_the_page(request, hosts)
+        response: Response = await respond(read(await _body(request), settings))
+    except TokenformError as error:
+        return JSONResponse({"error": told(error)}, 400)
+    except Busy:
+        said = {"kind": "Busy", "message": "too many requests wait; come again in a second."}
+        return JSONResponse({"error": said}, 429, {"Retry-After": "1"})
+    return response
+
+
+def _from_the_page(request: Request, hosts: Collection[str]) -> None:
+    """Pages of other sites may not ask: they send no JSON unasked, and browsers say where they are from."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise OptionError("send application/json.")
+    host = request.url.hostname or ""
+    if host != "localhost" and host not in hosts and not _is_address(host):
+        raise OptionError(f"this is asked as {host!r}, which is not among hosts.")
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+        raise OptionError("the request comes from another site.")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _body(request: Request) -> bytes:
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > BODY:
+            raise OptionError(f"the body is larger than {BODY} bytes.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _name(generator: Generator) -> str:
+    config: Any = getattr(generator.model, "config", None)
+    name = str(getattr(config, "_name_or_path", "") or type(generator.model).__name__)
+    built_in = "tokenform/builtin" in name.replace("\\", "/")
+    return "The built-in model" if built_in else name.rpartition("/")[2]
