@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import signal
+import subprocess
 import sys
 import threading
 import time
@@ -95,22 +95,14 @@ def test_it_is_gone_on_with_after_the_driver_is_killed(tmp_path: Path, two_nodes
     write = Generate(functools.partial(logged, str(tmp_path / "log"), 0.01), SCHEMA, batch_size=4)
     whole = tmp_path / "whole.jsonl"
     run(Generate(walker, SCHEMA, batch_size=4), source, whole, quiet=True)
-    child = os.fork()
-    if child == 0:  # a driver of its own
-        try:
-            ray.shutdown()
-            os.execv(
-                sys.executable,
-                [sys.executable, "-c", _DRIVER, str(source), str(output), str(tmp_path / "log")],
-            )
-        finally:
-            os._exit(1)
+    command = [sys.executable, "-c", _DRIVER, str(source), str(output), str(tmp_path / "log")]
+    driver = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": two_nodes[0].address})
     deadline = time.monotonic() + 600
     journal = output.with_name("out.jsonl.journal")
     while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size > 2000):
         time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    driver.kill()
+    driver.wait()
     done = run(write, source, output, Limits(workers=2, ray="auto"), quiet=True)
     assert 0 < done.before < 300 and output.read_bytes() == whole.read_bytes()
 
