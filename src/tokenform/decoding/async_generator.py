@@ -19,15 +19,8 @@ from typing import Any, Generic
 
 from typing_extensions import Self
 
-from tokenform.decoding.generator import (
-    DEFAULT_MAX_TOKENS,
-    AnySampler,
-    Generator,
-    ending_at,
-    given_back,
-    pair,
-    seeds_of,
-)
+from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, ending_at, given_back, pair, seeds_of
+from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result, T
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.validated import TRIES

@@ -28,16 +28,9 @@ from typing import Any
 
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, Constraint, ending_at, pair, texts_of
 from tokenform.decoding.draws import MaskedSampler, Transform
-from tokenform.decoding.generator import (
-    DEFAULT_MAX_TOKENS,
-    AnySampler,
-    Constraint,
-    Generator,
-    ending_at,
-    pair,
-    texts_of,
-)
+from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.results import Result
 from tokenform.decoding.row import Row

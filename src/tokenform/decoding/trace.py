@@ -9,7 +9,8 @@ from collections.abc import Generator as Yields
 from dataclasses import dataclass
 from typing import Any
 
-from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Generator
+from tokenform.decoding.calls import DEFAULT_MAX_TOKENS
+from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.frontends import to_constraint

@@ -17,7 +17,7 @@ from tokenform.errors import OptionError, extras
 with extras():
     from tokenform.decoding import async_generator
     from tokenform.decoding.async_generator import AsyncStream
-    from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, Prompt, pair
+    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, Prompt, pair
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.validated import TRIES
     from tokenform.integrations import generation

@@ -23,7 +23,7 @@ from tokenform.frontends.captures import Capture
 with extras():
     from tokenform.decoding.aligned.beam import Beam
     from tokenform.decoding.aligned.masked import Masked
-    from tokenform.decoding.generator import DEFAULT_MAX_TOKENS, ending_at
+    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, ending_at
     from tokenform.decoding.keyed_random import keyed
     from tokenform.decoding.weighted import draw_weighted
     from tokenform.engine import tokenizers

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-from tokenform.decoding.generator import AnySampler
+from tokenform.decoding.calls import AnySampler
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.server.faults import Refused, about

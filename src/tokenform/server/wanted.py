@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.decoding.calls import AnySampler
 from tokenform.decoding.draws import Transform
-from tokenform.decoding.generator import AnySampler
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.frontends import Grammar
 from tokenform.server.tooling import Turn
