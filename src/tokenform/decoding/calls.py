@@ -1,0 +1,80 @@
+"""What a call gives and takes: one prompt and grammar or lists of them, seeds, texts to stop at, results.
+
+Invariant: an entry's results stand where the entry did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.prompts import is_batch
+from tokenform.decoding.samplers.local import Local
+from tokenform.engine import Grammar
+from tokenform.errors import OptionError, TokenformError
+from tokenform.frontends import Condition, to_constraint
+from tokenform.frontends.combinators import contains, until
+
+DEFAULT_MAX_TOKENS = 512
+
+Constraint = Grammar | Condition
+AnySampler = Local | AlignedSampler
+
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""One prompt: text, chat messages, or token ids."""
+
+
+def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
+    """The seed of each prompt."""
+    if seed is None or isinstance(seed, int):
+        return [seed] * count
+    if len(seed) != count:
+        raise OptionError(f"{len(seed)} seeds can't be paired with {count} prompts.")
+    return list(seed)
+
+
+def texts_of(stop: str | Sequence[str]) -> list[str]:
+    """The texts at which a text ends."""
+    return [stop] if isinstance(stop, str) else list(stop)
+
+
+def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:
+    """The grammar; for none of free text that ends where one of these texts does, or without any of them."""
+    listed = texts_of(stop)
+    if not listed:
+        return grammar
+    if grammar is not None:
+        raise OptionError("stop= is for free text; a grammar says itself where texts end.")
+    holding = contains(listed[0])
+    for one in listed[1:]:
+        holding = holding | contains(one)
+    return until(listed) | ~holding
+
+
+def given_back(written: list[list[Any]], batched: bool, on_error: str) -> Any:
+    """Results and errors of all texts, those of a prompt together, as `sample` gives them back."""
+    failed = next((one for group in written for one in group if isinstance(one, TokenformError)), None)
+    if failed is None or on_error == "return":
+        return written if batched else written[0]
+    written = [[None if isinstance(one, TokenformError) else one for one in group] for group in written]
+    failed.results = written if batched else written[0]
+    raise failed
+
+
+def pair(prompt: Any, grammar: Any) -> tuple[list[Any], list[Constraint], bool]:
+    """Prompts and grammars of equal number, and whether either was a list."""
+    many_prompts, many_grammars = is_batch(prompt), isinstance(grammar, list | tuple)
+    prompts = list(prompt) if many_prompts else [prompt]
+    constraints = list(grammar) if many_grammars else [grammar]
+    if many_prompts and many_grammars and len(prompts) != len(constraints):
+        raise OptionError(
+            f"{len(prompts)} prompts can't be paired with {len(constraints)} grammars; "
+            "give as many of each, or one of either."
+        )
+    if many_prompts and not many_grammars:
+        shared = to_constraint(grammar)
+        return prompts, [shared] * len(prompts), True
+    if many_grammars and not many_prompts:
+        prompts = prompts * len(constraints)
+    return prompts, [to_constraint(constraint) for constraint in constraints], many_prompts or many_grammars
