@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -12,6 +12,9 @@ from tokenform.decoding.speculative.report import Report
 from tokenform.engine import TokenAutomaton
 from tokenform.errors import InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
+
+if TYPE_CHECKING:
+    from tokenform.decoding.result_field import Field
 
 
 @dataclass
@@ -119,6 +122,24 @@ class Result(Generic[T]):
         """
         known = self.estimates
         return None if known is None or known.log_z is None else math.exp(known.log_z)
+
+    def field(self, pointer: str) -> Field:
+        """One value of a document: where it stands, its tokens, and how sure the model was of it.
+
+        Args:
+            pointer: a JSON Pointer; "" is the whole document.
+        Raises:
+            OptionError: the text is no JSON document, or has nothing there.
+
+        >>> import tokenform as tf
+        >>> number = {"properties": {"number": {"type": "integer"}}, "required": ["number"]}
+        >>> field = tf.generate("The parcel has the number 4821.", schema=number).field("/number")
+        >>> field.value, field.text, 0 < field.probability <= 1
+        (4821, '4821', True)
+        """
+        from tokenform.decoding.result_field import result_field
+
+        return result_field(self, pointer)
 
     def _repr_html_(self) -> str:
         from tokenform.decoding.result_html import result_html

@@ -1,0 +1,93 @@
+"""How sure the model was of one field of a document: where it stands, and the probability of its tokens.
+
+Purpose: `Result.field`.
+Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
+constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
+Complexity: one pass over the text for each call.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from tokenform.errors import InvalidSchema, OptionError
+from tokenform.frontends.json_reader import JsonReader
+
+if TYPE_CHECKING:
+    from tokenform.decoding.results import Result
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value of a document that a model wrote.
+
+    Attributes:
+        pointer: its place, a JSON Pointer.
+        value: as JSON has it.
+        text: as it is written, quotes and escapes included.
+        start, end: its characters, `result.text[start:end]`.
+        tokens: its tokens, places in `result.tokens`; the first and last may hold characters beside it.
+            Empty for weighted samplers, which don't keep what each token cost.
+        logprob: natural logarithm of the probability of these tokens under the model's own distribution, each
+            after the text before it; None for weighted samplers.
+    """
+
+    pointer: str
+    value: Any
+    text: str
+    start: int
+    end: int
+    tokens: range
+    logprob: float | None
+
+    @property
+    def probability(self) -> float | None:
+        """e to the power of `logprob`."""
+        return None if self.logprob is None else math.exp(self.logprob)
+
+
+def result_field(result: Result[Any], pointer: str) -> Field:
+    """The field at a JSON Pointer.
+
+    Raises:
+        OptionError: the text is no JSON document, or has nothing there.
+    """
+    if pointer and not pointer.startswith("/"):
+        raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
+    found: list[tuple[Any, int, int]] = []
+
+    def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
+        if _pointer(path) == pointer:
+            found.append((value, start, end))
+
+    reader = JsonReader(told=told)
+    try:
+        reader.feed(result.text)
+        reader.finish()
+    except InvalidSchema as error:
+        raise OptionError(f"the text is no JSON document, so it has no fields: {error}") from None
+    if not found:
+        raise OptionError(f"the document has nothing at {pointer!r}.")
+    value, start, end = found[-1]  # of a key that comes twice the last value counts
+    tokens = _tokens(result, start, end)
+    known = result.token_logprobs[tokens.start : tokens.stop]
+    logprob = math.fsum(known) if known else None
+    return Field(pointer, value, result.text[start:end], start, end, tokens, logprob)
+
+
+def _pointer(path: tuple[str | int, ...]) -> str:
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def _tokens(result: Result[Any], start: int, end: int) -> range:
+    """The tokens with a byte of these characters; none where the vocabulary is not known."""
+    if result.automaton is None:
+        return range(0)
+    vocabulary = result.automaton.vocabulary
+    ends = list(accumulate(len(vocabulary.token(token)) for token in result.tokens))
+    first, last = (len(result.text[:at].encode()) for at in (start, end))
+    return range(bisect_right(ends, first), min(bisect_left(ends, last) + 1, len(ends)))
