@@ -54,6 +54,12 @@ class Messages:
     name, path, prefix, reads = "messages", "/v1/messages", "msg_", Body
 
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
+        if (body.thinking or {}).get("type", "disabled") != "disabled":
+            raise Refused(
+                "the model writes its answers without a thinking block; leave thinking out.",
+                param="/thinking",
+                code="unsupported_parameter",
+            )
         config = dict(body.output_config or {})
         for name in config:
             if name not in ("format", "effort"):

@@ -57,6 +57,13 @@ class Responses:
         for name in text:
             if name not in ("format", "verbosity"):
                 raise Refused(f"/text/{name} is not known.", param=f"/text/{name}", code="unknown_field")
+        effort = (body.reasoning or {}).get("effort")
+        if effort not in (None, "none"):
+            raise Refused(
+                "the model writes its answers without a reasoning block; leave effort out.",
+                param="/reasoning/effort",
+                code="unsupported_parameter",
+            )
         reader = engine.reader(key)
         found = reader.response_format(text.get("format"), "/text/format")
         other = reader.one(body)
