@@ -62,7 +62,7 @@ def cache_dir(path: str | os.PathLike[str] | None = None, *, limit: int | None =
     if limit is not None and limit < 0:
         raise OptionError(f"limit={limit} is not possible; give bytes.")
     if path is not None:
-        folder = Path(path).expanduser()
+        folder = Path(path).expanduser().absolute()  # wherever the process goes from here
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
