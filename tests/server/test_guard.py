@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import socket
@@ -189,3 +191,40 @@ def test_foreign_pages_and_foreign_names_are_refused(engine):
             assert answer.status_code == status, host
     with running(create_app(Engine(batch_size=2), keys=["k"])) as url:
         assert httpx.get(url + "/health", headers={"Host": "models.example"}).status_code == 200
+
+
+def test_a_client_that_is_gone_before_the_first_event_leaves_nothing(engine):
+    app = create_app(engine, playground=False)
+    asked = json.dumps({**LONG, "stream": True}).encode()
+    calls = 0
+
+    async def receive():
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            return {"type": "http.request", "body": asked, "more_body": False}
+        if calls == 2:
+            await asyncio.sleep(60)  # cancelled as soon as there is a first piece
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        raise OSError("nobody is there")
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": CHAT,
+        "raw_path": CHAT.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    with contextlib.suppress(Exception):
+        asyncio.run(app(scope, receive, send))
+    assert calls >= 3 and app.state.server.guard.in_use == 0
+    assert quiet(engine)

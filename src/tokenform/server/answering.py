@@ -113,14 +113,28 @@ async def answer(request: Request, endpoint: Endpoint, server: Any) -> Response:
         if getattr(body, "stream", False):
             first = await _first(pieces, work, deadline, request)
             server.metrics.first.observe(time.monotonic() - began)
-            events = _stream(endpoint, work, _again(first, pieces), deadline, using.pop_all(), server, began)
+            events = _stream(endpoint, work, _again(first, pieces), deadline, server, began)
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-            return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+            streamed = _Streamed(events, media_type="text/event-stream", headers=headers)
+            streamed.using = using.pop_all()
+            return streamed
         results = await _finished(work.job, deadline, request, server)
         server.metrics.whole.observe(time.monotonic() - began)
         return JSONResponse(endpoint.whole(work, results))
     finally:
         using.close()
+
+
+class _Streamed(StreamingResponse):
+    """A stream that lets go of what it uses however it ends: a client that is gone before the first event
+    leaves a generator that never began, and such a one runs no `finally`.
+    """
+
+    using: contextlib.ExitStack
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        with self.using:
+            await super().__call__(scope, receive, send)
 
 
 async def _begin(
@@ -217,7 +231,6 @@ async def _stream(
     work: Work,
     pieces: AsyncIterator[Piece],
     deadline: float,
-    using: contextlib.ExitStack,
     server: Any,
     began: float,
 ) -> AsyncIterator[str]:
@@ -242,8 +255,6 @@ async def _stream(
             logger.exception("a stream failed", extra={"request": work.id})
         server.metrics.refusals.labels(fault.code).inc()
         yield written(endpoint.fault(fault))
-    finally:
-        using.close()
 
 
 def written(event: Event) -> str:
