@@ -29,8 +29,9 @@ class AsyncGenerator(async_generator.AsyncGenerator):
 
     Args:
         model: a `Generator`; None for the built-in model; a path or hub name; or a causal language model.
-        tokenizer, **options: as for `Generator`.
+        tokenizer: as for `Generator`.
         waiting: most texts that wait for a place; a call beyond it is refused (`Busy`).
+        **options: as for `Generator`.
 
     >>> import asyncio, tokenform as tf
     >>> async def both():
