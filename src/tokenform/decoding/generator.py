@@ -183,7 +183,7 @@ class Generator:
         self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
     ) -> list[list[Result]]: ...
     @overload
-    def sample(
+    def sample(  # type: ignore[overload-overlap]
         self, prompt: Prompt, grammar: TypeForm[T], **options: Unpack[SampleOptions]
     ) -> list[Result[T]]: ...
     @overload

@@ -45,8 +45,8 @@ def portable(tp: Any, around: tuple[Any, ...] = ()) -> Any:
     if origin is None or origin is typing.Literal or not arguments:
         return tp
     if origin is typing.Annotated:
-        inner = portable(arguments[0], around)
-        return _annotated[(inner, *tp.__metadata__)]
+        parts = (portable(arguments[0], around), *tp.__metadata__)
+        return _annotated[parts]
     rewritten = tuple(portable(argument, around) for argument in arguments)
     if rewritten == arguments:
         return tp
