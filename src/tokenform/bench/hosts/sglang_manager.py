@@ -1,7 +1,7 @@
-"""SGLang's own `GrammarManager` and `generate_token_bitmask`, driven as its scheduler does, with a random model.
+"""SGLang's own `GrammarManager` and `generate_token_bitmask`, driven as its scheduler does.
 
-Purpose: what becomes of requests in SGLang's constrained decoding without its GPU: the manager compiles, drafts
-come as trees (a chain, and a rival of its first token), rows are filled, tokens accepted.
+Purpose: what becomes of requests in SGLang's constrained decoding without its GPU: the manager compiles, a
+random model's drafts come as trees (a chain, and a rival of its first token), rows are filled, tokens accepted.
 Invariant: nothing of SGLang's structured outputs is replaced; a request is as much of a `Req` as the manager
 and the hooks read.
 Source: sglang/srt/managers/scheduler.py and sglang/srt/speculative/spec_utils.py of 0.5.23.
@@ -139,7 +139,7 @@ class Engine:
             pass
 
     def _tree(self, text: Text) -> tuple[list[int], list[int], list[int]]:
-        """Tokens, first children and next siblings: the last token, a chain of drafts, a rival of the first."""
+        """Tokens, first children, next siblings: the last token, a chain of drafts, a rival of its first."""
         if not self.drafts:
             return [0], [-1], [-1]
         place = int(self.random.integers(max(1, len(text.tokens))))

@@ -1,4 +1,4 @@
-"""transformers' own continuous batching with the built-in model, by the names that the other hosts' drivers have.
+"""transformers' own continuous batching with the built-in model, driven as the other hosts are.
 
 Purpose: what becomes of a batch of requests, each with a schema of its own.  transformers has no structured
 outputs of its own: the backend "none" asks the model alone.
