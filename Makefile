@@ -77,6 +77,7 @@ hosts: $(VENV)/.tools
 # ... and inside the whole of vLLM on the CPU: its engine, and its server over HTTP (6 GB)
 hosts-engine: hosts
 	$(BIN)/python tests/hosts/install.py --engine .hosts-vllm
+	$(BIN)/python tests/hosts/install.py --clients .hosts-clients
 	$(BIN)/pytest -m slow tests/hosts
 
 bench: $(VENV)/.tools

@@ -1,7 +1,7 @@
 """SGLang's own `GrammarManager` and `generate_token_bitmask`, driven as its scheduler does.
 
 Purpose: what becomes of requests in SGLang's constrained decoding without its GPU: the manager compiles, a
-random model's drafts come as trees (a chain, and a rival of its first token), rows are filled, tokens accepted.
+random model's drafts come as trees (a chain, and a rival of its first token), rows are filled, tokens taken.
 Invariant: nothing of SGLang's structured outputs is replaced; a request is as much of a `Req` as the manager
 and the hooks read.
 Source: sglang/srt/managers/scheduler.py and sglang/srt/speculative/spec_utils.py of 0.5.23.
