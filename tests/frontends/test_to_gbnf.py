@@ -46,6 +46,19 @@ GRAMMARS = {
     "sequence": tf.gbnf('root ::= "(" root ")" | "x"') + "->" + tf.json_schema({"type": "integer"}),
     "either": tf.gbnf('root ::= "(" root ")" | "x"') | tf.json_schema({"type": "boolean"}),
     "lark": tf.lark('start: "a" B+\nB: /[bc]/'),
+    "left": tf.gbnf('root ::= root "+" t | t\nt ::= [0-9] | "(" root ")"'),
+    "left, empty": tf.gbnf('root ::= a root "x" | b? b\na ::= "-" | ""\nb ::= b "y" | "z" | ""'),
+    "left in a ring": tf.gbnf('root ::= a | "."\na ::= b "x" | "1"\nb ::= root "y" | a "z"'),
+    "many": tf.gbnf('root ::= "a"{2,2100} "b"'),
+    "lark without a lexer": tf.lark(
+        'start: e\ne: e "+" m | m\nm: m "*" a | a\na: /[0-9]+/ | "("i e ")" | "let"i\n%ignore " "',
+        lexer="dynamic",
+    ),
+    "lark with parts": tf.lark(
+        'start: "<" start* ">" | %json {"enum": [1, "x"]}',
+        lexer="dynamic",
+        json_options={"strings": "canonical"},
+    ),
 }
 
 
