@@ -36,7 +36,7 @@ from tokenform.decoding.scheduler.whole import Wholes, Work
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Limits
-from tokenform.errors import Busy, OptionError
+from tokenform.errors import BudgetTooSmall, Busy, OptionError
 
 
 class Scheduler:
@@ -120,7 +120,12 @@ class Scheduler:
             return job
         if drafter is not None:
             self._batch.decoder.check(drafter)
-        rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens, limits=limits)
+        try:
+            rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens, limits=limits)
+        except BudgetTooSmall as error:
+            if thinking is None:
+                raise
+            raise thinking.refused(self.generator, max_tokens, error.least) from None
         job.prompt_tokens = len(rows[0].prompt)
         texts = self._texts(job, rows, thinking)
         law = self._batch.law(chosen, tuple(transforms), penalties)

@@ -9,6 +9,7 @@ but the last few of the text's).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tokenform.decoding.generator import Generator
@@ -25,13 +26,15 @@ class Thinking:
     Attributes:
         grammar: of the thought with its markers.
         opener, closer: the markers; an empty opener: the prompt has it already.
-        max_tokens: most tokens of the thought, markers included.
+        max_tokens: most tokens of the thought, markers included; None: as many as its share allows.
+        share: the part of what the text's shortest way out leaves that the thought may take, above 0 to 1.
     """
 
     grammar: Grammar
     opener: str
     closer: str
-    max_tokens: int
+    max_tokens: int | None = None
+    share: float = 1.0
 
     def rows(self, generator: Generator, answers: list[Row]) -> list[Row]:
         """A row for the thought before each of a call's texts.
@@ -40,19 +43,31 @@ class Thinking:
             BudgetTooSmall: no thought and text fit into the text's budget together.
             OptionError: no thought fits into `max_tokens`.
         """
+        automaton = self.grammar.compile(generator.vocabulary)
+        least = automaton.distance(automaton.start)
+        if least is not None and self.max_tokens is not None and least > self.max_tokens:
+            message = f"no thought fits into {self.max_tokens} tokens: the shortest has {least}."
+            raise OptionError(message)
         first = answers[0]
         text = first.automaton.distance(first.automaton.start, first.budget)
-        room = first.budget - (first.budget if text is None else text)
+        left = first.budget - (first.budget if text is None else text)
+        most = left if self.max_tokens is None else min(left, self.max_tokens)
         try:
             return generator.rows(
-                first.prompt, self.grammar, len(answers), first.seed, min(self.max_tokens, room)
+                first.prompt, self.grammar, len(answers), first.seed, min(most, int(left * self.share))
             )
-        except BudgetTooSmall as error:
-            if error.least is not None and error.least > self.max_tokens:
-                message = f"no thought fits into {self.max_tokens} tokens: the shortest has {error.least}."
-                raise OptionError(message) from None
-            error.least = None if error.least is None or text is None else error.least + text
-            raise
+        except BudgetTooSmall:
+            raise self.refused(generator, first.budget, text) from None
+
+    def refused(self, generator: Generator, budget: int, text: int | None) -> BudgetTooSmall:
+        """The error of a budget that is too small for both; `text`: the tokens of a short text."""
+        automaton = self.grammar.compile(generator.vocabulary)
+        least = automaton.distance(automaton.start)
+        known = None if least is None or text is None else math.ceil(least / self.share) + text
+        told = "raise max_tokens" if known is None else f"the least number that is known to do is {known}"
+        error = BudgetTooSmall(f"no thought and text fit into {budget} tokens; {told}.")
+        error.least = known
+        return error
 
     def pieces(self) -> ThoughtPieces:
         """Reads the text of one thought."""
