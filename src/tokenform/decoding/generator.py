@@ -17,7 +17,7 @@ from collections.abc import Generator as Yields
 from functools import cached_property
 from typing import Any, Literal, TypedDict, overload
 
-from typing_extensions import Unpack
+from typing_extensions import TypeForm, Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
@@ -173,7 +173,7 @@ class Generator:
 
     @overload
     def sample(
-        self, prompt: list[str] | list[list[int]], grammar: type[T], **options: Unpack[SampleOptions]
+        self, prompt: list[str] | list[list[int]], grammar: TypeForm[T], **options: Unpack[SampleOptions]
     ) -> list[list[Result[T]]]: ...
     @overload
     def sample(
@@ -184,9 +184,13 @@ class Generator:
         self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
     ) -> list[list[Result]]: ...
     @overload
-    def sample(
-        self, prompt: Prompt, grammar: type[T], **options: Unpack[SampleOptions]
+    def sample(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, grammar: TypeForm[T], **options: Unpack[SampleOptions]
     ) -> list[Result[T]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: Callable[..., Any], **options: Unpack[SampleOptions]
+    ) -> list[Result[dict[str, Any]]]: ...
     @overload
     def sample(
         self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
@@ -272,7 +276,12 @@ class Generator:
 
     @overload
     def stream(
-        self, prompt: Prompt, grammar: type[T], *, partial: Literal[True], **options: Unpack[StreamOptions]
+        self,
+        prompt: Prompt,
+        grammar: TypeForm[T],
+        *,
+        partial: Literal[True],
+        **options: Unpack[StreamOptions],
     ) -> Partials[T]: ...
     @overload
     def stream(
