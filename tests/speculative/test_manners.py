@@ -103,8 +103,8 @@ def test_a_name_is_drafted_with_what_follows_it() -> None:
 @pytest.mark.parametrize("narrowing", range(15))
 def test_a_narrower_grammar_admits_nothing_new(narrowing: int) -> None:
     """Random walks on each manner's automaton stay allowed in the request's own (but for `36.0`)."""
-    home, name = SCHEMA["properties"]["home"], {"type": "string", "maxLength": 9}
-    grammar = tf.json_schema({**SCHEMA, "properties": {"home": home, "name": name, "age": {"type": "boolean"}}})
+    no_numbers = {**SCHEMA["properties"], "age": {"type": "boolean"}}
+    grammar = tf.json_schema({**SCHEMA, "properties": no_numbers})
     manners = list(Hints(grammar, VOCABULARY).manners())
     assert len(manners) == 15
     automaton, own, rng = manners[narrowing][1], grammar.compile(VOCABULARY), random.Random(narrowing)
