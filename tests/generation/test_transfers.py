@@ -230,7 +230,7 @@ ALIGNED = {
 @pytest.mark.skipif(INTERPRETED, reason="the kernel draws nothing here")
 @pytest.mark.parametrize("name", ALIGNED)
 def test_one_transfer_a_pass_with_samplers_of_whole_texts(watched, tokenizer, name):
-    """Theirs are whole distributions, of all prefixes of a pass at once: 8 bytes a token of the vocabulary."""
+    """Theirs are whole distributions of all prefixes of a pass: 8 bytes a token of the vocabulary."""
     net, passes = watched
     writer = tf.Generator(net, tokenizer, sampler=ALIGNED[name])
     writer.sample("warm", tf.regex("[ab]{1,3}"), seed=0, max_tokens=4)
