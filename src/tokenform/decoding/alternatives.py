@@ -193,7 +193,7 @@ def alternatives(
     paths = values.paths() or values.spelled(encode)
     laws = ask([(*written, *path) for path, _ in paths])
     place = {path: number for number, (path, _) in enumerate(paths)}
-    reached = {(): 0.0}
+    reached: dict[tuple[int, ...], float] = {(): 0.0}
     for path, _ in paths[1:]:
         reached[path] = reached[path[:-1]] + float(laws[place[path[:-1]]][path[-1]])
     parts: dict[str, list[float]] = {name: [] for name in values.values}

@@ -1,15 +1,16 @@
 """How sure the model was of one field of a document: where it stands, and the probability of its tokens.
 
-Purpose: `Result.field`.
+Purpose: `Result.field`, and all fields of a document at once (`result_fields`).
 Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
 constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
-Complexity: one pass over the text for each call.
+Complexity: one pass over the text for each call, however many fields are asked for.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -84,11 +85,28 @@ def result_field(result: Result[Any], pointer: str) -> Field:
     """
     if pointer and not pointer.startswith("/"):
         raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
-    found: list[tuple[Any, int, int]] = []
+    found = result_fields(result, [pointer])
+    if not found:
+        raise OptionError(f"the document has nothing at {pointer!r}.")
+    return found[pointer]
+
+
+def result_fields(result: Result[Any], pointers: Collection[str] | None = None) -> dict[str, Field]:
+    """The fields of a document, by JSON Pointer.
+
+    Args:
+        pointers: which; those that the document does not have are left out.  None: all that hold no others.
+    Raises:
+        OptionError: the text is no JSON document.
+    """
+    found: dict[str, tuple[Any, int, int]] = {}  # of a key that comes twice the last value counts
 
     def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
-        if _pointer(path) == pointer:
-            found.append((value, start, end))
+        if pointers is None and isinstance(value, dict | list):
+            return
+        pointer = _pointer(path)
+        if pointers is None or pointer in pointers:
+            found[pointer] = value, start, end
 
     reader = JsonReader(told=told)
     try:
@@ -96,24 +114,31 @@ def result_field(result: Result[Any], pointer: str) -> Field:
         reader.finish()
     except InvalidSchema as error:
         raise OptionError(f"the text is no JSON document, so it has no fields: {error}") from None
-    if not found:
-        raise OptionError(f"the document has nothing at {pointer!r}.")
-    value, start, end = found[-1]  # of a key that comes twice the last value counts
-    tokens = _tokens(result, start, end)
-    known = result.token_logprobs[tokens.start : tokens.stop]
-    logprob = math.fsum(known) if known else None
-    return Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
+    places = _Places(result)
+    made = {}
+    for pointer, (value, start, end) in found.items():
+        tokens = places.tokens(start, end)
+        known = result.token_logprobs[tokens.start : tokens.stop]
+        logprob = math.fsum(known) if known else None
+        made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
+    return made
 
 
 def _pointer(path: tuple[str | int, ...]) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
-def _tokens(result: Result[Any], start: int, end: int) -> range:
-    """The tokens with a byte of these characters; none where the vocabulary is not known."""
-    if result.automaton is None:
-        return range(0)
-    vocabulary = result.automaton.vocabulary
-    ends = list(accumulate(len(vocabulary.token(token)) for token in result.tokens))
-    first, last = (len(result.text[:at].encode()) for at in (start, end))
-    return range(bisect_right(ends, first), min(bisect_left(ends, last) + 1, len(ends)))
+class _Places:
+    """Where the tokens and the characters of a text stand among its bytes."""
+
+    def __init__(self, result: Result[Any]) -> None:
+        self._ends: list[int] = []
+        if result.automaton is not None:
+            vocabulary = result.automaton.vocabulary
+            self._ends = list(accumulate(len(vocabulary.token(token)) for token in result.tokens))
+        self._bytes = [0, *accumulate(len(sign.encode("utf-8", "replace")) for sign in result.text)]
+
+    def tokens(self, start: int, end: int) -> range:
+        """The tokens with a byte of these characters; none where the vocabulary is not known."""
+        ends, first, last = self._ends, self._bytes[start], self._bytes[end]
+        return range(bisect_right(ends, first), min(bisect_left(ends, last) + 1, len(ends)))
