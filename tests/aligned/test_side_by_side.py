@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tokenform as tf
+from tokenform.decoding.aligned.backbone_lm import _stems
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.side_by_side import side_by_side
 from tokenform.errors import SamplingError
@@ -101,3 +102,16 @@ def test_texts_are_those_of_each_prompt_alone_in_fewer_passes(name: str) -> None
     apart, together = len(passes), generator.sample(PROMPTS, grammar, n=2, seed=3, max_tokens=6)
     assert [[r.text for r in one] for one in together] == [[r.text for r in one] for one in alone]
     assert len(passes) - apart < apart
+
+
+def test_prompts_that_begin_alike_are_run_apart() -> None:
+    """So that each is kept as a prompt; what differs by a few tokens is a tree on a common stem."""
+    head, long = tuple(range(1, 30)), tuple(range(100, 160))
+    assert sorted(_stems([head, (*head, 7), (*head, 8, 9)])) == [head]
+    assert sorted(_stems([(*head, *long), (*head, 5, *long), (*head, 5, *long, 3)])) == [
+        (*head, 5, *long),
+        (*head, *long),
+    ]
+    assert sorted(_stems([head, (*head, *long)])) == [head, (*head, *long)]
+    assert sorted(_stems([(1, 2), (3, 4)])) == [(1, 2), (3, 4)]
+    assert _stems([]) == []

@@ -30,6 +30,7 @@ from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
 _EVERYBODY = 1 << 30  # all prefixes share one row of slots
+_FEW = 16  # tokens behind a sequence's own that are run as a path of its tree, where nothing is known yet
 SLOTS = 4096  # keys and values that are kept for later; a call may hold more
 
 
@@ -106,9 +107,8 @@ class BackboneLM:
         trees: dict[int, DraftTree] = {}
         places = []
         strangers = [prefix for prefix in wanted if self._beginning(prefix) is None]
-        for first in dict.fromkeys(prefix[0] for prefix in strangers):
-            common = _common([prefix for prefix in strangers if prefix[0] == first])
-            self._known[common] = self._backbone.open(common)
+        for stem in _stems(strangers):
+            self._known[stem] = self._backbone.open(stem)
         for prefix in wanted:
             found = self._beginning(prefix)
             assert found is not None
@@ -144,6 +144,25 @@ class BackboneLM:
     def _bytes(self) -> int:
         logits = len(self._known) * self._backbone.vocabulary_size * self._backbone.dtype.itemsize
         return self._backbone.held_bytes + logits
+
+
+def _stems(prefixes: list[Tokens]) -> list[Tokens]:
+    """What is run as sequences for prefixes of which nothing is known: each goes on from one of these by a
+    few tokens.  Prompts that only begin alike stay apart, so that each is kept as a prompt."""
+    stems, groups = list[Tokens](), [prefixes] if prefixes else []
+    while groups:
+        group = groups.pop()
+        stem = _common(group)
+        if stem and max(map(len, group)) - len(stem) <= _FEW:
+            stems.append(stem)
+            continue
+        stems += [stem] if stem in group else []
+        parts: dict[int, list[Tokens]] = {}
+        for prefix in group:
+            if len(prefix) > len(stem):
+                parts.setdefault(prefix[len(stem)], []).append(prefix)
+        groups += parts.values()
+    return stems
 
 
 def _common(prefixes: list[Tokens]) -> Tokens:
