@@ -25,6 +25,7 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.alternatives import Origin
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
@@ -47,8 +48,9 @@ from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
+from tokenform.decoding.speculation import Decoder, can_serve, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
+from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
@@ -486,6 +488,10 @@ class Generator:
     def _encode(self) -> Callable[[bytes], list[int]] | None:
         return speller(self.tokenizer, self.vocabulary)
 
+    def spell(self, text: bytes) -> list[int]:
+        """Bytes as the model's tokenizer writes them; longest match without one."""
+        return self.vocabulary.greedy(text) or [] if self._encode is None else self._encode(text)
+
     def _companions(self, prompts: Any, count: int) -> list[Any]:
         """The companion's prompt for each prompt; None where it reads the same."""
         if prompts is not None and self.mixing.mixture is None:
@@ -525,7 +531,7 @@ class Generator:
         if context is not None:
             budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
-        hints = name_hints(grammar) if self.drafter is not None else ()
+        hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
     def result(
@@ -556,4 +562,5 @@ class Generator:
             likeliest=row.likeliest,
             reason=row.reason,
             automaton=row.automaton,
+            origin=Origin(self, row.prompt),
         )

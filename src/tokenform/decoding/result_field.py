@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.json_reader import JsonReader
 
 if TYPE_CHECKING:
+    from tokenform.decoding.alternatives import Alternative
     from tokenform.decoding.results import Result
 
 
@@ -44,11 +45,36 @@ class Field:
     end: int
     tokens: range
     logprob: float | None
+    _result: Result[Any] = field(repr=False, compare=False)
 
     @property
     def probability(self) -> float | None:
         """e to the power of `logprob`."""
         return None if self.logprob is None else math.exp(self.logprob)
+
+    def alternatives(self) -> list[Alternative]:
+        """Every value that the constraint left here, with its probability, likeliest first; one forward pass.
+
+        The probability is that of the value as a whole under the model's own distribution, after the tokens
+        before this field and given that one of these values follows.
+
+        Raises:
+            OptionError: more than 256 values were possible; or a weighted sampler drew the text.
+            ModelError: the generator is gone.
+
+        >>> import tokenform as tf
+        >>> result = tf.generate("The parcel is red.", schema={"enum": ["red", "blue"]})
+        >>> [one.value for one in result.field("").alternatives()]
+        ['red', 'blue']
+        """
+        result = self._result
+        if result.origin is None or result.automaton is None or not self.tokens:
+            raise OptionError("alternatives are those of a text that Local drew; this one keeps no tokens.")
+        written = result.tokens[: self.tokens.start]
+        vocabulary = result.automaton.vocabulary
+        begun = sum(len(vocabulary.token(token)) for token in written)
+        before = result.text[: self.start].encode()[begun:]
+        return result.origin.alternatives(result.automaton, written, before)
 
 
 def result_field(result: Result[Any], pointer: str) -> Field:
@@ -94,7 +120,7 @@ def result_fields(result: Result[Any], pointers: Collection[str] | None = None) 
         tokens = places.tokens(start, end)
         known = result.token_logprobs[tokens.start : tokens.stop]
         logprob = math.fsum(known) if known else None
-        made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob)
+        made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
     return made
 
 
