@@ -48,8 +48,9 @@ from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder, can_serve, name_hints, pays, speller
+from tokenform.decoding.speculation import Decoder, can_serve, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
+from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
@@ -534,7 +535,7 @@ class Generator:
         if context is not None:
             budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
-        hints = name_hints(grammar) if self.drafter is not None else ()
+        hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
 
     def result(
