@@ -226,9 +226,10 @@ impl<S: Structure> Core<S> {
             return out.extend_from_slice(ids);
         }
         let trie = self.vocab.trie();
-        let mut gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
-        gone.sort_unstable();
-        out.extend(ids.iter().copied().filter(|id| gone.binary_search(id).is_err()));
+        let gone = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0);
+        let mut words = vec![0u32; self.vocab.mask_words()];
+        gone.for_each(|id| words[id as usize >> 5] |= 1 << (id & 31));
+        out.extend(ids.iter().copied().filter(|&id| words[id as usize >> 5] >> (id & 31) & 1 == 0));
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
@@ -255,16 +256,8 @@ impl<S: Structure> Core<S> {
             self.after.remove(&(next, mask.exits.id));
             return false;
         }
-        let trie = self.vocab.clone();
-        let trie = trie.trie();
-        let mut single: Vec<NodeId> = Vec::new();
-        // those that need an escape are among the escaped exits
-        let spelled_plainly = |rest: &String| rest.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
-        for rest in self.structure.special(pos.ctx, &plain).into_iter().filter(spelled_plainly) {
-            let mut path = rest.as_bytes().iter().chain(b"\"");
-            let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
-            single.extend(node);
-        }
+        let vocab = self.vocab.clone();
+        let mut single = self.named_below(node, pos.ctx, &plain);
         let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
         single.extend(escaped);
         single.sort_unstable();
@@ -275,11 +268,32 @@ impl<S: Structure> Core<S> {
         let held = text.len();
         for (exit, outcome) in mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok()) {
             text.truncate(held);
-            text.extend(exit.path(trie, node));
+            text.extend(exit.path(vocab.trie(), node));
             self.collect_exit(exit, outcome, pos.ctx, text, out);
         }
         text.truncate(held);
         true
+    }
+
+    /// Where the texts that are not like most others end below a node, as far as no escape is in them; those with one
+    /// are among the escaped exits.
+    fn named_below(&mut self, node: NodeId, ctx: CtxId, begun: &str) -> Vec<NodeId> {
+        let set = if begun.is_empty() { self.structure.unchanging(ctx) } else { None };
+        if let Some(known) = set.and_then(|set| self.named.get(&(set, node))) {
+            return known.to_vec();
+        }
+        let trie = self.vocab.trie();
+        let mut ends: Vec<NodeId> = Vec::new();
+        for rest in self.structure.special(ctx, begun) {
+            let end = trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
+            ends.extend(end);
+        }
+        if let Some(set) = set {
+            let ends: Arc<[NodeId]> = ends.as_slice().into();
+            self.listed += held::slice(&ends);
+            self.named.insert((set, node), ends);
+        }
+        ends
     }
 
     /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.
