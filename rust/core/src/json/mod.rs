@@ -134,7 +134,7 @@ pub struct JsonMachine {
     nears_of: FxHashMap<(CtxId, u32), u32>,
     /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
     special: FxHashMap<u32, u32>,
-    named: IndexMap<Box<[NameId]>, Arc<[Box<str>]>, FxBuildHasher>,
+    named: IndexMap<Box<[NameId]>, Texts, FxBuildHasher>,
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
     roomy: FxHashMap<CtxId, bool>,
@@ -149,6 +149,9 @@ pub struct JsonMachine {
     pub(crate) error: Option<Error>,
     counted: memory::Counted,
 }
+
+/// Texts in ascending order.
+type Texts = Arc<[Box<str>]>;
 
 /// Bytes on a way to the end, and the position after them.
 type Tail = (Box<[u8]>, Option<Pos>);

@@ -16,8 +16,12 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{NodeId, Trie};
 
-/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
+/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up; those between lexemes, whose
+/// shared masks hold little but their ends, up to the other.
 const DIRECT: usize = 48;
+const DIRECT_BETWEEN: usize = 256;
+/// Tokens that are looked for one by one.
+const FEW: usize = 16;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
 const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
@@ -124,7 +128,8 @@ impl<S: Structure> Core<S> {
                 return None;
             }
         }
-        if vocab.trie().subtree_size(node) <= DIRECT {
+        let most = if self.structure.lexicon().is_string(pos.lex) { DIRECT } else { DIRECT_BETWEEN };
+        if vocab.trie().subtree_size(node) <= most {
             self.walk_trie(vocab.trie(), node, pos, text, out);
             return None;
         }
@@ -226,9 +231,12 @@ impl<S: Structure> Core<S> {
             return out.extend_from_slice(ids);
         }
         let trie = self.vocab.trie();
-        let gone = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0);
+        let gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
+        if gone.len() <= FEW {
+            return out.extend(ids.iter().filter(|id| !gone.contains(id)));
+        }
         let mut words = vec![0u32; self.vocab.mask_words()];
-        gone.for_each(|id| words[id as usize >> 5] |= 1 << (id & 31));
+        gone.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
         out.extend(ids.iter().copied().filter(|&id| words[id as usize >> 5] >> (id & 31) & 1 == 0));
     }
 
