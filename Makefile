@@ -72,11 +72,12 @@ docs: $(VENV)/.docs
 hosts: $(VENV)/.tools
 	$(BIN)/pip install -q "tokenform[models,test,peers]"
 	$(BIN)/python tests/hosts/install.py .hosts
-	$(BIN)/pytest tests/hosts
+	$(BIN)/pytest tests/hosts tests/frontends/test_to_gbnf.py
 
 # ... and inside the whole of vLLM on the CPU: its engine, and its server over HTTP (6 GB)
 hosts-engine: hosts
 	$(BIN)/python tests/hosts/install.py --engine .hosts-vllm
+	$(BIN)/python tests/hosts/install.py --clients .hosts-clients
 	$(BIN)/pytest -m slow tests/hosts
 
 bench: $(VENV)/.tools

@@ -1,13 +1,17 @@
-"""vLLM's structured outputs, backend by backend: its own manager, a random model in the place of a real one.
+"""Hosts' structured outputs, backend by backend, through their own code: vLLM, SGLang, transformers.
 
-    make hosts                                                    # once: vLLM's Python files into .hosts
-    OMP_NUM_THREADS=1 python benchmarks/hosts.py steps            # microseconds a step
-    OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench        # 500 schemas: refused, invalid, cut
+    make hosts                                                         # once: their Python files into .hosts
+    OMP_NUM_THREADS=1 python benchmarks/hosts.py steps                 # vLLM: microseconds a step
+    OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --drafts 3  # 500 schemas: refused, invalid, cut
+    OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --host sglang --drafts 3
+    OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --host transformers
 
-Purpose: what a step costs the scheduler, whole and inside the backend's calls, and what becomes of schemas.
-Invariant: every backend gets the same requests, drafts and random draws among what its masks
-allow, in turns in one process; texts are judged by the package `jsonschema`.
-Design: the manager is vLLM's (`bench/hosts/vllm_manager.py`); calls are timed by a grammar object around the
+Purpose: what a step costs vLLM's scheduler, whole and inside the backend's calls, and what becomes of schemas
+in a batch where each request has another.
+Invariant: every backend gets the same requests and drafts, in turns in one process, and a random
+model's draws among what its masks allow (transformers: the built-in model's); texts are judged by the package
+`jsonschema`.
+Design: the managers are the hosts' (`bench/hosts/`); calls are timed by a grammar object around the
 backend's, the same for all.
 """
 
@@ -15,12 +19,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import statistics
 import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +35,15 @@ sys.path.append(os.environ.get("TOKENFORM_HOSTS", str(ROOT / ".hosts")))
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
 warnings.simplefilter("ignore")
 
-from tokenform.bench.data import read_maskbench, sample  # noqa: E402
+from tokenform.bench.data import Case, read_maskbench, sample  # noqa: E402
 from tokenform.bench.hosts.vllm_manager import Engine, random_model  # noqa: E402
 from tokenform.bench.tables import save, text_table  # noqa: E402
 from tokenform.builtin.loading import WEIGHTS  # noqa: E402
 
 BACKENDS = {"tokenform": "auto", "xgrammar": "xgrammar", "guidance": "guidance"}
 SIZE = 2048
+Outcome = tuple[str, Any, dict[str, str]]
+"""A backend's name, its engine after the texts have ended, and what was refused and why."""
 RECORD: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -61,8 +69,8 @@ def params(schema: Any, max_tokens: int) -> Any:
     return SamplingParams(max_tokens=max_tokens, structured_outputs=StructuredOutputsParams(json=schema))
 
 
-def timed(grammar: Any, spent: list[float]) -> Any:
-    """The grammar object with the processor seconds of its calls added to `spent[-1]`."""
+def timed(grammar: Any, spent: list[float], empty: float) -> Any:
+    """The grammar object; its calls' processor seconds, less `empty` for each, are added to `spent[-1]`."""
     from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
     def call(name: str) -> Any:
@@ -71,7 +79,7 @@ def timed(grammar: Any, spent: list[float]) -> Any:
         def run(self: Any, *arguments: Any) -> Any:
             begin = time.thread_time()  # of the processor: other programs' turns don't count
             result = inner(*arguments)
-            spent[-1] += time.thread_time() - begin
+            spent[-1] += time.thread_time() - begin - empty
             return result
 
         return run
@@ -80,7 +88,24 @@ def timed(grammar: Any, spent: list[float]) -> Any:
     return type("Timed", (StructuredOutputGrammar,), {name: call(name) for name in names})()
 
 
-def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[float], list[float]]:
+def empty_call() -> float:
+    """Processor seconds of a call that does nothing, by the clock: more than a fast backend's call takes."""
+    calls = 20_000
+    names = ("accept_tokens", "validate_tokens", "rollback", "fill_bitmask", "is_terminated", "reset")
+    nothing = type("Nothing", (), {name: lambda self, *arguments: None for name in names})()
+    found = []
+    for _ in range(5):
+        spent = [0.0]
+        fill = timed(nothing, spent, 0.0).fill_bitmask
+        for _ in range(calls):
+            fill(None, 0)
+        found.append(spent[0] / calls)
+    return min(found)
+
+
+def steps(
+    engine: Engine, requests: int, seed: int, count: int, empty: float
+) -> tuple[list[float], list[float]]:
     """Seconds of each step of new texts of a running engine, whole and inside the backend."""
     engine.texts.clear()
     engine.seconds.clear()
@@ -91,7 +116,7 @@ def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[fl
     spent = [0.0]
     for text in engine.texts.values():
         asked = text.request.structured_output_request
-        asked.grammar = timed(asked.grammar, spent)
+        asked.grammar = timed(asked.grammar, spent, empty)
     draw = random_model(SIZE, seed)
     for _ in range(count):
         spent.append(0.0)
@@ -104,6 +129,8 @@ def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[fl
 def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
     """The first round of an engine is what a schema's first texts cost, the later ones what others do."""
     rows = []
+    empty = empty_call()
+    print(f"a call that does nothing takes {1e6 * empty:.2f} us by this clock, which is taken off each call")
     for drafts in (0, 3):
         for requests in (1, 64, 256):
             engines = {
@@ -114,7 +141,7 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
             later: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BACKENDS}
             for turn in range(rounds):
                 for name, engine in engines.items():
-                    whole, inside = steps(engine, requests, turn, count)
+                    whole, inside = steps(engine, requests, turn, count, empty)
                     if turn == 0:
                         first[name] = (whole, inside)
                     else:
@@ -140,7 +167,7 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def fate(case: Any, text: Any, engine: Engine) -> str:
+def fate(case: Case, text: Any, engine: Any) -> str:
     """What became of one schema."""
     import jsonschema
 
@@ -160,31 +187,77 @@ def fate(case: Any, text: Any, engine: Engine) -> str:
         return "not judged"
 
 
-def maskbench(limit: int, max_tokens: int, drafts: int) -> list[dict[str, Any]]:
+def maskbench_vllm(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
     from vllm.exceptions import VLLMValidationError
 
-    cases = sample(read_maskbench(), limit)
-    rows = []
     for name, backend in BACKENDS.items():
         engine = Engine(str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=backend, seats=len(cases))
-        fates: Counter[str] = Counter()
-        named: list[str] = []
+        refused: dict[str, str] = {}
         for number, case in enumerate(cases):
             try:
-                engine.add(str(number), params(json.dumps(case.schema), max_tokens))
+                engine.add(str(number), params(json.dumps(case.schema), most))
             except (VLLMValidationError, ValueError) as error:
-                fates["too short" if "BudgetTooSmall" in str(error) else "refused"] += 1
+                refused[str(number)] = str(error)
         engine.run(random_model(SIZE, 0))
+        yield name, engine, refused
+        engine.close()
+
+
+def maskbench_sglang(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
+    from tokenform.bench.hosts import sglang_manager
+    from tokenform.integrations.sglang.plugin import register
+
+    if not register():
+        raise SystemExit("this SGLang is not one that the plug-in works with")
+    for name in ("tokenform", "xgrammar", "llguidance"):
+        engine = sglang_manager.Engine(str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=name)
+        for number, case in enumerate(cases):
+            engine.add(str(number), json.dumps(case.schema), most)
+        refused = engine.settle()
+        engine.run(random_model(SIZE, 0))
+        yield name, engine, refused
+        engine.close()
+
+
+def maskbench_transformers(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
+    from tokenform.bench.hosts import transformers_batching
+    from tokenform.errors import TokenformError
+
+    if drafts:
+        raise SystemExit("transformers' continuous batching has no drafts")
+    for name in ("tokenform", "none"):
+        engine = transformers_batching.Engine(backend=name)
+        refused: dict[str, str] = {}
+        for number, case in enumerate(cases):
+            try:
+                engine.add(str(number), case.schema, most)
+            except TokenformError as error:
+                refused[str(number)] = f"{type(error).__name__}: {error}"
+        engine.run()
+        yield name, engine, refused
+        engine.close()
+
+
+HOSTS = {"vllm": maskbench_vllm, "sglang": maskbench_sglang, "transformers": maskbench_transformers}
+
+
+def maskbench(host: str, limit: int, most: int, drafts: int) -> list[dict[str, Any]]:
+    """What became of each schema, by backend."""
+    cases = sample(read_maskbench(), limit)
+    rows = []
+    for name, engine, refused in HOSTS[host](cases, most, drafts):
+        fates = Counter("too short" if "BudgetTooSmall" in why else "refused" for why in refused.values())
+        named: list[str] = []
         longest = 0
         for number, text in engine.texts.items():
             found = fate(cases[int(number)], text, engine)
             longest = max(longest, len(text.tokens))
             fates[found] += 1
-            if found in ("invalid", "failed") and name == "tokenform":
+            if found != "valid" and name == "tokenform":
                 named.append(f"{cases[int(number)].id}: {found} {text.error or engine.written(text)[:200]}")
-        engine.close()
         kinds = ("valid", "refused", "too short", "invalid", "cut", "failed", "not judged")
-        rows.append({"backend": name, **{kind: fates[kind] for kind in kinds}, "longest": longest})
+        row = {"host": host, "drafts": drafts, "backend": name, **{kind: fates[kind] for kind in kinds}}
+        rows.append(row | {"longest": longest})
         print(rows[-1], *named, sep="\n", flush=True)
     return rows
 
@@ -197,21 +270,23 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=500)
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--drafts", type=int, default=0)
+    parser.add_argument("--host", choices=list(HOSTS), default="vllm", help="of maskbench")
     parser.add_argument("--save", type=Path)
     given = parser.parse_args()
-    from tokenform.integrations.vllm.plugin import register
+    logging.disable(logging.ERROR)  # hosts log each schema that they refuse, at full length
+    if given.what == "steps" or given.host == "vllm":
+        from tokenform.integrations.vllm.plugin import register
 
-    if not register():
-        raise SystemExit("this vLLM is not one that the plug-in works with")
+        if not register():
+            raise SystemExit("this vLLM is not one that the plug-in works with")
     if given.what == "steps":
-        rows = steps_table(given.count, given.rounds)
+        name, rows = "hosts-steps", steps_table(given.count, given.rounds)
     else:
-        rows = maskbench(given.limit, given.max_tokens, given.drafts)
+        name = f"hosts-{given.host}-drafts-{given.drafts}"
+        rows = maskbench(given.host, given.limit, given.max_tokens, given.drafts)
     print(text_table(list(rows[0]), [[str(value) for value in row.values()] for row in rows]))
     if given.save:
-        print(
-            save(given.save, f"hosts-{given.what}", {"arguments": vars(given) | {"save": ""}, "rows": rows})
-        )
+        print(save(given.save, name, {"arguments": vars(given) | {"save": ""}, "rows": rows}))
 
 
 if __name__ == "__main__":

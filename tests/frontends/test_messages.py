@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tokenform as tf
+from tokenform import errors
 from tokenform.cli import app
 
 BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
@@ -169,3 +170,13 @@ def test_schemas_that_say_the_same_keep_their_places(text: str, pointer: str) ->
         automaton.matches(b'{"d": [1], "c": {"a": 1}, "b": 1, "a": 1}')
         verdict = automaton.check(text.encode())
         assert verdict is not None and verdict[2] == pointer
+
+
+@pytest.mark.parametrize(
+    ("pattern", "column"), [("[a-z", 1), ("x[^a", 2), ("a{3,2}", 2), ("b(a", 2), ("a**", 3), (r"(a)\1", 4)]
+)
+def test_a_wrong_pattern_says_its_column(pattern: str, column: int) -> None:
+    with pytest.raises((errors.InvalidRegex, errors.UnsupportedRegex)) as caught:
+        tf.regex(pattern)
+    assert caught.value.column == column
+    assert str(caught.value).endswith(f"(at column {column})") and "pattern" in str(caught.value)

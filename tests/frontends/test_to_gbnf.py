@@ -1,13 +1,22 @@
-"""GBNF that is written out: walked beside the grammar that it came from, state by state."""
+"""GBNF that is written out: read by `tf.gbnf` and by llama.cpp's own parser, beside where it came from."""
 
 from __future__ import annotations
+
+import ctypes
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.errors import InvalidGrammar, LimitExceeded
+from tokenform.errors import InvalidGrammar, LimitExceeded, TokenRejected
 
+FOLDER = Path(os.environ.get("TOKENFORM_HOSTS", Path(__file__).parents[2] / ".hosts"))
+LIBRARY = FOLDER / "gbnf_judge.so"
+STRANGERS = '\x01 !"#\\]^-09AZaz{}\x7f\x80éü€퟿\ue000\uffff😀\U0010ffff'
 BYTES = tf.Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256], special=[256])
 SCHEMA = {
     "type": "object",
@@ -37,6 +46,19 @@ GRAMMARS = {
     "sequence": tf.gbnf('root ::= "(" root ")" | "x"') + "->" + tf.json_schema({"type": "integer"}),
     "either": tf.gbnf('root ::= "(" root ")" | "x"') | tf.json_schema({"type": "boolean"}),
     "lark": tf.lark('start: "a" B+\nB: /[bc]/'),
+    "left": tf.gbnf('root ::= root "+" t | t\nt ::= [0-9] | "(" root ")"'),
+    "left, empty": tf.gbnf('root ::= a root "x" | b? b\na ::= "-" | ""\nb ::= b "y" | "z" | ""'),
+    "left in a ring": tf.gbnf('root ::= a | "."\na ::= b "x" | "1"\nb ::= root "y" | a "z"'),
+    "many": tf.gbnf('root ::= "a"{2,2100} "b"'),
+    "lark without a lexer": tf.lark(
+        'start: e\ne: e "+" m | m\nm: m "*" a | a\na: /[0-9]+/ | "("i e ")" | "let"i\n%ignore " "',
+        lexer="dynamic",
+    ),
+    "lark with parts": tf.lark(
+        'start: "<" start* ">" | %json {"enum": [1, "x"]}',
+        lexer="dynamic",
+        json_options={"strings": "canonical"},
+    ),
 }
 
 
@@ -87,3 +109,76 @@ def test_names_are_those_that_llama_cpp_reads():
     for grammar in GRAMMARS.values():
         for line in grammar.to_gbnf().splitlines():
             assert re.match(r"[a-zA-Z][a-zA-Z0-9-]* ::=", line), line
+
+
+class Judge:
+    """A grammar as llama.cpp reads it."""
+
+    def __init__(self, library: ctypes.CDLL, text: str) -> None:
+        self._library = library
+        self._grammar = ctypes.c_void_p(library.judge_new(text.encode()))
+        assert self._grammar, f"llama.cpp refuses\n{text[:2000]}"
+
+    def walk(self, text: str) -> tuple[int, bool]:
+        """How many characters it takes, and whether the text may end after them."""
+        points = (ctypes.c_uint32 * len(text))(*map(ord, text))
+        ends = ctypes.c_int32()
+        taken = self._library.judge_walk(self._grammar, points, len(text), ctypes.byref(ends))
+        return taken, bool(ends.value)
+
+    def close(self) -> None:
+        self._library.judge_free(self._grammar)
+
+
+@pytest.fixture(scope="module")
+def library() -> ctypes.CDLL:
+    if not LIBRARY.exists():
+        pytest.skip(f"llama.cpp's reader of grammars is not at {LIBRARY}; `make hosts` builds it")
+    loaded = ctypes.CDLL(str(LIBRARY))
+    loaded.judge_new.restype = ctypes.c_void_p
+    loaded.judge_new.argtypes = [ctypes.c_char_p]
+    return loaded
+
+
+def texts_of(automaton: tf.TokenAutomaton, count: int, rng: random.Random) -> Iterator[str]:
+    """Texts along the masks, some of which end early, and some with a stranger in the middle."""
+    for _ in range(count):
+        state, written = automaton.start, bytearray()
+        while len(written) < 80:
+            allowed = automaton.allowed_tokens(state).tolist()
+            byte = rng.choice(allowed) if rng.random() < 0.9 or 256 not in allowed else 256
+            if byte == 256:
+                break
+            state = automaton.advance(state, byte)
+            written.append(byte)
+        text = written.decode("utf-8", "ignore").partition("\0")[0]  # llama.cpp's texts end at a NUL
+        place = rng.randint(0, len(text))
+        yield text
+        yield text[:place] + rng.choice(STRANGERS) + text[place:]
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_llama_cpp_reads_the_same_language(library: ctypes.CDLL, name: str) -> None:
+    automaton = GRAMMARS[name].compile(BYTES)
+    judge = Judge(library, GRAMMARS[name].to_gbnf())
+    rng, ended = random.Random(name), 0
+    for text in texts_of(automaton, 60, rng):
+        state, taken = automaton.start, 0
+        for character in text:
+            try:
+                after = state
+                for byte in character.encode():
+                    after = automaton.advance(after, byte)
+            except TokenRejected:
+                break
+            state, taken = after, taken + 1
+        ends = automaton.is_accepting(state)
+        assert judge.walk(text) == (taken, ends), text
+        ended += ends
+    judge.close()
+    assert ended
+
+
+def test_the_judge_refuses_what_is_no_grammar(library: ctypes.CDLL) -> None:
+    for text in ('root ::= "a', 'start ::= "a"', 'root ::= root "a" | "b"'):
+        assert library.judge_new(text.encode()) is None

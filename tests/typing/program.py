@@ -1,8 +1,10 @@
 """A program as users write it: `make check` reads it with `mypy --strict`; promised types are asserted."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import attrs
+import msgspec
 from pydantic import BaseModel
 from typing_extensions import TypedDict, assert_type
 
@@ -67,9 +69,41 @@ class Address(TypedDict):
     city: str
 
 
+class Ship(msgspec.Struct):
+    name: str
+
+
+@attrs.define
+class Box:
+    size: int
+
+
+def forms(generator: tf.Generator) -> None:
+    colour = tf.generate("It is red.", type=Literal["red", "blue"])
+    assert_type(colour, tf.Result[Literal["red", "blue"]])
+    either = tf.generate("Ada", schema=Person | Address)
+    assert_type(either, tf.Result[Person | Address])
+    assert_type(tf.generate("1, 2", schema=list[int]), tf.Result[list[int]])
+    assert_type(tf.generate(["1, 2"], schema=list[int], n=2), list[list[tf.Result[list[int]]]])
+    assert_type(tf.generate("Ada", schema=Ship), tf.Result[Ship])
+    assert_type(tf.generate("Ada", schema=list[Ship] | None), tf.Result[list[Ship] | None])
+    assert_type(tf.generate("Ada", schema=Box).value.size, int)
+    assert_type(tf.generate("Lisbon", type=weather), tf.Result[dict[str, Any]])
+    assert_type(generator.sample("x", Literal["a", "b"]), list[tf.Result[Literal["a", "b"]]])
+    assert_type(generator.sample("x", weather), list[tf.Result[dict[str, Any]]])
+    assert_type(generator.sample("x", Ship | Box), list[tf.Result[Ship | Box]])
+    assert_type(tf.generate("x", schema={"type": "integer"}), tf.Result)
+    assert_type(tf.generate("x", schema='{"type": "integer"}'), tf.Result)
+    for part in generator.stream("x", list[Ship], partial=True):
+        assert_type(part, list[Ship])
+
+
 async def awaited() -> int:
     person = await tf.agenerate("Ada Lovelace, born 1815.", schema=Person)
     assert_type(person, tf.Result[Person])
+    assert_type(await tf.agenerate("Ada", schema=Ship, n=2), list[tf.Result[Ship]])
+    assert_type(await tf.agenerate(["Ada"], type=Literal["a"]), list[tf.Result[Literal["a"]]])
+    assert_type(await tf.agenerate("Lisbon", type=weather), tf.Result[dict[str, Any]])
     async with tf.AsyncGenerator() as generator:
         async for piece in generator.stream("Ada"):
             print(piece)

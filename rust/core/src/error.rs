@@ -89,6 +89,8 @@ impl fmt::Display for Error {
         if let Some(pointer) = &self.pointer {
             let place = if pointer.is_empty() { "the root" } else { pointer };
             write!(f, " (at {place})")?;
+        } else if let (None, Some(column)) = (self.line, self.column) {
+            write!(f, " (at column {column})")?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::mask::automaton::engine;
 use crate::mask::core::Engine;
 use crate::mask::TokenAutomaton;
-use crate::regex::{parse, Dialect, RegexErrorKind};
+use crate::regex::{parse, Dialect};
 use crate::schema::options::Options;
 use crate::schema::Schema;
 pub use crate::source::Source;
@@ -59,14 +59,7 @@ impl Source {
                 Ok((Built::Json(Box::new(machine)), report))
             }
             Source::Regex { pattern, dialect } => {
-                let lang = parse(pattern, *dialect).map_err(|e| {
-                    let kind = match e.kind {
-                        RegexErrorKind::Invalid => Kind::InvalidRegex,
-                        RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
-                        RegexErrorKind::Limit => Kind::LimitExceeded,
-                    };
-                    Error::new(kind, format!("the pattern {pattern:?} {}", e.message)).column(e.column)
-                })?;
+                let lang = parse(pattern, *dialect).map_err(|e| e.of_pattern(pattern))?;
                 let mut lexicon = Lexicon::default();
                 let term = lexicon.terms.lower(&lang);
                 built_pattern(lexicon, term, format!("the pattern {pattern:?}"))

@@ -21,6 +21,27 @@ use crate::vocabulary::Vocabulary;
 
 type Edge = (usize, String, isize);
 
+/// A grammar over the tokens of a vocabulary: for each state the mask of the tokens that may come next.
+///
+/// Made by `Grammar.compile(vocabulary)`. States are values: `start` is the first, `advance(state, token)` gives the
+/// next, and a state that is kept can be gone back to. What is found about a state (mask, edges, distance) is kept
+/// within `Limits.memory` and made again when it was dropped; many threads may use one automaton, and known states
+/// are read without a lock. `Matcher` is the same for callers who want one object that owns its sequence.
+///
+/// Attributes:
+///     start: the state of the empty text.
+///     vocabulary: the tokens.
+///     mask_words: the words of a mask, ceil(V / 32).
+///     state_count: states found so far.
+///
+/// >>> import tokenform as tf
+/// >>> vocabulary = tf.Vocabulary([b"a", b"b", b"ab", b"</s>"], eos=[3], special=[3])
+/// >>> automaton = tf.regex("(ab)+").compile(vocabulary)
+/// >>> automaton.mask(automaton.start)  # uint32, bit i of word i // 32 is token i
+/// array([5], dtype=uint32)
+/// >>> state = automaton.advance(automaton.start, 2)
+/// >>> automaton.allowed_tokens(state).tolist(), automaton.is_accepting(state), automaton.distance(state)
+/// ([0, 2, 3], True, 0)
 #[pyclass(frozen, module = "tokenform._core", weakref)]
 pub struct TokenAutomaton {
     pub core: Arc<Core>,

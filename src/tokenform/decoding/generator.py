@@ -17,7 +17,7 @@ from collections.abc import Generator as Yields
 from functools import cached_property
 from typing import Any, Literal, TypedDict, overload
 
-from typing_extensions import Unpack
+from typing_extensions import TypeForm, Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
 from tokenform.decoding.aligned.causal_lm import CausalLM
@@ -25,6 +25,7 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.alternatives import Origin
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
@@ -172,7 +173,7 @@ class Generator:
 
     @overload
     def sample(
-        self, prompt: list[str] | list[list[int]], grammar: type[T], **options: Unpack[SampleOptions]
+        self, prompt: list[str] | list[list[int]], grammar: TypeForm[T], **options: Unpack[SampleOptions]
     ) -> list[list[Result[T]]]: ...
     @overload
     def sample(
@@ -183,9 +184,13 @@ class Generator:
         self, prompt: Any, grammar: list[Any] | tuple[Any, ...], **options: Unpack[SampleOptions]
     ) -> list[list[Result]]: ...
     @overload
-    def sample(
-        self, prompt: Prompt, grammar: type[T], **options: Unpack[SampleOptions]
+    def sample(  # type: ignore[overload-overlap]
+        self, prompt: Prompt, grammar: TypeForm[T], **options: Unpack[SampleOptions]
     ) -> list[Result[T]]: ...
+    @overload
+    def sample(
+        self, prompt: Prompt, grammar: Callable[..., Any], **options: Unpack[SampleOptions]
+    ) -> list[Result[dict[str, Any]]]: ...
     @overload
     def sample(
         self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
@@ -271,7 +276,12 @@ class Generator:
 
     @overload
     def stream(
-        self, prompt: Prompt, grammar: type[T], *, partial: Literal[True], **options: Unpack[StreamOptions]
+        self,
+        prompt: Prompt,
+        grammar: TypeForm[T],
+        *,
+        partial: Literal[True],
+        **options: Unpack[StreamOptions],
     ) -> Partials[T]: ...
     @overload
     def stream(
@@ -477,6 +487,10 @@ class Generator:
     def _encode(self) -> Callable[[bytes], list[int]] | None:
         return speller(self.tokenizer, self.vocabulary)
 
+    def spell(self, text: bytes) -> list[int]:
+        """Bytes as the model's tokenizer writes them; longest match without one."""
+        return self.vocabulary.greedy(text) or [] if self._encode is None else self._encode(text)
+
     def _companions(self, prompts: Any, count: int) -> list[Any]:
         """The companion's prompt for each prompt; None where it reads the same."""
         if prompts is not None and self.mixing.mixture is None:
@@ -547,4 +561,5 @@ class Generator:
             likeliest=row.likeliest,
             reason=row.reason,
             automaton=row.automaton,
+            origin=Origin(self, row.prompt),
         )

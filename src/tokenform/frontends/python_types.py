@@ -11,21 +11,20 @@ custom types); reading a function's arguments by calling it (a document must not
 from __future__ import annotations
 
 import inspect
-import sys
-import types
 import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import pydantic
-import typing_extensions
 
 from tokenform.errors import InvalidType, LimitExceeded, TokenformError
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
+from tokenform.frontends.portable_types import portable
 from tokenform.frontends.readable import Readable, with_meanings, within_floats
 from tokenform.frontends.schemas import json_schema
+from tokenform.frontends.structs import StructReader, holds_struct
 from tokenform.frontends.type_strings import check_strings
 from tokenform.frontends.value_shapes import Shapes, arguments_of, validated
 
@@ -34,9 +33,10 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     """The grammar of the JSON documents of a Python type; `parse` gives instances of it.
 
     Args:
-        tp: a pydantic model, dataclass, TypedDict, Enum, Literal, builtin generic, union, or a
-            function, whose documents are its arguments by name and whose value is the dictionary
-            to call it with.  A string is no type: strings are never run as code.
+        tp: a pydantic model, dataclass, TypedDict, Enum, Literal, builtin generic, union, an attrs class,
+            a msgspec Struct (or what msgspec reads around one), or a function, whose documents are its
+            arguments by name and whose value is the dictionary to call it with.  A string is no type: strings
+            are never run as code.
         name: what errors call the type.
         **options: those of `json_schema`; properties that the type does not declare are left out
             (`additional="forbid"`) unless asked for.
@@ -49,7 +49,7 @@ def from_type(tp: Any, *, name: str | None = None, **options: Any) -> Grammar:
     check_strings(tp, label)
     read = _reader(tp, label)
     try:
-        schema = read.adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
+        schema = read.schema()
     except Exception as error:  # a type's own hooks run here, and raise what they like
         raise _refusal(f"{label} has no JSON Schema", error, label) from error
     schema = with_meanings(schema)
@@ -93,6 +93,10 @@ class TypeReader:
             raise
         return value if self.arguments is None else arguments_of(value, self.arguments)
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its documents."""
+        return self.adapter.json_schema(by_alias=True, mode="validation", schema_generator=Readable)
+
     @cached_property
     def shapes(self) -> Shapes:
         """What becomes of the document's parts while it is written."""
@@ -100,11 +104,13 @@ class TypeReader:
         return Shapes(core, self.label, in_order=self.in_order, arguments=self.arguments)
 
 
-def _reader(tp: Any, label: str) -> TypeReader:
+def _reader(tp: Any, label: str) -> TypeReader | StructReader:
     try:
+        if holds_struct(tp):
+            return StructReader(tp, label)
         if inspect.isfunction(tp) or inspect.ismethod(tp):
             return _signature_reader(tp, label)
-        return TypeReader(pydantic.TypeAdapter(_portable(tp)), label)
+        return TypeReader(pydantic.TypeAdapter(portable(tp)), label)
     except TokenformError:
         raise
     except Exception as error:  # a type's own hooks run here, and raise what they like
@@ -125,44 +131,9 @@ def _signature_reader(function: Callable[..., Any], label: str) -> TypeReader:
         # Fields get names of their own, so that a parameter may be called `schema` or `_x`.
         field = f"argument_{number}"
         names[field] = parameter.name
-        fields[field] = (_portable(hints[parameter.name]), pydantic.Field(default, alias=parameter.name))
+        fields[field] = (portable(hints[parameter.name]), pydantic.Field(default, alias=parameter.name))
     model = pydantic.create_model(getattr(function, "__name__", "arguments"), **fields)
     return TypeReader(pydantic.TypeAdapter(model), label, names)
-
-
-def _portable(tp: Any) -> Any:
-    """The type with every `typing.TypedDict` as `typing_extensions` spells it: before Python 3.12 the
-    standard one does not say which module its annotations belong to, and pydantic refuses it."""
-    if sys.version_info >= (3, 12):
-        return tp
-    # Built at run time, so they are values here and no types for the checker.
-    annotated: Any = typing.Annotated
-    union: Any = typing.Union
-    make_typed_dict: Any = typing_extensions.TypedDict
-    if typing.is_typeddict(tp):
-        hints = typing.get_type_hints(tp, include_extras=True)
-        required = {key: _portable(hint) for key, hint in hints.items() if key in tp.__required_keys__}
-        optional = {
-            key: typing_extensions.NotRequired[_portable(hint)]
-            for key, hint in hints.items()
-            if key not in tp.__required_keys__
-        }
-        ordered = {key: {**required, **optional}[key] for key in hints}
-        rebuilt = make_typed_dict(tp.__name__, ordered)
-        rebuilt.__module__, rebuilt.__doc__ = tp.__module__, tp.__doc__
-        return rebuilt
-    origin, arguments = typing.get_origin(tp), typing.get_args(tp)
-    if origin is None or origin is typing.Literal or not arguments:
-        return tp
-    if origin is typing.Annotated:
-        parts = (_portable(arguments[0]), *tp.__metadata__)
-        return annotated[parts]
-    rewritten = tuple(_portable(argument) for argument in arguments)
-    if rewritten == arguments:
-        return tp
-    if origin is typing.Union or origin is types.UnionType:
-        return union[rewritten]
-    return origin[rewritten]
 
 
 def _refusal(said: str, error: Exception, label: str) -> TokenformError:

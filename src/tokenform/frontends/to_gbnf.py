@@ -3,9 +3,10 @@
 Purpose: `grammar.to_gbnf()`: exactly the same texts, where no tokenform is needed to read them.
 Invariant: `tf.gbnf` reads the result, and its automaton allows what the grammar's does at every step; what
 GBNF can't say is refused, with what it is and the way out.
-How: a grammar that came as GBNF is its own text; sequences and choices are rules of their parts; every other
-part is walked character by character, and each of its states becomes a rule, `s ::= [a-z] t | ""`.  States
-that are equal are one number, so the walk of a regular language ends.
+How: sequences and choices are rules of their parts; the rules of a grammar without a lexer (GBNF, Lark's with
+`lexer="dynamic"`) stay rules, without left recursion (`gbnf_rules.py`); every other part, and every terminal,
+is walked character by character, and each of its states becomes a rule, `s ::= [a-z] t | ""`.  States that
+are equal are one number, so the walk of a regular language ends.
 Complexity: O(states * classes of characters); at most `STATES` states.
 Rejected: translating schemas keyword by keyword (that is a second set of rules, and llama.cpp's own converter
 shows how it drifts); patterns as such (GBNF has no intersection, complement or lookahead, states need none).
@@ -13,6 +14,7 @@ shows how it drifts); patterns as such (GBNF has no intersection, complement or 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +26,8 @@ from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.gbnf_rules import Rules, without_left_recursion
+from tokenform.frontends.grammar_structure import TerminalEntry
 
 STATES = 4000
 """Most states of a part."""
@@ -31,8 +35,9 @@ STATES = 4000
 _BEYOND = (
     "{what} has more than {states} states in GBNF. What does that: documents that nest without bound, "
     "undeclared keys (none comes twice, which GBNF can't say), uniqueItems, multipleOf, long counts "
-    "(maxLength, maxItems), numbers in every spelling. Ways out: json_schema(schema, additional='forbid', "
-    "numbers='canonical', whitespace='compact'), smaller bounds."
+    "(maxLength, maxItems), numbers in every spelling, a lexer's longest match. Ways out: smaller bounds, "
+    "json_schema(schema, additional='forbid', numbers='canonical', whitespace='compact'), "
+    "lark(text, lexer='dynamic')."
 )
 
 
@@ -66,13 +71,57 @@ class _Writer:
         elif "choice" in form:
             parts = [self.symbol(part) for part in form["choice"]]
             self.lines.append(f"{own} ::= {' | '.join(parts)}")
-        elif "gbnf" in form:
-            self.lines.append(f"{own} ::= {own}-{form['start']}")
-            self.lines += _renamed(form["gbnf"], own)
+        elif (structure := _structure(form)) is not None:
+            self._rules(own, structure)
         elif "special" in form:
             raise InvalidGrammar(f"GBNF has no control tokens, and {self.name} has {form['special']!r}.")
         else:
             self._walk(own, form)
+        return own
+
+    def _rules(self, own: str, structure: dict[str, Any]) -> None:
+        """The rules of a grammar without a lexer; what it ignores may stand around every terminal."""
+        ignored = f"{own} ignored"  # names of this shape are no names of a rule
+        rules: Rules = {ignored: [(), *((name, ignored) for name in structure["ignore"])]}
+        parts = {name: self.symbol(form) for name, form in structure.get("parts", {}).items()}
+        written = dict(parts)
+        for entry in structure["terminals"]:
+            written[entry["name"]] = self._terminal(entry)
+        around = (ignored,) if structure["ignore"] else ()
+        for rule in structure["rules"]:
+            way = [
+                part
+                for symbol in rule["expansion"]
+                for part in ((symbol, *around) if symbol in written else (symbol,))
+            ]
+            rules.setdefault(rule["origin"], []).append(tuple(way))
+        begin = f"{own} begin"
+        rules[begin] = [(*around, structure["start"])]
+        if not around:
+            del rules[ignored]
+        rules, begin = without_left_recursion(rules, begin)
+        names = {begin: own}
+        for name in rules:
+            names.setdefault(name, f"{own}-{len(names)}")
+        for name, ways in rules.items():
+            spelled = (" ".join(names.get(one) or written[one] for one in way) or '""' for way in ways)
+            self.lines.append(f"{names[name]} ::= {' | '.join(spelled)}")
+
+    def _terminal(self, entry: TerminalEntry) -> str:
+        """A terminal as a literal, a class, or the name of a rule."""
+        if entry["literal"] is not None and "i" not in entry["flags"]:
+            return '"' + "".join(_char(ord(one)) for one in entry["literal"]) + '"'
+        self._parts += 1
+        own = f"p{self._parts}"
+        flags = "".join(sorted(set(entry["flags"]) & set("imsx")))
+        pattern = f"(?{flags}:{entry['pattern']})" if flags else entry["pattern"]
+        before = len(self.lines)
+        self._walk(own, {"language": {"regex": pattern, "dialect": "python"}})
+        new = self.lines[before:]
+        one = new[0].removeprefix(f"{own} ::= ").removesuffix(f" {own}-1")
+        if new[1:] == [f'{own}-1 ::= ""'] and " " not in one:  # a class needs no rules
+            del self.lines[before:]
+            return one
         return own
 
     def _walk(self, own: str, form: Form) -> None:
@@ -96,6 +145,25 @@ class _Writer:
             if walker.automaton.is_accepting(state):
                 ways.append('""')
             self.lines.append(f"{names[state]} ::= {' | '.join(ways)}")
+
+
+def _structure(form: Form) -> dict[str, Any] | None:
+    """The rules of a form whose lexer, if it has one, cuts the text in every way."""
+    if "gbnf" in form:
+        found: dict[str, Any] = json.loads(_core.read_gbnf(form["gbnf"], form["start"]))
+        return found
+    structure: dict[str, Any] | None = form.get("grammar")
+    if structure is None or structure["lexer"] != "dynamic" or structure["indenter"] is not None:
+        return None
+    return None if any(map(_looks_around, structure["terminals"])) else structure
+
+
+def _looks_around(entry: TerminalEntry) -> bool:
+    """Whether a terminal's pattern asks for what stands before or after it, or may."""
+    return (
+        entry["kind"] == "re"
+        and re.search(r"\(\?<?[=!]|\\[bBAZ]|(?<![\[\\])\^|\$", entry["pattern"]) is not None
+    )
 
 
 class _Walker:
@@ -176,18 +244,3 @@ def _char(point: int) -> str:
     if point < 0x100:
         return f"\\x{point:02X}"
     return f"\\u{point:04X}" if point < 0x10000 else f"\\U{point:08X}"
-
-
-_TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|\{[^}]*\}|(?P<name>[A-Za-z0-9][A-Za-z0-9_-]*)', re.DOTALL
-)
-
-
-def _renamed(text: str, prefix: str) -> list[str]:
-    """A grammar's lines with every rule's name behind a prefix; `_` is `-`, as llama.cpp has no other."""
-
-    def name(found: re.Match[str]) -> str:
-        own = found["name"]
-        return found.group() if own is None else f"{prefix}-{own.replace('_', '-u-')}"
-
-    return _TOKENS.sub(name, text).strip().splitlines()

@@ -5,23 +5,27 @@ Complexity: `agenerate` keeps the generators of the last few models; calls that 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, overload
 
-from typing_extensions import Unpack
+from typing_extensions import TypeForm, Unpack
 
 from tokenform.errors import OptionError, extras
 
 with extras():
     from tokenform.decoding import async_generator
     from tokenform.decoding.async_generator import AsyncStream
-    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, Prompt, pair
+    from tokenform.decoding.calls import Prompt, pair
     from tokenform.decoding.results import Result, T
-    from tokenform.decoding.validated import TRIES
     from tokenform.integrations import generation
-    from tokenform.integrations.generation import Generator, constraint_of, sampler_of, unwrapped
+    from tokenform.integrations.generation import (
+        CallOptions,
+        Function,
+        Generator,
+        Untyped,
+        call_of,
+        unwrapped,
+    )
 
 
 class AsyncGenerator(async_generator.AsyncGenerator):
@@ -63,86 +67,76 @@ def _named(model: str | None) -> async_generator.AsyncGenerator:
     return async_generator.AsyncGenerator(generation.named(model))
 
 
-class AsyncOptions(TypedDict, total=False):
+class AsyncOptions(CallOptions, total=False):
     """The options of `agenerate`, for type checkers."""
 
     model: AsyncGenerator | str | None
-    seed: int | None
-    max_tokens: int
-    temperature: float
-    top_k: int | None
-    top_p: float
-    min_p: float
-    sampler: Any
-    stop: str | Sequence[str]
-    on_invalid: Literal["resample", "return", "raise"]
-    max_tries: int
 
 
-class AsyncConstraints(AsyncOptions, total=False):
-    """The same, with the constraints whose values have no type of their own."""
-
-    schema: Any
-    regex: str | re.Pattern[str] | None
-    choices: Iterable[str] | None
-    grammar: Any
-    type: Any
+class AsyncConstraints(AsyncOptions, Untyped, total=False):
+    """`agenerate` with constraints whose values have no type of their own."""
 
 
 @overload
 async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: type[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+    prompt: Prompt, *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
 ) -> Result[T]: ...
 @overload
 async def agenerate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: type[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+    prompt: Prompt, *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
 ) -> Result[T]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+) -> list[Result[T]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, schema: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
+) -> list[list[Result[T]]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, type: TypeForm[T], n: int, **options: Unpack[AsyncOptions]
+) -> list[list[Result[T]]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: Function, n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+) -> Result[dict[str, Any]]: ...
+@overload
+async def agenerate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: Function, n: Literal[1] = 1, **options: Unpack[AsyncOptions]
+) -> Result[dict[str, Any]]: ...
 @overload
 async def agenerate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[AsyncConstraints]) -> Result: ...
 @overload
-async def agenerate(prompt: Any, *, n: int = 1, **options: Unpack[AsyncConstraints]) -> Any: ...
 async def agenerate(
-    prompt: Any,
-    *,
-    schema: Any = None,
-    regex: str | re.Pattern[str] | None = None,
-    choices: Iterable[str] | None = None,
-    grammar: Any = None,
-    type: Any = None,  # the argument is named for its caller
-    model: Any = None,
-    n: int = 1,
-    seed: int | None = None,
-    max_tokens: int = DEFAULT_MAX_TOKENS,
-    temperature: float = 0.0,
-    top_k: int | None = None,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    sampler: Any = None,
-    stop: str | Sequence[str] = (),
-    on_invalid: Literal["resample", "return", "raise"] = "resample",
-    max_tries: int = TRIES,
-) -> Any:
+    prompt: list[str], *, n: Literal[1] = 1, **options: Unpack[AsyncConstraints]
+) -> list[Result]: ...
+@overload
+async def agenerate(prompt: Any, *, n: int = 1, **options: Unpack[AsyncConstraints]) -> Any: ...
+async def agenerate(prompt: Any, *, model: Any = None, n: int = 1, **options: Any) -> Any:
     """`generate` for event loops: calls that run at once share the model's passes.
 
     Args:
         model: None for the built-in model; a path or hub name; or an `AsyncGenerator`, for a model object.
-        The others are those of `generate`.
+        The others are those of `generate`, but for what belongs to a generator (`tokenizer`, `drafter`,
+        `mixture`, `companion`, `penalties`).
     """
-    constraint = constraint_of(schema, regex, choices, grammar, type)
+    constraint, options = call_of(**options)
     batched = pair(prompt, constraint)[2]
     writer = model if isinstance(model, async_generator.AsyncGenerator) else _named(model)
-    results = await writer.sample(
-        prompt,
-        constraint,
-        n=n,
-        seed=seed,
-        max_tokens=max_tokens,
-        sampler=sampler_of(sampler, temperature, top_k, top_p, min_p),
-        stop=stop,
-        on_invalid=on_invalid,
-        max_tries=max_tries,
-    )
-    return unwrapped(results, n, batched)
+    return unwrapped(await writer.sample(prompt, constraint, n=n, **options), n, batched)
 
 
 __all__ = ["AsyncGenerator", "AsyncStream", "agenerate"]

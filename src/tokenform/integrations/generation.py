@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypedDict, overload
 
-from typing_extensions import Unpack
+from typing_extensions import TypeForm, Unpack
 
 from tokenform.errors import OptionError, extras
 from tokenform.frontends import one_constraint
@@ -57,11 +57,9 @@ def named(model: str | None) -> Generator:
     return Generator(model)
 
 
-class Options(TypedDict, total=False):
-    """The options of `generate`, for type checkers."""
+class CallOptions(TypedDict, total=False):
+    """The options that `generate` and `agenerate` have in common, for type checkers."""
 
-    model: Any
-    tokenizer: Any
     seed: int | None
     max_tokens: int
     temperature: float
@@ -69,18 +67,26 @@ class Options(TypedDict, total=False):
     top_p: float
     min_p: float
     sampler: Any
+    stop: str | Sequence[str]
+    on_invalid: Literal["resample", "return", "raise"]
+    max_tries: int
+
+
+class Options(CallOptions, total=False):
+    """Those of `generate`."""
+
+    model: Any
+    tokenizer: Any
     drafter: Any
     mixture: Mixture | None
     companion: Any
     companion_prompt: Any
     penalties: Penalties | None
     progress: bool | None
-    on_invalid: Literal["resample", "return", "raise"]
-    max_tries: int
 
 
-class Constraints(Options, total=False):
-    """The same, with the constraints whose values have no type of their own."""
+class Untyped(TypedDict, total=False):
+    """Constraints whose values have no type of their own."""
 
     schema: Any
     regex: str | re.Pattern[str] | None
@@ -89,26 +95,54 @@ class Constraints(Options, total=False):
     type: Any
 
 
+class Constraints(Options, Untyped, total=False):
+    """`generate` with those."""
+
+
+Function = Callable[..., Any]
+"""Stands for its arguments by name."""
+
+
 @overload
 def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+    prompt: Prompt, *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
 ) -> Result[T]: ...
 @overload
 def generate(  # type: ignore[overload-overlap]
-    prompt: Prompt, *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+    prompt: Prompt, *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
 ) -> Result[T]: ...
 @overload
-def generate(prompt: Prompt, *, schema: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
-@overload
-def generate(prompt: Prompt, *, type: type[T], n: int, **options: Unpack[Options]) -> list[Result[T]]: ...
-@overload
-def generate(
-    prompt: list[str], *, schema: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: TypeForm[T], n: int, **options: Unpack[Options]
 ) -> list[Result[T]]: ...
 @overload
-def generate(
-    prompt: list[str], *, type: type[T], n: Literal[1] = 1, **options: Unpack[Options]
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: TypeForm[T], n: int, **options: Unpack[Options]
 ) -> list[Result[T]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, schema: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, type: TypeForm[T], n: Literal[1] = 1, **options: Unpack[Options]
+) -> list[Result[T]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, schema: TypeForm[T], n: int, **options: Unpack[Options]
+) -> list[list[Result[T]]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: list[str], *, type: TypeForm[T], n: int, **options: Unpack[Options]
+) -> list[list[Result[T]]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, schema: Function, n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[dict[str, Any]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    prompt: Prompt, *, type: Function, n: Literal[1] = 1, **options: Unpack[Options]
+) -> Result[dict[str, Any]]: ...
 @overload
 def generate(prompt: str, *, n: Literal[1] = 1, **options: Unpack[Constraints]) -> Result: ...
 @overload
@@ -163,43 +197,44 @@ def generate(
         OptionError: more than one constraint is given, or a temperature or truncation beside a sampler.
         Whatever the constraint, the model or the budget raises; all derive from `TokenformError`.
     """
-    constraint = constraint_of(schema, regex, choices, grammar, type)
+    constraint, options = call_of(
+        schema, regex, choices, grammar, type, sampler, temperature, top_k, top_p, min_p,
+        n=n, seed=seed, max_tokens=max_tokens, stop=stop, on_invalid=on_invalid, max_tries=max_tries,
+        progress=progress, companion_prompt=companion_prompt,
+    )  # fmt: skip
     batched = pair(prompt, constraint)[2]
-    drawn = sampler_of(sampler, temperature, top_k, top_p, min_p)
     changed = drafter != "auto" or mixture is not None or companion is not None or penalties is not None
     known = tokenizer is None and (model is None or isinstance(model, str)) and not changed
-    options = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
-    writer = named(model) if known else Generator(model, tokenizer, **options)
-    results = writer.sample(
-        prompt,
-        constraint,
-        n=n,
-        seed=seed,
-        max_tokens=max_tokens,
-        sampler=drawn,
-        progress=progress,
-        companion_prompt=companion_prompt,
-        stop=stop,
-        on_invalid=on_invalid,
-        max_tries=max_tries,
-    )
-    return unwrapped(results, n, batched)
+    own = {"drafter": drafter, "mixture": mixture, "companion": companion, "penalties": penalties}
+    writer = named(model) if known else Generator(model, tokenizer, **own)
+    return unwrapped(writer.sample(prompt, constraint, **options), n, batched)
 
 
-def constraint_of(schema: Any, pattern: Any, choices: Any, grammar: Any, tp: Any) -> Any:
-    """The one constraint that is given; None for free text, which may have stop texts."""
-    if all(one is None for one in (schema, pattern, choices, grammar, tp)):
-        return None
-    return one_constraint(schema=schema, regex_pattern=pattern, choices=choices, grammar=grammar, tp=tp)
-
-
-def sampler_of(sampler: Any, temperature: float, top_k: int | None, top_p: float, min_p: float) -> Any:
-    """The sampler that is given, or `Local` with these options."""
+def call_of(
+    schema: Any = None,
+    regex: Any = None,
+    choices: Any = None,
+    grammar: Any = None,
+    type: Any = None,
+    sampler: Any = None,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    **options: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """The one constraint that is given (None for free text, which may have stop texts), and the options of
+    `Generator.sample`: the sampler, or `Local` with temperature and truncation, and the others as they are.
+    """
     local = Local(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
     if sampler is not None and local != Local(temperature=0.0):
         name = sampler.__class__.__name__
         raise OptionError(f"a sampler has its own temperature and truncation; give them to {name}(...).")
-    return sampler or local
+    options["sampler"] = sampler or local
+    if all(one is None for one in (schema, regex, choices, grammar, type)):
+        return None, options
+    constraint = one_constraint(schema=schema, regex_pattern=regex, choices=choices, grammar=grammar, tp=type)
+    return constraint, options
 
 
 def unwrapped(results: Any, n: int, batched: bool) -> Any:

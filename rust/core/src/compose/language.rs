@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::term::INF;
 use crate::lexical::{Lexicon, TermId, Terms};
-use crate::regex::{parse, Dialect, RegexErrorKind};
+use crate::regex::{parse, Dialect};
 use crate::schema::{Options, Schema};
 
 /// A language, and whether no word of it begins another.
@@ -84,14 +84,7 @@ fn until(lexicon: &mut Lexicon, terms: &[TermId]) -> Option<TermId> {
 
 fn regex(lexicon: &mut Lexicon, pattern: &str, ecma: bool) -> Result<TermId> {
     let dialect = if ecma { Dialect::Ecma } else { Dialect::Python };
-    let lang = parse(pattern, dialect).map_err(|e| {
-        let kind = match e.kind {
-            RegexErrorKind::Invalid => Kind::InvalidRegex,
-            RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
-            RegexErrorKind::Limit => Kind::LimitExceeded,
-        };
-        Error::new(kind, format!("the pattern {pattern:?}: {}", e.message)).column(e.column)
-    })?;
+    let lang = parse(pattern, dialect).map_err(|e| e.of_pattern(pattern))?;
     Ok(lexicon.terms.lower(&lang))
 }
 

@@ -1,5 +1,7 @@
 //! What can be wrong with a pattern, and where.
 
+use crate::error::{Error, Kind};
+
 /// Why a pattern was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegexErrorKind {
@@ -31,6 +33,16 @@ impl RegexError {
 
     pub fn limit(column: usize, message: impl Into<String>) -> Self {
         Self { kind: RegexErrorKind::Limit, message: message.into(), column }
+    }
+
+    /// The error of a constraint that is this pattern.
+    pub fn of_pattern(&self, pattern: &str) -> Error {
+        let kind = match self.kind {
+            RegexErrorKind::Invalid => Kind::InvalidRegex,
+            RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
+            RegexErrorKind::Limit => Kind::LimitExceeded,
+        };
+        Error::new(kind, format!("the pattern {pattern:?}: {}", self.message)).column(self.column)
     }
 }
 

@@ -48,6 +48,7 @@ class ToolCallStream:
 
     @property
     def result(self) -> ToolCalls:
+        """The calls, content and reasoning read so far."""
         return self._reader.result
 
     @property

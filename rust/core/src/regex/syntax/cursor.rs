@@ -123,7 +123,8 @@ impl Cursor {
         leading_bracket: bool,
         mut member: impl FnMut(&mut Cursor) -> Result<Member, RegexError>,
     ) -> Result<CharSet, RegexError> {
-        let open = self.column();
+        let negative = self.at > 0 && self.chars[self.at - 1] == '^';
+        let open = self.column() - 1 - usize::from(negative);
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let mut first = leading_bracket;
         loop {

@@ -1,0 +1,134 @@
+"""msgspec's types: its schema, narrowed to what its reader then reads, and its reader.
+
+Purpose: a `msgspec.Struct`, or a type with one in it, as a grammar; all of it is msgspec's, whose own rules
+say what else may stand around a Struct.
+Invariant: what the narrowed schema accepts is read without an error, but for what `__post_init__` refuses.
+Source: msgspec's documentation, "Supported Types" and "JSON Schema".
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from functools import cached_property
+from typing import Any
+
+from tokenform.errors import InvalidType, LimitExceeded
+from tokenform.frontends.json_text import plain_integers, read_json
+
+_PATTERNS = {
+    "date": "^(?!0000)",  # Python's calendar has no year 0
+    "date-time": "^(?!0000)(?!.*:60)",  # and no leap seconds
+    "time": "^(?!.*:60)",
+    # no years, months and weeks, whose length in seconds isn't known; and within a timedelta
+    "duration": "^(?!.*[0-9]{7})[^YMW]*(T.*)?$",
+    "decimal": r"^[+-]?[0-9]{1,60}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?$",
+}
+_BASE64 = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_LISTS, _NAMED = ("anyOf", "oneOf", "allOf", "prefixItems"), ("properties", "$defs", "patternProperties")
+
+
+def holds_struct(tp: Any) -> bool:
+    """Whether a type is a `msgspec.Struct`, or a generic, union or the like with one in it."""
+    if isinstance(tp, type) and hasattr(tp, "__struct_fields__"):
+        return True
+    return any(holds_struct(part) for part in typing.get_args(tp) if part is not tp)
+
+
+class StructReader:
+    """From a document to its value; the counterpart of `python_types.TypeReader`.
+
+    Args:
+        tp: what msgspec reads.
+        label: what errors call it.
+    """
+
+    def __init__(self, tp: Any, label: str) -> None:
+        import msgspec
+
+        self._msgspec, self._tp, self.label, self.in_order = msgspec, tp, label, True
+        self._decoder = msgspec.json.Decoder(tp)
+
+    def __call__(self, text: str) -> Any:
+        try:
+            return self._decoder.decode(text)
+        except self._msgspec.ValidationError as error:
+            try:  # JSON Schema's integers may be written as 1e3, msgspec's may not
+                return self._decoder.decode(plain_integers(text))
+            except (self._msgspec.ValidationError, LimitExceeded):
+                pass
+            said, _, place = str(error).partition(" - at `$")
+            refused = InvalidType(f"{self.label} refuses the document: {said}.", pointer=_pointer(place))
+            refused.text, refused.partial = text, read_json(text, name="the document", kind=InvalidType)
+            raise refused from None
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its documents."""
+        made: dict[str, Any] = self._msgspec.json.schema(self._tp)
+        return _narrowed(made)
+
+    @cached_property
+    def shapes(self) -> Whole:
+        """Its documents are judged when they are complete."""
+        return Whole(self.label, _has_rules(self.schema_types()))
+
+    def schema_types(self) -> set[Any]:
+        """The Structs in it."""
+        found: set[Any] = set()
+        todo = [self._tp]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, type) and hasattr(part, "__struct_fields__"):
+                if part in found:
+                    continue
+                found.add(part)
+                todo += typing.get_type_hints(part, include_extras=True).values()
+            todo += [one for one in typing.get_args(part) if one is not part]
+        return found
+
+
+class Whole:
+    """What is known of a type whose documents are judged as a whole; see `value_shapes.Shapes`."""
+
+    def __init__(self, label: str, coded: bool) -> None:
+        self.label, self.coded = label, coded
+
+    def typed(self) -> None:
+        """Values that are being written are JSON's."""
+
+    def checks(self) -> None:
+        """Nothing is judged early."""
+
+
+def _has_rules(structs: set[Any]) -> bool:
+    return any(hasattr(one, "__post_init__") for one in structs)
+
+
+def _pointer(place: str) -> str | None:
+    """msgspec's `.items[0].price` as a JSON Pointer; it does not name the keys of mappings."""
+    parts = re.findall(r"[^.\[\]`]+", place.replace("[...]", ""))
+    return None if "[...]" in place else "".join(f"/{part}" for part in parts)
+
+
+def _narrowed(schema: Any) -> Any:
+    """The schema with patterns for what msgspec reads less of than the format says."""
+    if not isinstance(schema, dict):
+        return schema
+    made = dict(schema)
+    for name in _LISTS:
+        if name in made:
+            made[name] = [_narrowed(one) for one in made[name]]
+    for name in _NAMED:
+        if name in made:
+            made[name] = {key: _narrowed(one) for key, one in made[name].items()}
+    for name in ("items", "additionalProperties"):
+        if name in made:
+            made[name] = _narrowed(made[name])
+    if made.get("type") == "string" and "pattern" not in made:
+        pattern = _BASE64 if "contentEncoding" in made else _PATTERNS.get(made.get("format", ""))
+        if pattern is not None:
+            made["pattern"] = pattern
+    if made.get("format") == "decimal":
+        del made["format"]
+    made.pop("contentEncoding", None)
+    return made
