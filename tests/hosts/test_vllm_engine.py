@@ -91,8 +91,47 @@ def test_the_engine(folder, drafts):
     assert "/type" in answers[4]["error"]
 
 
+FAULTY = """
+from tokenform.integrations import asked, text
+
+MARKED = []
+
+
+class PanicException(BaseException):
+    pass
+
+
+def register():
+    compiled, accepted = asked.Asked.automaton, text.Text._accepted
+
+    def automaton(self, kind, source, **options):
+        made = compiled(self, kind, source, **options)
+        if source.startswith("fault"):
+            MARKED.append(made)
+        return made
+
+    def broken(self, tokens):
+        if any(self._automaton is one for one in MARKED):
+            raise PanicException("injected")
+        return accepted(self, tokens)
+
+    asked.Asked.automaton, text.Text._accepted = automaton, broken
+"""
+"""A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
+
+
+def faulty(folder: Path) -> str:
+    """A folder for PYTHONPATH from which vLLM loads the plug-in above in each of its processes."""
+    (folder / "faulty_plugin.py").write_text(FAULTY)
+    about = folder / "faulty_plugin-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty-plugin\nVersion: 0\n")
+    (about / "entry_points.txt").write_text("[vllm.general_plugins]\nfaulty = faulty_plugin:register\n")
+    return str(folder)
+
+
 @pytest.fixture(scope="module")
-def server(folder):
+def server(folder, tmp_path_factory):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -108,7 +147,8 @@ def server(folder):
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
     with open(Path(folder) / "server.log", "w") as log:
-        process = subprocess.Popen(command, env=settings(), stdout=log, stderr=subprocess.STDOUT)
+        env = settings() | {"PYTHONPATH": faulty(tmp_path_factory.mktemp("faulty"))}
+        process = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
         for _ in range(600):
             time.sleep(1)
@@ -155,6 +195,15 @@ def test_what_is_wrong_is_a_400_with_its_place_and_the_server_stays_up(server):
     assert status == 400 and "max_tokens" in json.dumps(answer)
     status, answer = post(server, structured_outputs={"choice": ["yes", "no"]}, max_tokens=5)
     assert status == 200 and answer["choices"][0]["message"]["content"] in ("yes", "no")
+
+
+def test_a_panic_ends_one_request_and_leaves_the_server_up(server):
+    good = {"structured_outputs": {"regex": "[a-f]{9}"}, "max_tokens": 20}
+    for _ in range(2):
+        status, answer = post(server, structured_outputs={"regex": "fault[0-9]{9}"}, max_tokens=20)
+        assert status >= 500 or answer["choices"][0]["finish_reason"] not in ("stop", "length"), answer
+        status, answer = post(server, **good)
+        assert status == 200 and len(answer["choices"][0]["message"]["content"]) == 9, answer
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
