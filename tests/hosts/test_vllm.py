@@ -311,7 +311,7 @@ def test_a_fault_fails_one_request_alone(engine, monkeypatch, fault, call):
     one = engine(drafts=3)
     good, bad = one.add("good", asked(json=HARD)), one.add("bad", asked(json=HARD))
     one.settle()
-    text = bad.request.structured_output_request.grammar._text
+    text = bad.request.structured_output_request.grammar
     inner = text.matcher
 
     def broken(*_):

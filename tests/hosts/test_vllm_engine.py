@@ -102,7 +102,7 @@ class PanicException(BaseException):
 
 
 def register():
-    compiled, accepted = asked.Asked.automaton, text.Text._accepted
+    compiled, matcher = asked.Asked.automaton, text.Text.matcher.fget
 
     def automaton(self, kind, source, **options):
         made = compiled(self, kind, source, **options)
@@ -110,12 +110,12 @@ def register():
             MARKED.append(made)
         return made
 
-    def broken(self, tokens):
+    def broken(self):
         if any(self._automaton is one for one in MARKED):
             raise PanicException("injected")
-        return accepted(self, tokens)
+        return matcher(self)
 
-    asked.Asked.automaton, text.Text._accepted = automaton, broken
+    asked.Asked.automaton, text.Text.matcher = automaton, property(broken)
 """
 """A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
 
@@ -146,6 +146,10 @@ def server(folder, tmp_path_factory):
     ]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    command += [
+        "--tool-strict-level",
+        "parameter",
+    ]  # else vLLM leaves arguments free where strict is not said
     with open(Path(folder) / "server.log", "w") as log:
         env = settings() | {"PYTHONPATH": faulty(tmp_path_factory.mktemp("faulty"))}
         process = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)

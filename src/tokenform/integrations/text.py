@@ -60,27 +60,30 @@ class Text:
         if self._failed:
             return False
         try:
-            return self._accepted(tokens)
-        except BaseException as error:
-            self._fail(error)
-            return False
-
-    def _accepted(self, tokens: Sequence[int]) -> bool:
-        matcher = self.matcher
-        try:
-            if not matcher.is_terminated():
-                matcher.accept_tokens(tokens)
+            (self._matcher or self.matcher).accept_tokens(tokens)
             return True
-        except TokenRejected as error:
-            matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
+        except BaseException as error:
+            return self._refused(tokens, error)
+
+    def _refused(self, tokens: Sequence[int], error: BaseException) -> bool:
+        """After tokens not all of which may be next: whether those that may be end the text."""
+        try:
+            if not isinstance(error, TokenRejected):
+                raise error
+            matcher = self.matcher
+            if not matcher.is_terminated():
+                matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
             if not matcher.is_terminated():
                 logger.error("a text can't go on: %s", error)
             return matcher.is_terminated()
+        except BaseException as fault:
+            self._fail(fault)
+            return False
 
     def valid(self, tokens: Sequence[int]) -> int:
         """How many of these tokens may follow, one after the other."""
         try:
-            return 0 if self._failed else self.matcher.validate_tokens(tokens)
+            return 0 if self._failed else (self._matcher or self.matcher).validate_tokens(tokens)
         except BaseException as error:
             self._fail(error)
             return 0
@@ -89,7 +92,7 @@ class Text:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
         if not self._failed:
             try:
-                self.matcher.fill_mask(words, row)
+                (self._matcher or self.matcher).fill_mask(words, row)
                 return
             except BaseException as error:
                 self._fail(error)
