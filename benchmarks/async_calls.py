@@ -1,7 +1,9 @@
 """Calls awaited at once beside the same calls one after the other, in turns in one run.
 
 python benchmarks/async_calls.py --count 100                      # the built-in model
-python benchmarks/async_calls.py --count 32 --vocabulary 131072   # random weights
+python benchmarks/async_calls.py --count 100 --vocabulary 131072  # random weights
+
+Ends with the load that is left after as many calls are cancelled on their way: no places may be taken.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ import tokenform as tf
 
 SCHEMA = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 20}, "born": {"type": "integer"}},
+    "properties": {  # bounded: random weights would write digits for as long as they may
+        "name": {"type": "string", "pattern": "^[A-Za-z ]{1,20}$"},
+        "born": {"type": "integer", "minimum": 0, "maximum": 2100},
+    },
     "required": ["name", "born"],
 }
 
@@ -43,17 +48,33 @@ async def at_once(generator: tf.Generator, prompts: list[Any]) -> list[str]:
     return [one.text for (one,) in results]
 
 
+async def cancelled(generator: tf.Generator, prompts: list[Any]) -> tuple[int, int]:
+    """Running and waiting texts after all calls were cancelled on their way."""
+    async with tf.AsyncGenerator(generator) as shared:
+        calls = [asyncio.create_task(shared.sample(prompt, SCHEMA, seed=0)) for prompt in prompts]
+        while not shared.scheduler.load.running:
+            await asyncio.sleep(0.01)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await shared.sample(prompts[0], SCHEMA, seed=0)  # whoever was to leave has left
+        await asyncio.sleep(0.1)
+        load = shared.scheduler.load
+        return load.running, load.waiting
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--vocabulary", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     generator = opened(options.vocabulary)
     prompts: list[Any] = [f"Person {i} was born in {1800 + i}." for i in range(options.count)]
     if options.vocabulary:
         prompts = [list(prompt.encode()) for prompt in prompts]
     generator.sample(prompts[0], SCHEMA)
-    for _ in range(2):
+    for _ in range(options.rounds):
         began = time.perf_counter()
         alone = [generator.sample(prompt, SCHEMA, seed=0)[0].text for prompt in prompts]
         single = time.perf_counter() - began
@@ -62,7 +83,9 @@ def main() -> None:
         shared = time.perf_counter() - began
         same = sum(a == b for a, b in zip(alone, together, strict=True))
         print(f"{options.count} calls: {single:.2f} s one by one, {shared:.2f} s at once")
-        print(f"{single / shared:.1f} times; equal texts: {same}")
+        print(f"{single / shared:.1f} times; equal texts: {same}", flush=True)
+    running, waiting = asyncio.run(cancelled(generator, prompts))
+    print(f"after {options.count} cancelled calls: {running} running, {waiting} waiting")
 
 
 if __name__ == "__main__":

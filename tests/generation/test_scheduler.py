@@ -120,7 +120,7 @@ def test_a_failing_call_costs_itself(generator):
 
 def test_a_broken_pass_fails_what_runs_and_nothing_later(generator, monkeypatch):
     scheduler = Scheduler(generator, batch_size=4)
-    monkeypatch.setattr(scheduler._decoder, "step", lambda: 1 / 0)
+    monkeypatch.setattr(scheduler._batch.decoder, "step", lambda: 1 / 0)
     failed = scheduler.submit("a", tf.regex("[a-z]{4}"))
     with pytest.raises(tf.TokenformError, match="ZeroDivisionError"):
         failed.result(60)
@@ -139,7 +139,7 @@ def test_cancelled_texts_leave_and_the_others_go_on(generator):
         assert begun.wait(60)
         assert all(job.cancel() for job in long)
         assert len(short.result(60)[0].text) == 4
-        assert scheduler._decoder.active == scheduler.load.running == scheduler.load.waiting == 0
+        assert scheduler._batch.decoder.active == scheduler.load.running == scheduler.load.waiting == 0
         assert not long[0].cancel() or long[0].future.cancelled()
 
 
@@ -227,9 +227,9 @@ def test_a_cancelled_task_cancels_its_job(generator):
 def test_an_idle_scheduler_has_no_thread(generator):
     scheduler = Scheduler(generator)
     scheduler.submit("a", tf.regex("[a-z]{3}")).result(60)
-    thread = scheduler._thread
+    thread = scheduler._batch.thread
     if thread is not None:
         thread.join(10)
-    assert scheduler._thread is None
+    assert scheduler._batch.thread is None
     assert scheduler.submit("a", tf.regex("[a-z]{3}")).result(60)
     scheduler.close()

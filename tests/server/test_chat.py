@@ -265,19 +265,3 @@ def test_models_health_and_metrics(client):
     assert 'tokenform_requests_total{endpoint="chat",status="200"}' in text
     assert "tokenform_tokens_per_forward" in text and 'reason="model_not_found"' in text
     assert client.get("/v1/nothing").json()["error"]["code"] == "not_found"
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "place"),
-    [
-        ("/v1/responses", {"input": "a", "reasoning": {"effort": "high"}}, "/reasoning/effort"),
-        (
-            "/v1/messages",
-            {"max_tokens": 9, "messages": ASKED, "thinking": {"type": "enabled", "budget_tokens": 1024}},
-            "/thinking",
-        ),
-    ],
-)
-def test_a_thought_that_the_model_can_not_write_is_refused(client, path, body, place):
-    answer = client.post(path, json=body)
-    assert answer.status_code == 400 and place in answer.text

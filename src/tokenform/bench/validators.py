@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
+import torch
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, field_validator, model_validator
 from typing_extensions import TypedDict
 
@@ -195,7 +196,7 @@ def masked_law(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) ->
         LimitExceeded: there are more prefixes than `limit`.
     """
     grammar = from_type(tp, whitespace="compact", strings="canonical")
-    automaton, model = grammar.compile(generator.vocabulary), generator.language_model()
+    automaton, model = grammar.compile(generator.vocabulary), generator.model
     begin, tokens = tuple(generator.prompt_ids(prompt, grammar)), generator.vocabulary.tokens
     ends = set(generator.vocabulary.eos)
     found: dict[str, float] = {}
@@ -203,9 +204,11 @@ def masked_law(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) ->
     seen = 0
     while level:
         following = []
-        for first in range(0, len(level), 64):
-            part = level[first : first + 64]
-            laws = model.logprobs([begin + written for written, _, _ in part])
+        for first in range(0, len(level), 512):
+            part = level[first : first + 512]  # all of one length
+            with torch.inference_mode():
+                logits = model(torch.tensor([begin + written for written, _, _ in part])).logits[:, -1]
+            laws = torch.log_softmax(logits.double(), -1).numpy()
             for (written, state, chance), law in zip(part, laws, strict=True):
                 ids = np.asarray(automaton.allowed_tokens(state), dtype=np.int64)
                 shares = np.exp(law[ids] - law[ids].max())

@@ -25,6 +25,7 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.alternatives import Origin
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
@@ -486,6 +487,10 @@ class Generator:
     def _encode(self) -> Callable[[bytes], list[int]] | None:
         return speller(self.tokenizer, self.vocabulary)
 
+    def spell(self, text: bytes) -> list[int]:
+        """Bytes as the model's tokenizer writes them; longest match without one."""
+        return self.vocabulary.greedy(text) or [] if self._encode is None else self._encode(text)
+
     def _companions(self, prompts: Any, count: int) -> list[Any]:
         """The companion's prompt for each prompt; None where it reads the same."""
         if prompts is not None and self.mixing.mixture is None:
@@ -556,4 +561,5 @@ class Generator:
             likeliest=row.likeliest,
             reason=row.reason,
             automaton=row.automaton,
+            origin=Origin(self, row.prompt),
         )

@@ -1,16 +1,17 @@
 """How sure the model was of one field of a document: where it stands, and the probability of its tokens.
 
-Purpose: `Result.field`.
+Purpose: `Result.field`, and all fields of a document at once (`result_fields`).
 Invariant: the tokens of a field are all that hold a character of its value, and no others; what the
 constraint left no choice about counts with the model's own probability, as in `Result.logprob`.
-Complexity: one pass over the text for each call.
+Complexity: one pass over the text for each call, however many fields are asked for.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.json_reader import JsonReader
 
 if TYPE_CHECKING:
+    from tokenform.decoding.alternatives import Alternative
     from tokenform.decoding.results import Result
 
 
@@ -43,11 +45,36 @@ class Field:
     end: int
     tokens: range
     logprob: float | None
+    _result: Result[Any] = field(repr=False, compare=False)
 
     @property
     def probability(self) -> float | None:
         """e to the power of `logprob`."""
         return None if self.logprob is None else math.exp(self.logprob)
+
+    def alternatives(self) -> list[Alternative]:
+        """Every value that the constraint left here, with its probability, likeliest first; one forward pass.
+
+        The probability is that of the value as a whole under the model's own distribution, after the tokens
+        before this field and given that one of these values follows.
+
+        Raises:
+            OptionError: more than 256 values were possible; or a weighted sampler drew the text.
+            ModelError: the generator is gone.
+
+        >>> import tokenform as tf
+        >>> result = tf.generate("The parcel is red.", schema={"enum": ["red", "blue"]})
+        >>> [one.value for one in result.field("").alternatives()]
+        ['red', 'blue']
+        """
+        result = self._result
+        if result.origin is None or result.automaton is None or not self.tokens:
+            raise OptionError("alternatives are those of a text that Local drew; this one keeps no tokens.")
+        written = result.tokens[: self.tokens.start]
+        vocabulary = result.automaton.vocabulary
+        begun = sum(len(vocabulary.token(token)) for token in written)
+        before = result.text[: self.start].encode()[begun:]
+        return result.origin.alternatives(result.automaton, written, before)
 
 
 def result_field(result: Result[Any], pointer: str) -> Field:
@@ -58,11 +85,28 @@ def result_field(result: Result[Any], pointer: str) -> Field:
     """
     if pointer and not pointer.startswith("/"):
         raise OptionError(f"a JSON Pointer is empty or begins with '/': {'/' + pointer!r}?")
-    found: list[tuple[Any, int, int]] = []
+    found = result_fields(result, [pointer])
+    if not found:
+        raise OptionError(f"the document has nothing at {pointer!r}.")
+    return found[pointer]
+
+
+def result_fields(result: Result[Any], pointers: Collection[str] | None = None) -> dict[str, Field]:
+    """The fields of a document, by JSON Pointer.
+
+    Args:
+        pointers: which; those that the document does not have are left out.  None: all that hold no others.
+    Raises:
+        OptionError: the text is no JSON document.
+    """
+    found: dict[str, tuple[Any, int, int]] = {}  # of a key that comes twice the last value counts
 
     def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
-        if _pointer(path) == pointer:
-            found.append((value, start, end))
+        if pointers is None and isinstance(value, dict | list):
+            return
+        pointer = _pointer(path)
+        if pointers is None or pointer in pointers:
+            found[pointer] = value, start, end
 
     reader = JsonReader(told=told)
     try:
@@ -70,24 +114,31 @@ def result_field(result: Result[Any], pointer: str) -> Field:
         reader.finish()
     except InvalidSchema as error:
         raise OptionError(f"the text is no JSON document, so it has no fields: {error}") from None
-    if not found:
-        raise OptionError(f"the document has nothing at {pointer!r}.")
-    value, start, end = found[-1]  # of a key that comes twice the last value counts
-    tokens = _tokens(result, start, end)
-    known = result.token_logprobs[tokens.start : tokens.stop]
-    logprob = math.fsum(known) if known else None
-    return Field(pointer, value, result.text[start:end], start, end, tokens, logprob)
+    places = _Places(result)
+    made = {}
+    for pointer, (value, start, end) in found.items():
+        tokens = places.tokens(start, end)
+        known = result.token_logprobs[tokens.start : tokens.stop]
+        logprob = math.fsum(known) if known else None
+        made[pointer] = Field(pointer, value, result.text[start:end], start, end, tokens, logprob, result)
+    return made
 
 
 def _pointer(path: tuple[str | int, ...]) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
 
 
-def _tokens(result: Result[Any], start: int, end: int) -> range:
-    """The tokens with a byte of these characters; none where the vocabulary is not known."""
-    if result.automaton is None:
-        return range(0)
-    vocabulary = result.automaton.vocabulary
-    ends = list(accumulate(len(vocabulary.token(token)) for token in result.tokens))
-    first, last = (len(result.text[:at].encode()) for at in (start, end))
-    return range(bisect_right(ends, first), min(bisect_left(ends, last) + 1, len(ends)))
+class _Places:
+    """Where the tokens and the characters of a text stand among its bytes."""
+
+    def __init__(self, result: Result[Any]) -> None:
+        self._ends: list[int] = []
+        if result.automaton is not None:
+            vocabulary = result.automaton.vocabulary
+            self._ends = list(accumulate(len(vocabulary.token(token)) for token in result.tokens))
+        self._bytes = [0, *accumulate(len(sign.encode("utf-8", "replace")) for sign in result.text)]
+
+    def tokens(self, start: int, end: int) -> range:
+        """The tokens with a byte of these characters; none where the vocabulary is not known."""
+        ends, first, last = self._ends, self._bytes[start], self._bytes[end]
+        return range(bisect_right(ends, first), min(bisect_left(ends, last) + 1, len(ends)))

@@ -14,6 +14,7 @@ from tokenform.errors import InvalidType
 from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 
 if TYPE_CHECKING:
+    from tokenform.decoding.alternatives import Origin
     from tokenform.decoding.result_field import Field
 
 
@@ -98,6 +99,7 @@ class Result(Generic[T]):
         automaton: the constraint over the model's tokens, for drawings; None for weighted samplers.
         error: why the type's validators refuse the text, where that was asked for (`on_invalid="return"`);
             `value` is then the document as JSON has it.  None for a valid text.
+        origin: who wrote it, for `Field.alternatives`; None for weighted samplers.
     """
 
     text: str
@@ -114,6 +116,7 @@ class Result(Generic[T]):
     reason: str = "end"
     automaton: TokenAutomaton | None = field(default=None, repr=False, compare=False)
     error: InvalidType | None = None
+    origin: Origin | None = field(default=None, repr=False, compare=False)
 
     @property
     def valid_share(self) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.results import Stats
@@ -31,6 +32,7 @@ class Row:
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         law: how its tokens are drawn; None: as those of the decoder's other rows.
         alternatives: how many of the model's likeliest tokens to tell at each token.
+        drafter: guesses its tokens; None: the decoder's own does.
         logprob: log-probability of `tokens` under the model's own law.
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
@@ -49,6 +51,7 @@ class Row:
     companion: Sequence[int] = ()
     law: MaskedSampler | None = None
     alternatives: int = 0
+    drafter: Any = None
     state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0

@@ -30,7 +30,7 @@ from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.engine import Grammar, Vocabulary, tokenizers
-from tokenform.errors import TokenformError
+from tokenform.errors import DrafterError, TokenformError
 
 _SPELLED = 1 << 14  # texts whose tokens are kept
 
@@ -143,6 +143,16 @@ class Decoder:
         """Rows that are being written."""
         return self._speculator.active
 
+    def check(self, drafter: Any) -> None:
+        """Refuses a drafter of a row's own that can't guess here.
+
+        Raises:
+            DrafterError
+        """
+        if self._waves:
+            raise DrafterError("this model is run token by token, without drafts; leave the drafter out.")
+        self._speculator.check(drafter)
+
     def join(self, row: Row) -> int:
         """Starts a row beside those that are being written; returns the number that `step` calls it by.
 
@@ -160,7 +170,7 @@ class Decoder:
             row = self._rows[number]  # what is known of its tokens grows with them
             row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
             if output.done:
-                _fill(self._rows.pop(number), output, self._reports)
+                _fill(self._rows.pop(number), output, self._reports or row.drafter is not None)
         return moved
 
     def leave(self, number: int) -> None:
@@ -191,6 +201,7 @@ class Decoder:
             eos=self._eos,
             seed=stream_seed(row.seed, row.prompt),
             number=row.number,
+            drafter=row.drafter,
             hints=row.hints,
             encode=self._encode,
             companions=[] if self._companion is None else [(self._companion, row.companion or row.prompt)],

@@ -29,7 +29,7 @@ from tokenform.server.guard import Key
 from tokenform.server.wanted import Wanted
 
 with extras():
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
 logger = logging.getLogger("tokenform.server")
@@ -206,7 +206,7 @@ async def _waited(wanted: asyncio.Future[Any], deadline: float, request: Request
         if wanted.done():
             return wanted.result()
         if gone.done():
-            raise Refused("the client went away.", status=499, code="cancelled")
+            raise _gone_away()
         raise _late()
     finally:
         gone.cancel()
@@ -216,6 +216,10 @@ async def _waited(wanted: asyncio.Future[Any], deadline: float, request: Request
 async def _gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def _gone_away() -> Refused:
+    return Refused("the client went away.", status=499, code="cancelled")
 
 
 def _late() -> Refused:
@@ -274,11 +278,14 @@ async def _json(request: Request, most: int) -> Any:
     parts, size = [], 0
     if declared.isdigit() and int(declared) > most:
         raise _too_large(most)
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise _too_large(most)
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise _too_large(most)
+            parts.append(part)
+    except ClientDisconnect:
+        raise _gone_away() from None
     try:
         body = json.loads(b"".join(parts), parse_constant=_no_number)
         json.dumps(body, ensure_ascii=False).encode()  # half a character, as an escape may say it

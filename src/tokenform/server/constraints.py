@@ -51,10 +51,10 @@ class Reader:
         with about(param):
             return self._asked.grammar(kind, text, **options)
 
-    def one(self, body: Constrained, response_format: Any = None) -> Found | None:
-        """The constraint of a request's fields; None for none."""
+    def one(self, body: Constrained, form: Any, place: str) -> Found | None:
+        """The constraint of a request's fields, the API's own (`form`, at `place`) among them."""
         found = [
-            self.response_format(response_format, "/response_format"),
+            self.response_format(form, place),
             self.structured(body.structured_outputs),
             *(self._guided(body, name) for name in ("json", "regex", "choice", "grammar", "json_object")),
         ]

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
-from tokenform.errors import ModelError, OptionError, TokenformError
+from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends.tools import detect_format
 from tokenform.integrations.asked import Asked
 from tokenform.integrations.generation import Generator
 from tokenform.server.constraints import Reader
 from tokenform.server.faults import Refused
 from tokenform.server.guard import Key
+from tokenform.server.thinking import thinking_of
 from tokenform.server.wanted import Wanted
 
 BUILTIN = "tokenform-builtin"
@@ -97,6 +98,8 @@ class Engine:
     def _submit(self, wanted: Wanted, key: Key, tell: Callable[[Piece], None]) -> Job:
         try:
             return self._begun(wanted, key, tell)
+        except DrafterError as error:
+            raise Refused(str(error), code="drafter_error", param="/drafter") from error
         except ModelError as error:  # nothing has run: the model's template refuses these messages
             raise Refused(str(error), code="unreadable_prompt", param="/messages") from error
 
@@ -113,6 +116,8 @@ class Engine:
             transforms=wanted.transforms,
             stop=list(wanted.stop),
             alternatives=wanted.alternatives or 0,
+            drafter=wanted.drafter,
+            thinking=thinking_of(self.format, self.generator, wanted),
             limits=key.limits,
             owner=key.name,
             listener=tell,

@@ -55,6 +55,8 @@ class Sampling(Strict):
     stop: str | list[str] | None = None
     stream: bool | None = None
     sampler: str | SamplerChoice | None = None
+    drafter: str | list[str] | None = None
+    confidence: bool | list[str] | None = None
     report: bool | None = None
     user: str | None = None
     metadata: dict[str, Any] | None = None

@@ -13,6 +13,21 @@ from tokenform.frontends import Grammar
 from tokenform.server.tooling import Turn
 
 
+@dataclass(frozen=True)
+class Thoughts:
+    """How much thought comes before a text.
+
+    Attributes:
+        place: of the field that asks for it.
+        tokens: most of its tokens; None: as many as its share allows.
+        share: the part of the text's tokens that it may take.
+    """
+
+    place: str
+    tokens: int | None
+    share: float
+
+
 @dataclass
 class Wanted:
     """One prompt and what is to be written for it.
@@ -23,7 +38,9 @@ class Wanted:
         turn: how tools are called in it; None: there are none.
         max_tokens: most tokens of a text; None: what the server allows.
         alternatives: how many likely tokens to tell at each; None: no probabilities are asked for.
-        echo: the prompt's text is given back before the text.
+        drafter: guesses tokens; None: the server's own does.
+        thoughts: what comes before the text; None: nothing.
+        confidence: the values of the document whose probabilities are told: all, or those at JSON Pointers.
         report: what speculation did is told.
     """
 
@@ -38,4 +55,7 @@ class Wanted:
     transforms: Sequence[Transform] = ()
     stop: Sequence[str] = field(default_factory=list)
     alternatives: int | None = None
+    drafter: Any = None
+    thoughts: Thoughts | None = None
+    confidence: bool | list[str] = False
     report: bool = False

@@ -69,14 +69,15 @@ class Speculator:
         self.report = Report(notes=list(backbone.notes))
         self._live: dict[int, Live] = {}
         self._next = 0
-        self._check(self.drafter)
+        self.check(self.drafter)
         self._merge = _merged(self.drafter)
         self._drafting = 0.0
         self._timed: list[tuple[int, float]] = []  # (tokens, seconds) of the passes of a step
         self._clock = clock(device_of(backbone.model))
         self._on_device = matcher is not None and matcher.device.type != "cpu"
 
-    def _check(self, drafter: Any) -> None:
+    def check(self, drafter: Any) -> None:
+        """Refuses a drafter that does not fit the verifier (`DrafterError`)."""
         if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
             raise DrafterError(
                 f"{type(self.verifier).__name__} needs drafts drawn from a law,"
@@ -96,7 +97,7 @@ class Speculator:
             DrafterError: the request's drafter does not fit the verifier.
         """
         if request.drafter is not None:
-            self._check(request.drafter)
+            self.check(request.drafter)
         drafter = self._merge if request.drafter is None else _merged(request.drafter)
         number, self._next = self._next, self._next + 1
         self._live[number] = Live(number, request, self.backbone, drafter)

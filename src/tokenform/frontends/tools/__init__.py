@@ -17,6 +17,7 @@ from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.response_template import response_format
 from tokenform.frontends.tools.shape import Shape
 from tokenform.frontends.tools.stream import ToolCallStream
+from tokenform.frontends.tools.thoughts import thought
 
 ToolFormat = Format
 
@@ -35,6 +36,7 @@ __all__ = [
     "read_tools",
     "response_format",
     "shape_form",
+    "thought",
     "tool_shape",
     "tools",
 ]

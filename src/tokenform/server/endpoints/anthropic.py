@@ -13,15 +13,16 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
-from tokenform.server.endpoints.common import biases, extras_of, finish
-from tokenform.server.endpoints.items import Item, items_of, steps_of
+from tokenform.server.endpoints.common import extras_of, finish, thought_tokens
+from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained
 from tokenform.server.guard import Key
 from tokenform.server.messages import text_of
-from tokenform.server.tooling import read_turn
-from tokenform.server.wanted import Wanted
+from tokenform.server.reading import read_wanted
+from tokenform.server.thinking import read_thinking
+from tokenform.server.wanted import Thoughts, Wanted
 
 _KINDS = {
     401: "authentication_error",
@@ -54,12 +55,6 @@ class Messages:
     name, path, prefix, reads = "messages", "/v1/messages", "msg_", Body
 
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
-        if (body.thinking or {}).get("type", "disabled") != "disabled":
-            raise Refused(
-                "the model writes its answers without a thinking block; leave thinking out.",
-                param="/thinking",
-                code="unsupported_parameter",
-            )
         config = dict(body.output_config or {})
         for name in config:
             if name not in ("format", "effort"):
@@ -68,36 +63,31 @@ class Messages:
         asked, place = config.get("format"), "/output_config/format"
         if asked is None:
             asked, place = body.output_format, "/output_format"
-        reader = engine.reader(key)
-        found, other = reader.response_format(asked, place), reader.one(body)
-        if found is not None and other is not None:
-            raise Refused(f"{found[0]} and {other[0]} both bind the answer; give one.", param=other[0])
-        bound = found or other
-        final = None if bound is None else bound[1]
         choice, parallel = _choice(body.tool_choice)
         tools = [_tool(tool, f"/tools/{i}") for i, tool in enumerate(body.tools or ())]
-        turn = read_turn(tools, choice, parallel, engine.format, final, reader)
         if body.stop is not None and body.stop_sequences is not None:
             raise Refused("give stop_sequences or stop, not both.", param="/stop")
         if body.stop_sequences is not None:
             body.stop = body.stop_sequences
-        return Wanted(
+        return read_wanted(
+            body,
+            engine,
+            key,
             _messages(body),
-            turn.grammar if turn is not None else final,
-            turn,
-            seed=body.seed,
+            form=asked,
+            form_place=place,
+            tools=tools,
+            tool_choice=choice,
+            parallel=parallel,
             max_tokens=body.max_tokens,
-            sampler=body.drawn(engine.generator.sampler),
-            penalties=body.penalties(),
-            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
-            stop=body.stops(),
-            report=bool(body.report),
+            thoughts=_thoughts(body.thinking, config.get("effort")),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
-        items = items_of(result, work.wanted.turn)
-        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": len(result.tokens)}
+        items = items_of(work, result)
+        written = len(result.tokens) + thought_tokens(work)
+        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": written}
         head = _head(work, [_block(item) for item in items], usage)
         return {**head, "stop_reason": _reason(work, result, items)} | extras_of(work, result)
 
@@ -109,22 +99,20 @@ class Messages:
             if step is None:
                 if piece.result is not None:
                     delta = {"stop_reason": _reason(work, piece.result, items), "stop_sequence": None}
-                    usage = {**usage, "output_tokens": len(piece.result.tokens)}
+                    usage = {**usage, "output_tokens": len(piece.result.tokens) + thought_tokens(work)}
                     more = extras_of(work, piece.result)
                     yield _event("message_delta", delta=delta, usage=usage, **more)
                 continue
             if step.first:
                 items.append(step.item)
-                block = {"type": "text", "text": ""} if step.item.name is None else _call(step.item, {})
+                block = _block(Item("")) if step.item.name is None else _call(step.item, {})
+                if step.item.thought:
+                    block = _block(Item("", thought=True))
                 yield _event("content_block_start", index=step.place, content_block=block)
             elif step.last:
                 yield _event("content_block_stop", index=step.place)
             else:
-                kind = (
-                    ("text_delta", "text") if step.item.name is None else ("input_json_delta", "partial_json")
-                )
-                delta = {"type": kind[0], kind[1]: step.delta}
-                yield _event("content_block_delta", index=step.place, delta=delta)
+                yield _event("content_block_delta", index=step.place, delta=_delta(step))
         yield _event("message_stop")
 
     def failure(self, error: Refused) -> dict[str, Any]:
@@ -159,12 +147,40 @@ def _reason(work: Work, result: Result, items: list[Item]) -> str:
     return "max_tokens" if finish(work, result) == "length" else "end_turn"
 
 
+def _delta(step: Step) -> dict[str, Any]:
+    if step.item.thought:
+        return {"type": "thinking_delta", "thinking": step.delta}
+    if step.item.name is None:
+        return {"type": "text_delta", "text": step.delta}
+    return {"type": "input_json_delta", "partial_json": step.delta}
+
+
 def _block(item: Item) -> dict[str, Any]:
+    if item.thought:
+        return {"type": "thinking", "thinking": item.text, "signature": ""}
     return {"type": "text", "text": item.text} if item.name is None else _call(item, item.arguments)
 
 
 def _call(item: Item, arguments: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": item.id, "name": item.name, "input": arguments}
+
+
+def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Thoughts | None:
+    """`thinking`, whose effort stands in `output_config`."""
+    given = dict(thinking or {"type": "disabled"})
+    for name in given:
+        if name not in ("type", "budget_tokens", "display"):
+            place = f"/thinking/{name}"
+            raise Refused(f"{place} is not known.", param=place, code="unknown_field")
+    kind, tokens = given.get("type"), given.get("budget_tokens")
+    if kind not in ("enabled", "adaptive", "disabled"):
+        raise Refused("/thinking/type is enabled, adaptive or disabled.", param="/thinking/type")
+    if tokens is not None and (type(tokens) is not int or tokens < 1):
+        raise Refused("/thinking/budget_tokens is a number from 1.", param="/thinking/budget_tokens")
+    asked = read_thinking(effort, tokens, "/output_config/effort", "/thinking/budget_tokens")
+    if kind == "disabled":
+        return None
+    return asked or read_thinking("high", None, "/thinking")
 
 
 def _choice(choice: Mapping[str, Any] | None) -> tuple[Any, bool]:

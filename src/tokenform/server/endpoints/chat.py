@@ -13,14 +13,15 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
-from tokenform.server.endpoints.common import biases, extras_of, finish, probabilities, usage_of
+from tokenform.server.endpoints.common import extras_of, finish, probabilities, usage_of
 from tokenform.server.endpoints.items import Item, Step, Writer, items_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
 from tokenform.server.guard import Key
 from tokenform.server.messages import read_messages
-from tokenform.server.tooling import read_turn
+from tokenform.server.reading import read_wanted
+from tokenform.server.thinking import read_thinking
 from tokenform.server.wanted import Wanted
 
 
@@ -36,6 +37,8 @@ class Body(Constrained):
     parallel_tool_calls: bool | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    reasoning_effort: str | None = None
+    thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
     stream_options: StreamOptions | None = None
 
 
@@ -46,27 +49,22 @@ class Chat:
 
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
         prompt = read_messages(body.messages)
-        reader = engine.reader(key)
-        found = reader.one(body, body.response_format)
-        final = None if found is None else found[1]
-        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final, reader)
         if body.max_tokens is not None and body.max_completion_tokens is not None:
             raise Refused("give max_completion_tokens or max_tokens, not both.", param="/max_tokens")
         if body.top_logprobs and not body.logprobs:
             raise Refused("top_logprobs needs logprobs to be true.", param="/top_logprobs")
-        return Wanted(
+        return read_wanted(
+            body,
+            engine,
+            key,
             prompt,
-            turn.grammar if turn is not None else final,
-            turn,
-            n=body.n or 1,
-            seed=body.seed,
+            form=body.response_format,
+            tools=body.tools,
+            tool_choice=body.tool_choice,
+            parallel=body.parallel_tool_calls,
             max_tokens=body.max_tokens or body.max_completion_tokens,
-            sampler=body.drawn(engine.generator.sampler),
-            penalties=body.penalties(),
-            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
-            stop=body.stops(),
             alternatives=(body.top_logprobs or 0) if body.logprobs else None,
-            report=bool(body.report),
+            thoughts=read_thinking(body.reasoning_effort, body.thinking_token_budget, "/reasoning_effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
@@ -76,11 +74,13 @@ class Chat:
     def _choice(self, work: Work, number: int, result: Result) -> dict[str, Any]:
         content: str | None = result.text
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
-        reason, turn = finish(work, result), work.wanted.turn
-        if turn is not None:
-            items = items_of(result, turn)
+        reason, thought = finish(work, result), work.job.thoughts.get(number)
+        if thought is not None:
+            message["reasoning_content"] = thought.text
+        if work.wanted.turn is not None:
+            items = items_of(work, result, number)
             calls = [_called(item) for item in items if item.name is not None]
-            texts = [item.text for item in items if item.name is None]
+            texts = [item.text for item in items if item.name is None and not item.thought]
             message["content"] = "".join(texts) if texts else None
             if calls:
                 message["tool_calls"], reason = calls, "tool_calls"
@@ -107,10 +107,10 @@ class Chat:
         async for piece in pieces:
             number, result = piece.number, piece.result
             writer = writers[number]
-            steps = writer.feed(piece.text) + ([] if result is None else writer.close())
+            steps = writer.feed(piece.text, piece.thought) + ([] if result is None else writer.close())
             deltas = [delta for step in steps for delta in _deltas(step, writer)]
             more: dict[str, Any] = {}
-            if work.wanted.alternatives is not None and piece.tokens:
+            if work.wanted.alternatives is not None and piece.tokens and not piece.thought:
                 listed = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 more["logprobs"] = {"content": listed, "refusal": None}
                 deltas = deltas or [{}]
@@ -157,7 +157,7 @@ def _deltas(step: Step, writer: Writer) -> list[dict[str, Any]]:
     """A step as a chunk has it."""
     item = step.item
     if item.name is None:
-        return [{"content": step.delta}] if step.delta else []
+        return [{"reasoning_content" if item.thought else "content": step.delta}] if step.delta else []
     index = sum(one.name is not None for one in writer.items[: step.place])
     if item.custom:
         custom = {"name": item.name, "input": step.delta}

@@ -6,22 +6,28 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from tokenform.decoding.draws import Transform
+from tokenform.decoding.result_field import result_fields
 from tokenform.decoding.results import Result
+from tokenform.errors import OptionError
 from tokenform.server.answering import Work
 from tokenform.server.engine import Engine
-from tokenform.server.faults import Refused
 
 Likely = list[list[tuple[int, float]]]
 LEAST = -9999.0  # what JSON holds in place of minus infinity, as OpenAI writes it
 
 
-def usage_of(work: Work, results: Sequence[Result] = ()) -> dict[str, int]:
+def usage_of(work: Work, results: Sequence[Result] = ()) -> dict[str, Any]:
     """Tokens of the prompt and of the texts."""
-    prompt, written = work.job.prompt_tokens, sum(len(one.tokens) for one in results)
-    return {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+    prompt, thought = work.job.prompt_tokens, thought_tokens(work)
+    written = thought + sum(len(one.tokens) for one in results)
+    counts = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
+    details = {} if not thought else {"completion_tokens_details": {"reasoning_tokens": thought}}
+    return {**counts, **details}
+
+
+def thought_tokens(work: Work) -> int:
+    """Tokens of what was written before the texts."""
+    return sum(len(one.tokens) for one in work.job.thoughts.values())
 
 
 def finish(work: Work, result: Result) -> str:
@@ -61,31 +67,32 @@ def extras_of(work: Work, result: Result) -> dict[str, Any]:
             name: number(value) if isinstance(value, float) else value
             for name, value in vars(result.estimates).items()
         }
+    if work.wanted.confidence:
+        pointers = None if work.wanted.confidence is True else work.wanted.confidence
+        more["confidence"] = _confidence(result, pointers)
     if work.wanted.report:
         more["stats"] = dict(vars(result.stats))
+        if result.report is not None:
+            more["drafts"] = {name: list(counts) for name, counts in result.report.sources.items()}
         if work.wanted.grammar is not None:
             more["constraint_report"] = [str(one) for one in work.wanted.grammar.report]
     return {"tokenform": more} if more else {}
 
 
-def biases(asked: dict[str, float] | None, size: int) -> list[Transform]:
-    """`logit_bias`: token ids and what is added to their logits."""
-    if not asked:
-        return []
-    if len(asked) > 1024:
-        raise Refused("logit_bias takes up to 1024 tokens.", param="/logit_bias")
-    ids, values = [], []
-    for name, value in asked.items():
-        if not name.isascii() or not name.isdigit() or int(name) >= size:
-            raise Refused(f"logit_bias has {name!r}; ids are below {size}.", param="/logit_bias")
-        if not -100 <= value <= 100:
-            raise Refused("values of logit_bias are from -100 to 100.", param=f"/logit_bias/{name}")
-        ids.append(int(name))
-        values.append(float(value))
-    places, amounts = torch.tensor(ids), torch.tensor(values, dtype=torch.float64)
-
-    def add(_: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        scores[places.to(scores.device)] += amounts.to(scores.device)
-        return scores
-
-    return [add]
+def _confidence(result: Result, pointers: list[str] | None) -> dict[str, Any] | None:
+    """How sure the model was of fields of a document, by its own law, before masks; None for a text that is
+    no document.
+    """
+    try:
+        fields = result_fields(result, pointers)
+    except OptionError:
+        return None
+    return {
+        pointer: {
+            "text": one.text,
+            "logprob": None if one.logprob is None else number(one.logprob),
+            "probability": one.probability,
+            "tokens": [one.tokens.start, one.tokens.stop],
+        }
+        for pointer, one in fields.items()
+    }

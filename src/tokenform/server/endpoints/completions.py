@@ -13,11 +13,12 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
-from tokenform.server.endpoints.common import biases, extras_of, finish, number, usage_of
+from tokenform.server.endpoints.common import extras_of, finish, number, usage_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
 from tokenform.server.guard import Key
+from tokenform.server.reading import read_wanted
 from tokenform.server.wanted import Wanted
 
 
@@ -40,22 +41,20 @@ class Completions:
     name, path, prefix, reads = "completions", "/v1/completions", "cmpl-", Body
 
     def wanted(self, body: Body, engine: Engine, key: Key) -> Wanted:
-        found = engine.reader(key).one(body, body.response_format)
         if body.best_of not in (None, body.n or 1):
             raise Refused("best_of is not served; ask for n texts, or a sampler.", param="/best_of")
-        return Wanted(
+        wanted = read_wanted(
+            body,
+            engine,
+            key,
             _prompt(body.prompt),
-            None if found is None else found[1],
-            n=body.n or 1,
-            seed=body.seed,
-            max_tokens=body.max_tokens or (16 if found is None else None),
-            sampler=body.drawn(engine.generator.sampler),
-            penalties=body.penalties(),
-            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
-            stop=body.stops(),
+            form=body.response_format,
+            max_tokens=body.max_tokens,
             alternatives=body.logprobs,
-            report=bool(body.report),
         )
+        if wanted.grammar is None and wanted.max_tokens is None:
+            wanted.max_tokens = 16  # as the API has it
+        return wanted
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         choices = []

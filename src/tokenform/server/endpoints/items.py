@@ -1,4 +1,4 @@
-"""An answer as a list of items: texts and calls, whole or as they come.
+"""An answer as a list of items: thoughts, texts and calls, whole or as they come.
 
 Purpose: what `/v1/responses` and `/v1/messages` write, each in its own words.
 Invariant: the steps of a text, joined, are its items.
@@ -20,19 +20,21 @@ from tokenform.server.tooling import INPUT, Turn
 
 @dataclass
 class Item:
-    """A text, or a call.
+    """A thought, a text, or a call.
 
     Attributes:
         id: of the item; a call's is its own.
         text: of a text; of a call its arguments as JSON text, or the input of a tool that takes text.
         name: of the tool; None for a text.
         custom: the tool takes text.
+        thought: it comes before the answer.
     """
 
     id: str
     text: str = ""
     name: str | None = None
     custom: bool = False
+    thought: bool = False
 
     @property
     def arguments(self) -> Any:
@@ -52,9 +54,10 @@ class Step:
     tokens: list[int] = field(default_factory=list)
 
 
-def items_of(result: Result, turn: Turn | None) -> list[Item]:
-    """The items of a text."""
-    writer = Writer(turn)
+def items_of(work: Work, result: Result, number: int = 0) -> list[Item]:
+    """The items of a text, by its number among the request's."""
+    writer, thought = Writer(work.wanted.turn), work.job.thoughts.get(number)
+    writer.feed("" if thought is None else thought.text, thought=True)
     writer.feed(result.text)
     writer.close()
     return writer.items
@@ -68,16 +71,22 @@ class Writer:
         self._turn, self._open = turn, False
         self._reader = None if turn is None else turn.reader()
 
-    def feed(self, text: str) -> list[Step]:
-        """The steps that a piece completes."""
-        if self._reader is None:
-            return self._text(text) if text else []
-        return self._read(self._reader.feed(text)) if text else []
+    def feed(self, text: str, thought: bool = False) -> list[Step]:
+        """The steps that a piece completes.
+
+        Args:
+            thought: it is of what comes before the answer.
+        """
+        if not text:
+            return []
+        if thought:
+            return [*([] if self._open else self._begin(Item(_fresh("rs"), thought=True))), *self._more(text)]
+        return self._text(text) if self._reader is None else self._read(self._reader.feed(text))
 
     def close(self) -> list[Step]:
         """The last steps; there is one item at least."""
         steps = [] if self._reader is None else self._read(self._reader.close())
-        if not self.items:
+        if all(item.thought for item in self.items):
             steps += self._begin(Item(_fresh("msg")))
         return steps + self._end()
 
@@ -96,8 +105,9 @@ class Writer:
         return steps
 
     def _text(self, text: str) -> list[Step]:
-        begun = [] if self._open and self.items[-1].name is None else self._begin(Item(_fresh("msg")))
-        return begun + self._more(text)
+        last = self.items[-1] if self._open else None
+        going = last is not None and last.name is None and not last.thought
+        return [*([] if going else self._begin(Item(_fresh("msg")))), *self._more(text)]
 
     def _begin(self, item: Item) -> list[Step]:
         ended = self._end()
@@ -126,7 +136,7 @@ async def steps_of(work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[tu
     """The steps of the only text, each with the piece that it came with; None with a piece without any."""
     writer = Writer(work.wanted.turn)
     async for piece in pieces:
-        steps = writer.feed(piece.text)
+        steps = writer.feed(piece.text, piece.thought)
         if piece.result is not None:
             steps += writer.close()
         for step in steps:

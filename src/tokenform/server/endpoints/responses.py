@@ -13,14 +13,15 @@ from pydantic import Field
 from tokenform.decoding.results import Result
 from tokenform.decoding.scheduler import Piece
 from tokenform.server.answering import Event, Work
-from tokenform.server.endpoints.common import biases, extras_of, finish, probabilities
+from tokenform.server.endpoints.common import extras_of, finish, probabilities, thought_tokens
 from tokenform.server.endpoints.items import Item, Step, items_of, steps_of
 from tokenform.server.engine import Engine
 from tokenform.server.faults import Refused
 from tokenform.server.fields import Constrained, StreamOptions
 from tokenform.server.guard import Key
 from tokenform.server.messages import read_arguments, read_messages, text_of
-from tokenform.server.tooling import read_turn
+from tokenform.server.reading import read_wanted
+from tokenform.server.thinking import read_thinking
 from tokenform.server.wanted import Wanted
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -41,6 +42,7 @@ class Body(Constrained):
     include: list[str] | None = None
     stream_options: StreamOptions | None = None
     reasoning: dict[str, Any] | None = None
+    thinking_token_budget: Annotated[int, Field(ge=0)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     background: Literal[False] | None = None
     previous_response_id: Literal[None] = None
@@ -58,38 +60,25 @@ class Responses:
             if name not in ("format", "verbosity"):
                 raise Refused(f"/text/{name} is not known.", param=f"/text/{name}", code="unknown_field")
         effort = (body.reasoning or {}).get("effort")
-        if effort not in (None, "none"):
-            raise Refused(
-                "the model writes its answers without a reasoning block; leave effort out.",
-                param="/reasoning/effort",
-                code="unsupported_parameter",
-            )
-        reader = engine.reader(key)
-        found = reader.response_format(text.get("format"), "/text/format")
-        other = reader.one(body)
-        if found is not None and other is not None:
-            raise Refused(f"{found[0]} and {other[0]} both bind the answer; give one.", param=other[0])
-        bound = found or other
-        final = None if bound is None else bound[1]
-        turn = read_turn(body.tools, body.tool_choice, body.parallel_tool_calls, engine.format, final, reader)
         told = bool(body.top_logprobs) or _LOGPROBS in (body.include or ())
-        return Wanted(
+        return read_wanted(
+            body,
+            engine,
+            key,
             _messages(body),
-            turn.grammar if turn is not None else final,
-            turn,
-            seed=body.seed,
+            form=text.get("format"),
+            form_place="/text/format",
+            tools=body.tools,
+            tool_choice=body.tool_choice,
+            parallel=body.parallel_tool_calls,
             max_tokens=body.max_output_tokens,
-            sampler=body.drawn(engine.generator.sampler),
-            penalties=body.penalties(),
-            transforms=biases(body.logit_bias, engine.generator.vocabulary.size),
-            stop=body.stops(),
             alternatives=(body.top_logprobs or 0) if told else None,
-            report=bool(body.report),
+            thoughts=read_thinking(effort, body.thinking_token_budget, "/reasoning/effort"),
         )
 
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
-        output = [_written(item) for item in items_of(result, work.wanted.turn)]
+        output = [_written(item) for item in items_of(work, result)]
         if work.wanted.alternatives is not None:
             listed = probabilities(work.engine, result.tokens, result.token_logprobs, result.likeliest)
             for item in output:
@@ -112,7 +101,7 @@ class Responses:
         heard: Piece | None = None
         async for step, piece in steps_of(work, pieces):
             told = []
-            if work.wanted.alternatives is not None and piece is not heard:
+            if work.wanted.alternatives is not None and piece is not heard and not piece.thought:
                 told = probabilities(work.engine, piece.tokens, piece.logprobs, piece.likeliest)
                 heard = piece
             if step is not None:
@@ -149,6 +138,8 @@ def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
                 ("response.output_item.done", {"item": _written(item)}),
             ]
         return [(f"response.{kind}.delta", {**place, "delta": step.delta})]
+    if item.thought:
+        return _thought_events(step, place)
     part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     inside = {**place, "content_index": 0}
     if step.first:
@@ -166,8 +157,24 @@ def _events(step: Step, told: list[Any]) -> list[tuple[str, dict[str, Any]]]:
     return [("response.output_text.delta", {**inside, "delta": step.delta, "logprobs": told})]
 
 
+def _thought_events(step: Step, place: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
+    """The events of a step of a thought."""
+    inside = {**place, "content_index": 0}
+    if step.first:
+        return [("response.output_item.added", {"item": _written(step.item, "in_progress")})]
+    if step.last:
+        return [
+            ("response.reasoning_text.done", {**inside, "text": step.item.text}),
+            ("response.output_item.done", {"item": _written(step.item)}),
+        ]
+    return [("response.reasoning_text.delta", {**inside, "delta": step.delta})]
+
+
 def _written(item: Item, status: str = "completed") -> dict[str, Any]:
     """An item as the API has it."""
+    if item.thought:
+        parts = [{"type": "reasoning_text", "text": item.text}] if status == "completed" else []
+        return {"id": item.id, "type": "reasoning", "status": status, "summary": [], "content": parts}
     if item.name is None:
         part = {"type": "output_text", "text": item.text, "annotations": [], "logprobs": []}
         made = {"id": item.id, "type": "message", "status": status, "role": "assistant"}
@@ -185,12 +192,13 @@ def _response(
     body: Body = work.body
     usage = None
     if result is not None:
-        prompt, count = work.job.prompt_tokens, len(result.tokens)
+        thought = thought_tokens(work)
+        prompt, count = work.job.prompt_tokens, len(result.tokens) + thought
         usage = {
             "input_tokens": prompt,
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": count,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": thought},
             "total_tokens": prompt + count,
         }
         if finish(work, result) == "length":
@@ -208,7 +216,7 @@ def _response(
         "output": output,
         "parallel_tool_calls": body.parallel_tool_calls is not False,
         "previous_response_id": None,
-        "reasoning": {"effort": None, "summary": None},
+        "reasoning": {"effort": (body.reasoning or {}).get("effort"), "summary": None},
         "store": False,
         "temperature": body.temperature,
         "text": body.text or {"format": {"type": "text"}},

@@ -1,0 +1,228 @@
+"""What a field could have been: the probability of every value that the constraint left, in one forward pass.
+
+Purpose: `Field.alternatives`.
+Law: the probability of each value under the model's own distribution, after the tokens before the field and
+given that one of the values follows; all ways to cut a value into tokens count, written without escapes that
+it does not need.
+Invariant: values that begin alike are weighed as wholes, never by their first tokens.
+Complexity: values are found by their bytes, each beginning once; one forward pass scores all ways of cutting
+them (at most `PATHS`), a beginning that two ways share once.  Where there are more ways, each value counts
+with the one that the model's tokenizer writes.
+Rejected: the masked distribution (tokens that no value has would give their probability to whatever value
+is left, however unlikely it is as a whole).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tokenform.engine import State, TokenAutomaton
+from tokenform.errors import InvalidSchema, ModelError, OptionError
+from tokenform.frontends.json_reader import JsonReader
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
+
+Ask = Callable[[Sequence[tuple[int, ...]]], np.ndarray]
+"""Tokens after the prompt -> log-probabilities [len, V] of the next token."""
+
+VALUES, BEGINNINGS, PATHS = 256, 4096, 1024
+_NEEDLESS = re.compile(rb"\\(/|u(?!00[01]|00?$|$))")
+
+
+class Origin:
+    """Where a result comes from, for what is asked about it later; it does not keep the model alive, and does
+    not travel to other processes.
+
+    Args:
+        generator: wrote it.
+        prompt: the ids that the model read.
+    """
+
+    def __init__(self, generator: Generator, prompt: Sequence[int]) -> None:
+        self._generator, self._prompt = weakref.ref(generator), tuple(prompt)
+
+    def alternatives(
+        self, automaton: TokenAutomaton, written: Sequence[int], before: bytes
+    ) -> list[Alternative]:
+        """What could have stood after these tokens and, in the next of them, these bytes.
+
+        Raises:
+            ModelError: the generator is gone.
+        """
+        generator = self._generator()
+        if generator is None:
+            raise ModelError(
+                "the generator that wrote this is gone; hold it for as long as you ask about it."
+            )
+        state = automaton.start
+        for token in written:
+            state = automaton.advance(state, token)
+        values, model = Values(automaton, state, before), generator.language_model()
+
+        def ask(paths: Sequence[tuple[int, ...]]) -> np.ndarray:
+            return model.logprobs([self._prompt + path for path in paths])
+
+        return alternatives(values, ask, written, generator.spell)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+class Alternative(NamedTuple):
+    """A value that a field could have had, and its probability."""
+
+    value: Any
+    probability: float
+
+
+class Beginning:
+    """A beginning of the values, as bytes.
+
+    Attributes:
+        state: the automaton's after it.
+        onward: tokens that go on, and the beginning that each leads to.
+        ends: tokens that complete a value, and which.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.onward: dict[int, bytes] = {}
+        self.ends: dict[int, str] = {}
+
+
+class Values:
+    """The values that may stand at one place of a text.
+
+    Args:
+        automaton: the constraint.
+        state: its state before the first token that holds a part of the value.
+        before: what these tokens hold before the value begins.
+    Raises:
+        OptionError: they are too many.
+    """
+
+    def __init__(self, automaton: TokenAutomaton, state: State, before: bytes) -> None:
+        self._automaton, self._before = automaton, before
+        self._tokens = automaton.vocabulary.tokens
+        self._eos = frozenset(automaton.vocabulary.eos)
+        self.values: dict[str, Any] = {}
+        self.beginnings = {b"": Beginning(state)}
+        todo = [b""]
+        while todo:
+            todo += self._grown(todo.pop())
+            if len(self.beginnings) > BEGINNINGS or len(self.values) > VALUES:
+                raise OptionError(
+                    f"the constraint leaves more than {VALUES} values here, or long ones; alternatives are "
+                    "for enums and the like."
+                )
+        for text in sorted(self.beginnings, key=len, reverse=True):  # what leads nowhere
+            one = self.beginnings[text]
+            one.onward = {token: after for token, after in one.onward.items() if after in self.beginnings}
+            if text and not one.onward and not one.ends:
+                del self.beginnings[text]
+
+    def _grown(self, text: bytes) -> list[bytes]:
+        """Looks at the tokens after a beginning; returns the beginnings that are new."""
+        here, new = self.beginnings[text], []
+        allowed = self._automaton.allowed_tokens(here.state).tolist()
+        if len(allowed) > BEGINNINGS:  # free text
+            raise OptionError("the constraint leaves any text here; alternatives are for enums and the like.")
+        for token in allowed:
+            after = text + (b"" if token in self._eos else self._tokens[token])
+            common = min(len(after), len(self._before))
+            if after[:common] != self._before[:common]:
+                continue
+            value_text = after[len(self._before) :]
+            if value_text[:1].isspace() or _NEEDLESS.search(value_text.replace(rb"\\", b"")):
+                continue
+            done, value = _read(value_text, token in self._eos)
+            if done:
+                name = json.dumps(value, sort_keys=True)
+                self.values[name] = value
+                here.ends[token] = name
+            elif token not in self._eos:
+                here.onward[token] = after
+                if after not in self.beginnings:
+                    self.beginnings[after] = Beginning(self._automaton.advance(here.state, token))
+                    new.append(after)
+        return new
+
+    def paths(self) -> list[tuple[tuple[int, ...], bytes]] | None:
+        """Every way to a beginning, in tokens; None for more than `PATHS`."""
+        found: list[tuple[tuple[int, ...], bytes]] = [((), b"")]
+        for path, text in found:
+            found += [((*path, token), after) for token, after in self.beginnings[text].onward.items()]
+            if len(found) > PATHS:
+                return None
+        return found
+
+    def spelled(self, encode: Callable[[bytes], list[int]]) -> list[tuple[tuple[int, ...], bytes]]:
+        """The ways that a tokenizer takes to the last beginning of each value, and the beginnings on them."""
+        found: dict[tuple[int, ...], bytes] = {(): b""}
+        for text, one in self.beginnings.items():
+            if not one.ends:
+                continue
+            path: tuple[int, ...] = ()
+            for token in encode(text):
+                after = self.beginnings[found[path]].onward.get(token)
+                if after is None:
+                    break
+                path = (*path, token)
+                found[path] = after
+        return list(found.items())
+
+
+def alternatives(
+    values: Values, ask: Ask, written: Sequence[int], encode: Callable[[bytes], list[int]]
+) -> list[Alternative]:
+    """Every value with its probability, likeliest first.
+
+    Args:
+        ask: the model, after the prompt.
+        written: the tokens before the value.
+        encode: bytes -> tokens as the model's tokenizer writes them.
+    """
+    paths = values.paths() or values.spelled(encode)
+    laws = ask([(*written, *path) for path, _ in paths])
+    place = {path: number for number, (path, _) in enumerate(paths)}
+    reached: dict[tuple[int, ...], float] = {(): 0.0}
+    for path, _ in paths[1:]:
+        reached[path] = reached[path[:-1]] + float(laws[place[path[:-1]]][path[-1]])
+    parts: dict[str, list[float]] = {name: [] for name in values.values}
+    for path, text in paths:
+        law = laws[place[path]]
+        for token, name in values.beginnings[text].ends.items():
+            parts[name].append(reached[path] + float(law[token]))
+    top = max((one for several in parts.values() for one in several), default=-math.inf)
+    if top == -math.inf:
+        raise OptionError("the model gives none of the values a probability.")
+    weights = {name: math.fsum(math.exp(one - top) for one in several) for name, several in parts.items()}
+    total = math.fsum(weights.values())
+    found = [Alternative(values.values[name], weight / total) for name, weight in weights.items()]
+    return sorted(found, key=lambda one: -one.probability)
+
+
+def _read(data: bytes, ended: bool) -> tuple[bool, Any]:
+    """Whether a value has ended in these bytes, and which."""
+    found: list[Any] = []
+
+    def told(path: tuple[str | int, ...], value: Any, start: int, end: int) -> None:
+        if len(path) == 1:
+            found.append(value)
+
+    reader = JsonReader(told=told)
+    try:
+        reader.feed("[" + data.decode("utf-8", errors="ignore"))
+        if ended:
+            reader.finish()
+    except InvalidSchema:  # what stands behind the value is none of it
+        pass
+    return bool(found), found[0] if found else None

@@ -1,0 +1,196 @@
+"""The running batch: texts join it as soon as there is room and leave it as soon as they have ended.
+
+Invariant: a text that fails, is cancelled or whose listener raises costs its own job alone.
+Threads: one, which lives while there is something to write; what others read is changed under the lock.
+Rejected: a thread for as long as the scheduler lives (one that nobody closes would hold its model for ever).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+
+from tokenform.decoding.calls import texts_of
+from tokenform.decoding.draws import MaskedSampler, Transform
+from tokenform.decoding.generator import Generator
+from tokenform.decoding.pieces import TextPieces
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.scheduler.jobs import Load, Piece, Thought, own
+from tokenform.decoding.scheduler.thinking import ThoughtPieces
+from tokenform.decoding.scheduler.turns import Text, Turns
+from tokenform.decoding.speculation import Decoder, Moved
+from tokenform.decoding.speculative.targets import Penalties
+
+_LINGER = 0.5  # seconds that an idle thread waits for more to do
+_LAWS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
+_COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
+
+
+class Batch:
+    """Args:
+    size: most texts that run together.
+    changed: the scheduler's lock, told whenever there is less to do.
+    """
+
+    def __init__(self, generator: Generator, size: int, changed: threading.Condition) -> None:
+        self._generator, self.size, self._changed = generator, size, changed
+        self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
+        self._waiting, self._running = Turns(), dict[int, Text]()
+        self._laws: OrderedDict[Hashable, MaskedSampler] = OrderedDict()
+        self._done = Load()
+        self.thread: threading.Thread | None = None
+        self.decoder = self._new_decoder()
+
+    # -- under the lock
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs or waits."""
+        return not (self._running or len(self._waiting))
+
+    @property
+    def load(self) -> Load:
+        """What it has to do, and has done."""
+        load = Load(**vars(self._done))
+        load.running, load.waiting = len(self._running), len(self._waiting)
+        _count(load, self.decoder)
+        return load
+
+    @property
+    def texts(self) -> list[Text]:
+        """All that run or wait."""
+        return [*self._running.values(), *self._waiting]
+
+    def enter(self, owner: Hashable, texts: Sequence[Text]) -> None:
+        """Puts texts into the queue, and wakes the thread."""
+        self._waiting.add(owner, texts)
+        if self.thread is None:
+            self.thread = threading.Thread(target=_run, args=(self,), name="tokenform-batch", daemon=True)
+            self.thread.start()
+        self._changed.notify_all()
+
+    # -- in callers' threads
+
+    def law(
+        self, sampler: Local, transforms: tuple[Transform, ...], penalties: Penalties | None
+    ) -> MaskedSampler:
+        """How texts of this sampler are drawn; the same object for equal plain ones."""
+        if transforms or penalties is not None:
+            return self.decoder.law(sampler, transforms, penalties)
+        with self._changed:
+            known = self._laws.get(sampler)
+            if known is None:
+                known = self._laws[sampler] = self.decoder.law(sampler)
+            self._laws.move_to_end(sampler)
+            while len(self._laws) > _LAWS:
+                self._laws.popitem(last=False)
+            return known
+
+    # -- in the batch's thread
+
+    def turn(self) -> bool:
+        """One step; False where there is nothing to do any more."""
+        with self._changed:
+            if self.idle and not self._changed.wait_for(lambda: len(self._waiting) > 0, _LINGER):
+                self.thread = None
+                return False
+            joining: list[Text] = []
+            while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
+                joining.append(text)
+            gone = [text for text in self._running.values() if text.job.ended]
+        for text in gone:
+            assert text.number is not None
+            self.decoder.leave(text.number)
+            self._forget(text)
+        for text in joining:
+            self._join(text)
+        if self._running:
+            self._step()
+        with self._changed:
+            self._changed.notify_all()
+        return True
+
+    def _join(self, text: Text) -> None:
+        try:
+            text.number = self.decoder.join(text.row)
+        except Exception as error:  # of this text: the others go on
+            text.job.fail(own(error))
+            return
+        with self._changed:
+            self._running[text.number] = text
+
+    def _step(self) -> None:
+        try:
+            moved = self.decoder.step()
+        except Exception as error:  # of nobody's text: none of them can be trusted to go on
+            self._start_again(error)
+            return
+        self._done.steps += 1
+        for one in moved:
+            self._done.tokens += len(one.tokens)
+            self._tell(self._running[one.number], one)
+
+    def _tell(self, text: Text, moved: Moved) -> None:
+        row, output, count = text.row, moved.output, len(moved.tokens)
+        tokens = self._generator.vocabulary
+        written = text.pieces.feed(b"".join(tokens.token(token) for token in moved.tokens)) if count else ""
+        result, thought = None, text.after is not None
+        if output.done:
+            self._forget(text)
+            if row.error is not None:
+                text.job.fail(row.error)
+                return
+            written += text.pieces.finish()
+            if thought:
+                self._answer(text)
+            else:
+                try:
+                    result = self._generator.result(row, text.job.grammar, text.job.stop)
+                except Exception as error:  # a value that can't be made of it, or a validator's own mistake
+                    text.job.fail(error)
+                    return
+        if count or result is not None:
+            logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
+            likeliest = output.alternatives[max(len(output.alternatives) - count, 0) :]
+            piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought)
+            text.job.tell(piece)
+
+    def _answer(self, text: Text) -> None:
+        """Goes on from a thought to the text that it was for."""
+        thought, row = text.row, text.after
+        assert row is not None and isinstance(text.pieces, ThoughtPieces)
+        text.job.thoughts[thought.number] = Thought(text.pieces.text, list(thought.tokens))
+        row.prompt = [*thought.prompt, *thought.tokens]
+        row.budget -= len(thought.tokens)
+        text.row, text.after, text.pieces = row, None, TextPieces(texts_of(text.job.stop))
+        self._join(text)
+
+    def _forget(self, text: Text) -> None:
+        with self._changed:
+            assert text.number is not None
+            del self._running[text.number]
+
+    def _start_again(self, error: Exception) -> None:
+        """Fails every running text, and goes on with a new cache."""
+        with self._changed:
+            failed = list(self._running.values())
+            self._running.clear()
+            _count(self._done, self.decoder)
+            self.decoder = self._new_decoder()
+        for text in failed:
+            text.job.fail(own(error))
+
+    def _new_decoder(self) -> Decoder:
+        return self._generator.decoder(self._default, self.size, joining=True)
+
+
+def _count(load: Load, decoder: Decoder) -> None:
+    """Adds what a decoder has done."""
+    for name in _COUNTED:
+        setattr(load, name, getattr(load, name) + getattr(decoder.report, name))
+
+
+def _run(batch: Batch) -> None:
+    while batch.turn():
+        pass

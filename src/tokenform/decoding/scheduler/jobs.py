@@ -1,0 +1,148 @@
+"""What a call waits for: its texts, told in pieces and as results.
+
+Invariant: a job ends once; a listener that raises ends its own job and no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tokenform.decoding.calls import Constraint
+from tokenform.decoding.results import Result
+from tokenform.errors import ModelError, TokenformError
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a step wrote of one text.
+
+    Attributes:
+        number: which of the call's n texts.
+        text: whole characters, perhaps none; the pieces' texts joined are the result's.
+        tokens: the ids, without the end-of-text token.
+        logprobs: of each token, as `Result.token_logprobs`.
+        likeliest: at each token, as `Result.likeliest`.
+        result: the text's, with its last piece.
+        thought: this is of the thought before the text; the result has nothing of it.
+    """
+
+    number: int
+    text: str
+    tokens: list[int]
+    logprobs: list[float]
+    likeliest: list[list[tuple[int, float]]]
+    result: Result | None = None
+    thought: bool = False
+
+
+Listener = Callable[[Piece], None]
+
+
+class Thought(NamedTuple):
+    """What was written before a text: its text without the markers around it, and its tokens with them."""
+
+    text: str
+    tokens: list[int]
+
+
+@dataclass
+class Load:
+    """What a scheduler has to do, and has done.
+
+    Attributes:
+        running, waiting: texts.
+        jobs: calls of faithful samplers that run or wait.
+        steps: steps of the batch.
+        tokens, drafted, accepted, forwards: over all texts that have ended or move.
+        seconds_model, seconds_mask: over all texts that have ended.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    jobs: int = 0
+    steps: int = 0
+    tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    forwards: int = 0
+    seconds_model: float = 0.0
+    seconds_mask: float = 0.0
+
+
+class Job:
+    """One call: n texts for one prompt.
+
+    Attributes:
+        owner: whose turn its texts take.
+        grammar, stop: what its texts are bound to, and where they end.
+        future: of its results, in their order; `asyncio.wrap_future` takes it.  Cancelling it cancels the
+            job.
+        prompt_tokens: how many the prompt has.
+        thoughts: by a text's number what was written before it; empty without `thinking`.
+        expected: how many results there will be.
+    """
+
+    def __init__(
+        self,
+        grammar: Constraint,
+        stop: str | Sequence[str] = (),
+        owner: Hashable = None,
+        listener: Listener | None = None,
+        expected: int = 1,
+    ) -> None:
+        self.grammar, self.stop, self.owner, self.expected = grammar, stop, owner, expected
+        self.future, self.prompt_tokens = Future[list[Result]](), 0
+        self.thoughts: dict[int, Thought] = {}
+        self._listener = listener
+        self._results: dict[int, Result] = {}
+
+    def result(self, timeout: float | None = None) -> list[Result]:
+        """The results, when all of its texts are written.
+
+        Raises:
+            TimeoutError: not within so many seconds.
+            concurrent.futures.CancelledError: it was cancelled.
+            TokenformError: why one of them could not be written.
+        """
+        return self.future.result(timeout)
+
+    def cancel(self) -> bool:
+        """Ends it at the next step; False where it has ended already."""
+        return self.future.cancel()
+
+    @property
+    def ended(self) -> bool:
+        """Nobody waits for its texts any more."""
+        return self.future.done()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends it with an error."""
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+    def tell(self, piece: Piece) -> None:
+        """Hands a piece on."""
+        if piece.result is not None:
+            self._results[piece.number] = piece.result
+        if self._listener is not None and not self.ended:
+            try:
+                self._listener(piece)
+            except BaseException as error:
+                self.fail(error)
+                return
+        if len(self._results) == self.expected:
+            with contextlib.suppress(InvalidStateError):
+                self.future.set_result([self._results[number] for number in range(self.expected)])
+
+
+def own(error: Exception) -> TokenformError:
+    """An error as one of this library's."""
+    if isinstance(error, TokenformError):
+        return error
+    made = ModelError(f"the text could not be written: {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made

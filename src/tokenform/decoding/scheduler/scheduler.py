@@ -1,0 +1,225 @@
+"""Continuous batching: calls of many threads share the forward passes of one model.
+
+Purpose: `submit` from any thread; the texts of all calls run as one ragged batch, which each joins as soon as
+there is room and leaves as soon as it has ended.
+Invariant: a text with a seed is the one that `Generator.sample` writes alone (up to the model's rounding).  A
+call that fails, is cancelled or whose listener raises costs itself alone.
+Memory: `waiting` texts at most wait beside the `batch_size` that run; more are refused (`Busy`).
+Threads: one for the batch, and `jobs` for faithful samplers, all of which live while there is work.
+Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
+
+    scheduler = Scheduler(tf.Generator())
+    job = scheduler.submit("The parcel 4821 is paid.", schema, seed=0, listener=print)
+    (result,) = job.result()
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from tokenform.decoding.aligned.protocols import LanguageModel
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, Constraint, ending_at, pair, texts_of
+from tokenform.decoding.draws import Transform
+from tokenform.decoding.generator import Generator
+from tokenform.decoding.pieces import TextPieces
+from tokenform.decoding.results import Result
+from tokenform.decoding.row import Row
+from tokenform.decoding.scheduler.batch import Batch
+from tokenform.decoding.scheduler.jobs import Job, Listener, Load
+from tokenform.decoding.scheduler.thinking import Thinking
+from tokenform.decoding.scheduler.turns import Text
+from tokenform.decoding.scheduler.whole import Wholes, Work
+from tokenform.decoding.speculative.targets import Penalties
+from tokenform.decoding.weighted import draw_weighted
+from tokenform.engine import Limits
+from tokenform.errors import BudgetTooSmall, Busy, OptionError
+
+
+class Scheduler:
+    """See the module's header.
+
+    Args:
+        generator: the model, and the default sampler.
+        batch_size: most texts that run together; None is the generator's.
+        waiting: most texts that wait.
+        jobs: calls of faithful samplers that run at once.
+    Raises:
+        OptionError: a number is below 1.
+    """
+
+    def __init__(
+        self, generator: Generator, *, batch_size: int | None = None, waiting: int = 256, jobs: int = 1
+    ) -> None:
+        size = generator.batch_size if batch_size is None else batch_size
+        if min(size, waiting, jobs) < 1:
+            raise OptionError(f"batch_size={size}, waiting={waiting} and jobs={jobs} must be at least 1.")
+        self.generator, self.batch_size, self.waiting = generator, size, waiting
+        self._changed = threading.Condition()
+        self._batch = Batch(generator, size, self._changed)
+        self._wholes = Wholes(generator, jobs, self._changed)
+        self._closed = False
+
+    def submit(
+        self,
+        prompt: Any,
+        grammar: Any = None,
+        *,
+        n: int = 1,
+        seed: int | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        sampler: AnySampler | None = None,
+        penalties: Penalties | None = None,
+        transforms: Sequence[Transform] = (),
+        stop: str | Sequence[str] = (),
+        alternatives: int = 0,
+        drafter: Any = None,
+        thinking: Thinking | None = None,
+        limits: Limits | None = None,
+        owner: Hashable = None,
+        listener: Listener | None = None,
+    ) -> Job:
+        """Starts the texts of one prompt; compiling its grammar is done here, in the caller's thread.
+
+        Args:
+            prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.
+            penalties, transforms: as for `Generator`, for these texts.
+            alternatives: how many of the model's likeliest tokens to tell at each token.
+            drafter: guesses tokens of these texts, in place of the generator's; it changes no text.
+            thinking: a thought comes before each text, within its `max_tokens`.
+            limits: of the grammar's automaton; None: as it is for the process.
+            owner: owners take turns.
+            listener: is told each piece, in the batch's thread: it must not wait.  Faithful samplers tell
+                whole texts.
+        Raises:
+            Busy: too many texts wait, or the scheduler is closed.
+            DrafterError: the drafter can't be used with this generator.
+            BudgetTooSmall, PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
+        """
+        if n < 1 or max_tokens < 1:
+            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        with self._changed:
+            self._refuse(n)
+        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
+        if batched:
+            raise OptionError("a job has one prompt and one grammar; submit each of a batch.")
+        chosen = self.generator.chosen(sampler)
+        job = Job(grammars[0], stop, owner, listener, n)
+        if isinstance(chosen, AlignedSampler):
+            if penalties is not None or transforms or alternatives or thinking or drafter is not None:
+                told = "penalties, transforms, alternatives, drafters and thinking are not for"
+                raise OptionError(f"{told} {type(chosen).__name__}.")
+            job.prompt_tokens = len(self.generator.prompt_ids(prompts[0], grammars[0]))
+            work = self._whole(chosen, prompts[0], grammars[0], n, seed, max_tokens)
+            with self._changed:
+                self._refuse(1)
+                self._wholes.enter(job, work)
+            return job
+        if drafter is not None:
+            self._batch.decoder.check(drafter)
+        try:
+            rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens, limits=limits)
+        except BudgetTooSmall as error:
+            if thinking is None:
+                raise
+            raise thinking.refused(self.generator, max_tokens, error.least) from None
+        job.prompt_tokens = len(rows[0].prompt)
+        texts = self._texts(job, rows, thinking)
+        law = self._batch.law(chosen, tuple(transforms), penalties)
+        for row in [*rows, *(text.row for text in texts)]:
+            row.law, row.alternatives, row.drafter = law, alternatives, drafter
+        with self._changed:
+            self._refuse(n)
+            self._batch.enter(owner, texts)
+        job.future.add_done_callback(self._left)
+        return job
+
+    def _texts(self, job: Job, rows: list[Row], thinking: Thinking | None) -> list[Text]:
+        if thinking is None:
+            return [Text(job, row, TextPieces(texts_of(job.stop))) for row in rows]
+        thoughts = thinking.rows(self.generator, rows)
+        return [
+            Text(job, thought, thinking.pieces(), after=row)
+            for thought, row in zip(thoughts, rows, strict=True)
+        ]
+
+    def _whole(
+        self,
+        sampler: AlignedSampler,
+        prompt: Any,
+        grammar: Constraint,
+        n: int,
+        seed: int | None,
+        max_tokens: int,
+    ) -> Work:
+        # refused here and not later: what the prompt or the grammar can't have
+        self.generator.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler)
+
+        def work(model: LanguageModel) -> list[Result]:
+            problem = self.generator.problem(
+                prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model
+            )
+            return draw_weighted(sampler, problem, grammar, n, seed)
+
+        return work
+
+    @property
+    def load(self) -> Load:
+        """What there is to do, and what was done."""
+        with self._changed:
+            load, whole = self._batch.load, self._wholes.waiting
+            load.waiting += whole
+            load.jobs = whole + self._wholes.running
+            return load
+
+    def close(self, *, drain: bool = True, timeout: float | None = None) -> bool:
+        """Takes nothing more.
+
+        Args:
+            drain: write what was begun; False cancels it.
+            timeout: seconds to wait; what is not written then is cancelled.
+        Returns:
+            Whether everything was written.
+        """
+        with self._changed:
+            self._closed = True
+            jobs = {*(text.job for text in self._batch.texts), *self._wholes.jobs}
+            idle = self._changed.wait_for(self._idle, timeout) if drain else self._idle()
+        if not idle:
+            for job in jobs:
+                job.cancel()
+            with self._changed:
+                self._changed.wait_for(self._idle, 60.0)
+        return idle
+
+    def __enter__(self) -> Scheduler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close(drain=False)
+
+    # -- under the lock
+
+    def _idle(self) -> bool:
+        return self._batch.idle and not (self._wholes.waiting or self._wholes.running)
+
+    def _refuse(self, count: int) -> None:
+        load = self._batch.load
+        waiting = load.waiting + self._wholes.waiting
+        if not self._closed and waiting + count <= self.waiting + self.batch_size - load.running:
+            return
+        error = Busy(
+            "the scheduler is closed; nothing more is taken."
+            if self._closed
+            else f"{waiting} texts wait already, and at most {self.waiting} may; try again later."
+        )
+        error.waiting = waiting
+        raise error
+
+    def _left(self, future: Future[list[Result]]) -> None:
+        """A job has ended, perhaps before its texts: the thread looks which are to be dropped."""
+        with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,96 @@
+"""Calls of faithful samplers, which ask the model for laws of many prefixes at once and so run as wholes.
+
+Threads: at most `jobs`, each with caches of its own, while calls wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from tokenform.decoding.aligned.protocols import LanguageModel
+from tokenform.decoding.generator import Generator
+from tokenform.decoding.results import Result
+from tokenform.decoding.scheduler.jobs import Job, Piece, own
+from tokenform.errors import Interrupted
+
+Work = Callable[[LanguageModel], list[Result]]
+
+
+class Wholes:
+    """Args:
+    jobs: calls that run at once.
+    changed: the scheduler's lock, told whenever there is less to do.
+    """
+
+    def __init__(self, generator: Generator, jobs: int, changed: threading.Condition) -> None:
+        self._generator, self._most, self._changed = generator, jobs, changed
+        self._waiting: deque[tuple[Job, Work]] = deque()
+        self._threads, self._now = 0, set[Job]()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait; asked under the lock, as the two below."""
+        return len(self._waiting)
+
+    @property
+    def running(self) -> int:
+        """How many threads run calls."""
+        return self._threads
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All calls that run or wait."""
+        return [*self._now, *(job for job, _ in self._waiting)]
+
+    def enter(self, job: Job, work: Work) -> None:
+        """Starts a call, or lets it wait; under the lock."""
+        self._waiting.append((job, work))
+        if self._threads < self._most:
+            self._threads += 1
+            threading.Thread(target=self._run, name="tokenform-sampler", daemon=True).start()
+
+    def _run(self) -> None:
+        """Runs calls, one after the other, until none waits."""
+        done = set[Job]()
+        while True:
+            with self._changed:
+                self._now -= done
+                if not self._waiting:
+                    self._threads -= 1
+                    self._changed.notify_all()
+                    return
+                job, work = self._waiting.popleft()
+                self._now.add(job)
+                done = {job}
+            if not job.ended:
+                self._draw(job, work)
+
+    def _draw(self, job: Job, work: Work) -> None:
+        try:
+            results = work(_Asked(self._generator.language_model(), job.future))
+            job.expected = len(results)
+            for number, one in enumerate(results):
+                job.tell(Piece(number, one.text, list(one.tokens), [], [], one))
+        except Interrupted:  # nobody waits for it any more
+            return
+        except Exception as error:
+            job.fail(own(error))
+
+
+class _Asked:
+    """A language model that is not asked any more once nobody wants the answer."""
+
+    def __init__(self, model: LanguageModel, future: Future[list[Result]]) -> None:
+        self._model, self._future = model, future
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def logprobs(self, prefixes: Sequence[tuple[int, ...]]) -> Any:
+        if self._future.done():
+            raise Interrupted("the job was cancelled.")
+        return self._model.logprobs(prefixes)

@@ -1,0 +1,132 @@
+"""From the fields of a body to what is wanted, for all endpoints: what binds, how it is drawn, what is told.
+
+Invariant: fields that stand in several APIs mean the same in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.draws import Transform
+from tokenform.decoding.speculative import drafters
+from tokenform.server.engine import Engine
+from tokenform.server.faults import Refused
+from tokenform.server.fields import Constrained
+from tokenform.server.guard import Key
+from tokenform.server.tooling import read_turn
+from tokenform.server.wanted import Thoughts, Wanted
+
+_DRAFTERS: dict[str, Callable[[], Any]] = {
+    "forced": drafters.Forced,
+    "input": drafters.Input,
+    "lookahead": drafters.Lookahead,
+    "names": drafters.Names,
+    "ngram": drafters.NGram,
+    "none": drafters.Nothing,
+    "suffix": lambda: drafters.Suffix(remember=False),
+}
+_POINTERS = 64
+
+
+def read_wanted(
+    body: Constrained,
+    engine: Engine,
+    key: Key,
+    prompt: Any,
+    *,
+    form: Any = None,
+    form_place: str = "/response_format",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tool_choice: Any = None,
+    parallel: bool | None = None,
+    max_tokens: int | None = None,
+    alternatives: int | None = None,
+    thoughts: Thoughts | None = None,
+) -> Wanted:
+    """What a request comes to.
+
+    Args:
+        form, form_place: the API's own field for the form of answers, and where it stands.
+        tools, tool_choice, parallel: as OpenAI's chats have them.
+    """
+    reader = engine.reader(key)
+    found = reader.one(body, form, form_place)
+    final = None if found is None else found[1]
+    turn = read_turn(tools, tool_choice, parallel, engine.format, final, reader)
+    sampler = body.drawn(engine.generator.sampler)
+    chosen = engine.generator.sampler if sampler is None else sampler
+    drafter = _drafter(body.drafter)
+    if isinstance(chosen, AlignedSampler) and (drafter is not None or thoughts is not None):
+        place = "/drafter" if thoughts is None else thoughts.place
+        raise Refused(f"{type(chosen).__name__} draws whole texts: {place} is not for it.", param=place)
+    return Wanted(
+        prompt,
+        final if turn is None else turn.grammar,
+        turn,
+        n=body.n or 1,
+        seed=body.seed,
+        max_tokens=max_tokens,
+        sampler=sampler,
+        penalties=body.penalties(),
+        transforms=_biases(body.logit_bias, engine.generator.vocabulary.size),
+        stop=body.stops(),
+        alternatives=alternatives,
+        drafter=drafter,
+        thoughts=thoughts,
+        confidence=_confidence(body.confidence, final is not None and turn is None),
+        report=bool(body.report),
+    )
+
+
+def _drafter(asked: str | list[str] | None) -> Any:
+    """`drafter`: names of what guesses tokens; None: the server's own does."""
+    names = [asked] if isinstance(asked, str) else asked
+    if names is None or names == ["auto"]:
+        return None
+    for place, name in enumerate(names):
+        if name not in _DRAFTERS or (name == "none" and len(names) > 1):
+            known = ", ".join(["auto", *_DRAFTERS])
+            where = "/drafter" if isinstance(asked, str) else f"/drafter/{place}"
+            raise Refused(f"drafter {name!r} can't be taken here; choose of {known}.", param=where)
+    if not names or len(names) > len(_DRAFTERS):
+        raise Refused("drafter names one or a few drafters.", param="/drafter")
+    made = [_DRAFTERS[name]() for name in names]
+    return made[0] if len(made) == 1 else drafters.Merge(*made)
+
+
+def _confidence(asked: bool | list[str] | None, document: bool) -> bool | list[str]:
+    """`confidence`: every value of the document, or those at the JSON Pointers."""
+    if not asked:
+        return False
+    if not document:
+        raise Refused("confidence is of the fields of a document: bind the answer.", param="/confidence")
+    if isinstance(asked, list) and (len(asked) > _POINTERS or any(one and one[0] != "/" for one in asked)):
+        raise Refused(f"confidence takes up to {_POINTERS} JSON Pointers.", param="/confidence")
+    return asked
+
+
+def _biases(asked: dict[str, float] | None, size: int) -> list[Transform]:
+    """`logit_bias`: token ids and what is added to their logits."""
+    if not asked:
+        return []
+    if len(asked) > 1024:
+        raise Refused("logit_bias takes up to 1024 tokens.", param="/logit_bias")
+    ids, values = [], []
+    for name, value in asked.items():
+        if not name.isascii() or not name.isdigit() or int(name) >= size:
+            raise Refused(f"logit_bias has {name!r}; ids are below {size}.", param="/logit_bias")
+        if not -100 <= value <= 100:
+            raise Refused("values of logit_bias are from -100 to 100.", param=f"/logit_bias/{name}")
+        ids.append(int(name))
+        values.append(float(value))
+    places, amounts = torch.tensor(ids), torch.tensor(values, dtype=torch.float64)
+
+    def add(_: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        scores[places.to(scores.device)] += amounts.to(scores.device)
+        return scores
+
+    return [add]
