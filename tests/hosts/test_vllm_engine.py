@@ -74,6 +74,8 @@ def request(number: int, budget: int) -> dict:
 @pytest.mark.parametrize("drafts", [0, 3])
 def test_the_engine(folder, drafts):
     asked = [request(0, 36), request(0, 60), request(1, 12), request(2, 12), request(3, 12)]
+    if not drafts:  # vLLM has beams without drafts alone
+        asked.append(request(1, 12) | {"beams": 3})
     done = subprocess.run(
         [PYTHON, HERE / "vllm_engine.py", folder, "--drafts", str(drafts)],
         input="\n".join(map(json.dumps, asked)),
@@ -89,6 +91,9 @@ def test_the_engine(folder, drafts):
         jsonschema.validate(json.loads(answer["text"]), SCHEMA)
     assert re.fullmatch(r"[A-Z]-\d{4}", answers[2]["text"]) and answers[3]["text"] in ("yes", "no")
     assert "/type" in answers[4]["error"]
+    for answer in answers[5:]:
+        assert len(answer["texts"]) == len(set(answer["texts"])) == 3, answer
+        assert all(re.fullmatch(r"[A-Z]-\d{4}", text) for text in answer["texts"]), answer
 
 
 FAULTY = """
