@@ -80,7 +80,7 @@ _ROUNDED = 4_000_000
 _LARGEST = sys.float_info.max
 
 
-_BASE64 = (Base64Encoder, Base64UrlEncoder)
+_FROM_BASE64 = (Base64Encoder, Base64UrlEncoder)
 
 
 def _beside(day: datetime.date, *, past: bool) -> str:
@@ -120,7 +120,7 @@ class Readable(GenerateJsonSchema):
 
     def function_after_schema(self, schema: Any) -> dict[str, Any]:
         encoded = getattr(schema["function"]["function"], "__self__", None)
-        if isinstance(encoded, EncodedStr) and encoded.encoder in _BASE64:
+        if isinstance(encoded, EncodedStr) and encoded.encoder in _FROM_BASE64:
             return self.handle_invalid_for_json_schema(
                 schema, "base64 of text, which no schema tells from that of other bytes; declare Base64Bytes"
             )
