@@ -17,14 +17,16 @@ import torch
 
 import tokenform as tf
 
-SCHEMA = {
+PERSON = {
     "type": "object",
-    "properties": {  # bounded: random weights would write digits for as long as they may
+    "properties": {  # bounded: random weights would write digits, keys and spaces for as long as they may
         "name": {"type": "string", "pattern": "^[A-Za-z ]{1,20}$"},
         "born": {"type": "integer", "minimum": 0, "maximum": 2100},
     },
     "required": ["name", "born"],
+    "additionalProperties": False,
 }
+SCHEMA = tf.json_schema(PERSON, whitespace="compact", strings="canonical")
 
 
 def opened(size: int) -> tf.Generator:
@@ -68,7 +70,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--vocabulary", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="of a model's pass")
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     generator = opened(options.vocabulary)
     prompts: list[Any] = [f"Person {i} was born in {1800 + i}." for i in range(options.count)]
     if options.vocabulary:

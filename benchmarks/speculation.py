@@ -26,7 +26,7 @@ from tokenform.bench.data import Case, read_maskbench, sample
 from tokenform.bench.documents import write
 from tokenform.bench.tables import save, text_table
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
-from tokenform.decoding.speculative.drafters import Forced, Merge, Suffix, auto, property_names
+from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.report import Report
@@ -52,14 +52,15 @@ class Task:
     id: str
     automaton: Any
     tokens: list[int]
-    hints: list[bytes]
+    hints: Hints
 
 
 def tasks(cases: list[Case], vocabulary: BenchVocabulary, compiled: tf.Vocabulary) -> Iterator[Task]:
     """The valid documents in declared order; other orders are no texts of the default grammar."""
     for case in cases:
         try:
-            automaton = tf.json_schema(case.schema).compile(compiled)
+            grammar = tf.json_schema(case.schema)
+            automaton = grammar.compile(compiled)
         except TokenformError:
             continue
         for document in case.documents:
@@ -70,7 +71,7 @@ def tasks(cases: list[Case], vocabulary: BenchVocabulary, compiled: tf.Vocabular
                 for token in tokens:
                     state = automaton.advance(state, token)
                 if automaton.is_accepting(state):
-                    yield Task(case.id, automaton, tokens, property_names(case.schema))
+                    yield Task(case.id, automaton, tokens, Hints(grammar, compiled))
             except TokenformError:
                 continue
 

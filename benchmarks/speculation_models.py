@@ -124,7 +124,7 @@ def transformers_row(model: Any, tokenizer: Any, constrained: bool, **options: A
 
 def grammar_of(example: Example) -> tf.Grammar:
     assert example.record is not None
-    return tf.json_schema(example.record.schema, whitespace="spaced")
+    return tf.json_schema(example.record.schema)
 
 
 def with_model(draft: Any) -> Merge:

@@ -17,7 +17,7 @@ import tokenform as tf
 from tokenform import errors
 from tokenform.builtin import format_prompt
 from tokenform.cli import app
-from tokenform.decoding.speculation import name_hints
+from tokenform.decoding.speculative.drafters import Hints
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -37,7 +37,7 @@ def test_the_prompt_the_hints_and_the_value_see_the_same_schema() -> None:
     assert text.schema is text.schema
     assert format_prompt("Who?", text.schema) == format_prompt("Who?", mapping.schema)
     assert '"city": string' in format_prompt("Who?", text.schema)
-    assert name_hints(text) == name_hints(mapping) == (b'"name":', b'"born":', b'"city":')
+    assert Hints(text).names == Hints(mapping).names == (b'"name":', b'"born":', b'"city":')
 
 
 @pytest.mark.parametrize("who", ["Ada Lovelace, born 1815, lives in London.", "Max, 1990, Rome."])

@@ -15,6 +15,7 @@ from tokenform.decoding.speculative.drafters import (
     Context,
     DraftModel,
     Forced,
+    Hints,
     Input,
     LayerSkip,
     Lookahead,
@@ -159,8 +160,9 @@ def test_forced_follows_small_choices_and_learns_longer_tokens():
 def test_names_are_drafted_where_one_has_begun_and_fits():
     tokens = vocabulary()
     schema = {"properties": {"name": {}, "age": {"properties": {"zz": {}}}}}
-    hints = property_names(schema)
-    assert hints == [b'"name":', b'"age":', b'"zz":']
+    names = property_names(schema)
+    assert names == [b'"name":', b'"age":', b'"zz":']
+    hints = Hints(names=names)
     keys = Patterned([b'{"', (frozenset(b"namegz"), 4), b'":1}'])
     state = keys.advance(keys.start, tokens.index(b'{"'))
     tree = first(Names(tokens), [tokens.index(b'{"')], automaton=keys, state=state, hints=hints)

@@ -10,7 +10,7 @@ import pytest
 import tokenform as tf
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
-from tokenform.decoding.speculative.drafters import Forced, Merge, Suffix, auto, property_names
+from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
@@ -33,20 +33,25 @@ SCHEMA = {
 }
 
 
+VOCABULARY = tf.Vocabulary(TOKENS, eos=[EOS])
+
+
 @functools.cache
-def constraint(kind: str):
-    vocabulary = tf.Vocabulary(TOKENS, eos=[EOS])
-    grammar = {
+def grammar(kind: str):
+    return {
         "regex": lambda: tf.regex(r"[a-c]{2,5}(-\d{1,3})?"),
         "schema": lambda: tf.json_schema(SCHEMA),
         "choice": lambda: tf.choice(["name", "name and age", "none"]),
     }[kind]()
-    return grammar.compile(vocabulary)
+
+
+def constraint(kind: str):
+    return grammar(kind).compile(VOCABULARY)
 
 
 def requests(kind: str, local, tokens: int = 40) -> list[Request]:
     sampler = MaskedSampler(local, len(TOKENS), [EOS])
-    hints = property_names(SCHEMA) if kind == "schema" else ()
+    hints = Hints(grammar(kind), VOCABULARY)
     return [
         Request(
             p,

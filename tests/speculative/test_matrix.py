@@ -21,6 +21,7 @@ from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import (
     DraftModel,
     Forced,
+    Hints,
     Input,
     LayerSkip,
     Lookahead,
@@ -31,7 +32,6 @@ from tokenform.decoding.speculative.drafters import (
     Suffix,
     VocabularyMap,
     auto,
-    property_names,
 )
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
@@ -51,6 +51,7 @@ from .models import ARCHITECTURES, model
 PIECES = [b'{"', b'": ', b'", "', b'"}', b"name", b"age", b"true", b"false", b", ", b"12", b" + ", b"(1"]
 TOKENS = [b"", *(bytes([i]) for i in range(256)), *PIECES]
 EOS = frozenset([0])
+VOCABULARY = tf.Vocabulary(TOKENS, eos=[0])
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -105,13 +106,18 @@ PAIRS += [("drawn", rule) for rule in RULES]
 
 
 @functools.cache
-def constraint(kind: str) -> Any:
-    grammar = {
+def grammar(kind: str) -> Any:
+    made = {
         "regex": lambda: tf.regex(r"[a-c]{2,5}(-\d{1,3}){0,6}"),
         "schema": lambda: tf.json_schema(SCHEMA),
         "lark": lambda: tf.lark(SUMS),
     }
-    return grammar[kind]().compile(tf.Vocabulary(TOKENS, eos=[0])) if kind in grammar else None
+    return made[kind]() if kind in made else None
+
+
+def constraint(kind: str) -> Any:
+    made = grammar(kind)
+    return None if made is None else made.compile(VOCABULARY)
 
 
 def requests(kind: str, count: int, tokens: int) -> list[Request]:
@@ -121,7 +127,7 @@ def requests(kind: str, count: int, tokens: int) -> list[Request]:
     for number in range(count):
         words = [rng.randrange(1, len(TOKENS)) for _ in range(rng.randrange(1, 9))]
         prompt = words * rng.randrange(1, 4)  # repeated, so that what looks things up finds something
-        hints = property_names(SCHEMA) if kind == "schema" else ()
+        hints = Hints(grammar(kind), VOCABULARY) if kind == "schema" else None
         asked.append(
             Request(
                 prompt,

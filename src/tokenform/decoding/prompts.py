@@ -14,6 +14,10 @@ from tokenform.errors import ModelError, OptionError, PromptTooLong
 from tokenform.frontends import Condition
 
 Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
+ONLY_TEXT = (
+    "Only text is read here: for images and sound give them to the model's processor, and its own generate a "
+    "tokenform.integrations.transformers.GrammarLogitsProcessor."
+)
 PromptFormat = Callable[[Any, Grammar | Condition], str]
 
 
@@ -22,7 +26,7 @@ def is_batch(prompt: Any) -> bool:
     if isinstance(prompt, str):
         return False
     if not isinstance(prompt, Sequence):
-        raise OptionError(f"a prompt is text, chat messages or token ids, not {type(prompt).__name__}.")
+        raise _no_prompt(prompt)
     return not all(isinstance(part, int | Mapping) for part in prompt) or not prompt
 
 
@@ -57,8 +61,8 @@ class PromptReader:
             PromptTooLong: no room for a single token would be left.
             OptionError, ModelError: it can't be read with this tokenizer.
         """
-        if not isinstance(prompt, Sequence):
-            raise OptionError(f"a prompt is text, chat messages or token ids, not {type(prompt).__name__}.")
+        if not isinstance(prompt, Sequence) or isinstance(prompt, bytes | bytearray):
+            raise _no_prompt(prompt)
         ids = self._ids(prompt, grammar) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
@@ -79,6 +83,8 @@ class PromptReader:
                 if not 0 <= token < size:
                     raise OptionError(f"the prompt has the id {token}, but the vocabulary has {size} ids.")
             return ids
+        if not isinstance(prompt, str):
+            _check_parts(prompt)
         if self._tokenizer is None:
             raise OptionError("this generator has no tokenizer, only a vocabulary; give token ids.")
         if self._write is not None:
@@ -91,7 +97,6 @@ class PromptReader:
         render = getattr(self._tokenizer, "apply_chat_template", None)
         if render is None:
             raise ModelError("this tokenizer has no chat template; give the prompt as text.")
-        _check_parts(messages)
         try:
             shown: dict[str, Any] = {"tools": list(tools)} if tools else {}
             shown |= self._chat_options
@@ -117,7 +122,16 @@ def _check_parts(messages: Sequence[Any]) -> None:
         for part in content if isinstance(content, list | tuple) else ():
             kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
             if kind != "text":
-                raise OptionError(
-                    f"message {number} has a part of the type {kind!r}; only text can be read here.  "
-                    "For images use the model's processor and its own generate with GrammarLogitsProcessor."
-                )
+                raise OptionError(f"message {number} has a part of the type {kind!r}.  {ONLY_TEXT}")
+
+
+def _no_prompt(prompt: Any) -> OptionError:
+    what = f"a prompt is text, chat messages or token ids, not {type(prompt).__name__}."
+    return OptionError(what + (f"  {ONLY_TEXT}" if _is_media(prompt) else ""))
+
+
+def _is_media(prompt: Any) -> bool:
+    """Whether this is an image, sound or the like: pixels, samples or bytes."""
+    return isinstance(prompt, bytes | bytearray) or any(
+        hasattr(prompt, name) for name in ("shape", "getpixel", "pixel_values")
+    )

@@ -12,6 +12,7 @@ from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.results import Stats
+from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.report import Report
 from tokenform.engine import State, TokenAutomaton
 from tokenform.errors import BudgetTooSmall, LimitExceeded, TokenformError
@@ -28,7 +29,7 @@ class Row:
         seed, number: key of its draws, with the prompt and the position.
         state: state of the automaton after `tokens`.
         tokens: what was written so far, end-of-text excluded.
-        hints: texts that the constraint suggests to drafters.
+        hints: what the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         law: how its tokens are drawn; None: as those of the decoder's other rows.
         alternatives: how many of the model's likeliest tokens to tell at each token.
@@ -47,7 +48,7 @@ class Row:
     budget: int
     seed: int
     number: int = 0
-    hints: Sequence[bytes] = ()
+    hints: Hints | None = None
     companion: Sequence[int] = ()
     law: MaskedSampler | None = None
     alternatives: int = 0

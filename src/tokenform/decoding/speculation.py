@@ -12,7 +12,7 @@ for models that can only be run token by token (the plain loop runs those as a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tokenform.decoding.draws import MaskedSampler, Transform
@@ -21,7 +21,6 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone, Runner
-from tokenform.decoding.speculative.drafters import property_names
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
@@ -29,7 +28,7 @@ from tokenform.decoding.speculative.request import Output, Request
 from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
-from tokenform.engine import Grammar, Vocabulary, tokenizers
+from tokenform.engine import Vocabulary, tokenizers
 from tokenform.errors import DrafterError, TokenformError
 
 _SPELLED = 1 << 14  # texts whose tokens are kept
@@ -222,12 +221,6 @@ def _fill(row: Row, output: Output, reports: bool) -> None:
     stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
     stats.seconds_draft = report.seconds_draft
     row.report, row.error = report if reports else None, output.error
-
-
-def name_hints(grammar: Grammar) -> tuple[bytes, ...]:
-    """The property names of a grammar's schema, for drafters."""
-    schema = grammar.schema
-    return tuple(property_names(schema)) if isinstance(schema, Mapping) else ()
 
 
 def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:

@@ -21,7 +21,7 @@ Rejected: combining the compiled objects (each of them has its own arena of stat
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenform import _core
@@ -30,6 +30,22 @@ Form = dict[str, Any]
 Language = dict[str, Any]
 
 ANY: Language = {"any": True}
+
+# Values of a schema's options that leave the writer more choice than others.
+_OPEN = {
+    "order": ("any",),
+    "whitespace": ("natural", "any"),
+    "numbers": ("natural", "any"),
+    "strings": ("any",),
+    "additional": ("schema",),
+}
+
+_ABSENT = {
+    "whitespace": "natural",
+    "numbers": "natural",
+    "strings": "any",
+    "additional": "schema",
+}  # by default
 
 _LONG = 40  # characters of a name in messages
 _DEEP = 3  # levels of a language that such a name shows
@@ -83,6 +99,31 @@ def lowered(form: Form) -> Form:
 def compiled(form: Form, name: str) -> _core.Grammar:
     """The core's grammar of a form; `name` is what its messages call it."""
     return _core.composite(json.dumps(lowered(form)), name)
+
+
+def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:
+    """The form whose schemas have these options where they leave their writer a choice; None: nowhere.
+
+    >>> narrowed({"schema": "{}", "options": {"whitespace": "natural"}}, {"whitespace": "spaced"})
+    {'schema': '{}', 'options': {'whitespace': 'spaced'}}
+    """
+    changed = False
+
+    def narrow(part: dict[str, Any]) -> dict[str, Any]:
+        nonlocal changed
+        given = part.get("options")
+        if not isinstance(part.get("schema"), str) or not isinstance(given, dict):
+            return part
+        chosen = {
+            name: value
+            for name, value in options.items()
+            if given.get(name, _ABSENT.get(name, "")) in _OPEN[name]
+        }
+        changed = changed or bool(chosen)
+        return {**part, "options": {**given, **chosen}}
+
+    made: Form = json.loads(json.dumps(form), object_hook=narrow)
+    return made if changed else None
 
 
 class Rules:

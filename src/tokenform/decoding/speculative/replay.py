@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from .drafters.base import Context, Seen
+from .drafters.hints import Hints
 from .drafters.merge import Merge
 from .policies import Fixed, Policy
 from .report import Report
@@ -30,7 +31,7 @@ def replay(
     prompt: Sequence[int] = (0,),
     policy: Policy | None = None,
     eos: frozenset[int] = frozenset(),
-    hints: Sequence[bytes] = (),
+    hints: Hints | None = None,
     encode: Callable[[bytes], list[int]] | None = None,
 ) -> Report:
     """The report of writing `tokens` after `prompt`.

@@ -14,6 +14,7 @@ from .report import Report
 
 if TYPE_CHECKING:
     from .backbone import Runner
+    from .drafters.hints import Hints
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Request:
         eos: tokens that end the text.
         seed, number: key of the randomness.
         drafter: in place of the speculator's own.
-        hints: texts that the constraint suggests to drafters (`drafters.property_names(schema)`).
+        hints: what the constraint suggests to drafters (see `drafters/hints.py`).
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters that know text.
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
         alternatives: how many of the model's likeliest tokens to tell at each token of the text.
@@ -44,7 +45,7 @@ class Request:
     number: int = 0
     drafter: Any = None
     companions: Sequence[tuple[Runner, Sequence[int]]] = ()
-    hints: Sequence[bytes] = ()
+    hints: Hints | None = None
     encode: Callable[[bytes], list[int]] | None = None
     alternatives: int = 0
 

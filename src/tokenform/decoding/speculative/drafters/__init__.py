@@ -4,11 +4,12 @@ from .auto import auto
 from .base import Budget, Context, Drafter, Nothing, Session
 from .draft_model import DraftModel
 from .forced import Forced
+from .hints import Hints, property_names
 from .input import Input
 from .layer_skip import LayerSkip, search_skip_set
 from .lookahead import Lookahead
 from .merge import Merge
-from .names import Names, property_names
+from .names import Names
 from .ngram import NGram
 from .other_vocabulary import VocabularyMap
 from .recycling import Recycling
@@ -20,6 +21,7 @@ __all__ = [
     "DraftModel",
     "Drafter",
     "Forced",
+    "Hints",
     "Input",
     "LayerSkip",
     "Lookahead",

@@ -21,6 +21,7 @@ from tokenform.engine import State
 from ..drafting import Drafting, alone
 from ..node import Node
 from ..tree import DraftTree
+from .hints import Hints
 
 _FORGET = 0.998  # a drafter that does not pay is tried too seldom to cost more than some percent
 
@@ -41,7 +42,7 @@ class Context:
         remaining: tokens that may still be written after `path`.
         eos: tokens that end the text.
         companions: second models or prompts that the sampler mixes in.
-        hints: texts that the constraint suggests (see `names.py`).
+        hints: what the constraint suggests (see `hints.py`).
         encode: bytes -> token ids as the model's tokenizer writes them, or None.
     """
 
@@ -59,7 +60,7 @@ class Context:
     remaining: int = 1 << 30
     eos: frozenset[int] = frozenset()
     companions: int = 0
-    hints: Sequence[bytes] = ()
+    hints: Hints | None = None
     encode: Callable[[bytes], list[int]] | None = None
 
     def below(self, path: tuple[int, ...], state: State | None) -> Context:

@@ -31,6 +31,7 @@ from tokenform.decoding.speculative.node import mask_bits
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
+from .following import LAYOUTS, following
 from .spelling import Spelling, spelling_of
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
@@ -73,6 +74,7 @@ class Forced:
         self._plans: weakref.WeakKeyDictionary[Any, tuple[Any, dict[Any, list[_Text]]]]
         self._plans = weakref.WeakKeyDictionary()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
+        self.layout = LAYOUTS[0]  # of the text that was last followed
         self.gaps = {b":": b" ", b",": b" "}  # byte -> the white space that was last written after it
 
     def plans_of(self, automaton: Any, spelling: Spelling) -> dict[Any, list[_Text]]:
@@ -86,7 +88,7 @@ class Forced:
         if context.automaton is None:
             return Silent()
         spelling = self.spelling or spelling_of(context)
-        return _ForcedSession(self, spelling) if spelling is not None else _Canonical()
+        return _ForcedSession(self, spelling, context) if spelling is not None else _Canonical()
 
 
 @dataclass
@@ -111,16 +113,19 @@ class _Canonical(Silent):
 
 
 class _ForcedSession(Silent):
-    def __init__(self, drafter: Forced, spelling: Spelling) -> None:
+    def __init__(self, drafter: Forced, spelling: Spelling, context: Context) -> None:
         self.drafter, self.spelling = drafter, spelling
+        self.followed = following(context, drafter.layout)
         self.ends: dict[tuple[int, ...], bytes] = {}
         self.gaps, self.tail = dict(drafter.gaps), b""
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, auto = DraftTree(), context.automaton
-        state = context.state
+        tree, auto, state = DraftTree(), context.automaton, context.state
         if auto.is_finished(state):
             return tree
+        if self.followed is not None:
+            auto, state = self.followed.after(context.tokens, context.path) or (auto, state)
+            self.drafter.layout = self.followed.layout
         plans = self.drafter.plans_of(auto, self.spelling)
         written = context.path[-1] if context.path else context.tokens[-1]
         before = self.spelling.tokens[written][-1:] if written < len(self.spelling.tokens) else b""

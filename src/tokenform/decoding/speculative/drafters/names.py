@@ -12,12 +12,16 @@ that fit here).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from tokenform.engine import State
+from tokenform.errors import TokenformError
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
+from .following import LAYOUTS, Following, following
 from .spelling import Spelling, spelling_of
 
 _TAIL = 24  # tokens in which the beginning of a name is looked for
@@ -26,7 +30,7 @@ _TAKEN = 8
 
 
 class Names:
-    """Drafts `context.hints`.
+    """Drafts the names of `context.hints`.
 
     Args:
         vocabulary: bytes of every token id; None is the constraint's.
@@ -42,23 +46,27 @@ class Names:
         encode: Callable[[bytes], list[int]] | None = None,
     ) -> None:
         self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
+        self.layout = LAYOUTS[0]  # of the text that was last followed
 
     def session(self, context: Context) -> Session:
         spelling = self.spelling or spelling_of(context)
-        if not context.hints or context.automaton is None or spelling is None:
+        names = () if context.hints is None else context.hints.names
+        if not names or context.automaton is None or spelling is None:
             return Silent()
-        return _NamesSession(spelling, context.hints)
+        return _NamesSession(self, spelling, names, following(context, self.layout))
 
 
 class _NamesSession(Silent):
-    def __init__(self, spelling: Spelling, hints: Sequence[bytes]) -> None:
-        self.spelling = spelling
+    def __init__(
+        self, drafter: Names, spelling: Spelling, names: Sequence[bytes], followed: Following | None
+    ) -> None:
+        self.drafter, self.spelling, self.followed = drafter, spelling, followed
         self.rests: dict[bytes, list[bytes]] = {}
-        for hint in dict.fromkeys(hints):
-            for n in range(1, len(hint)):
-                rests = self.rests.setdefault(hint[:n], [])
+        for name in dict.fromkeys(names):
+            for n in range(1, len(name)):
+                rests = self.rests.setdefault(name[:n], [])
                 if len(rests) < _TRIED:
-                    rests.append(hint[n:])
+                    rests.append(name[n:])
         self.longest = max(map(len, self.rests), default=0)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
@@ -66,7 +74,8 @@ class _NamesSession(Silent):
         tail = b"".join(pieces[t] for t in context.tail(_TAIL))
         for n in range(min(self.longest, len(tail)), 0, -1):
             rests = self.rests.get(tail[-n:])
-            fits = [tokens for rest in rests or () if (tokens := self._fit(context, rest))][:_TAKEN]
+            place = self._place(context) if rests else None
+            fits = [tokens for rest in rests or () if (tokens := self._fit(context, rest, place))][:_TAKEN]
             for tokens in fits:
                 node = ROOT
                 for i, token in enumerate(tokens[: budget.depth]):
@@ -76,29 +85,23 @@ class _NamesSession(Silent):
                 break
         return tree
 
-    def _fit(self, context: Context, rest: bytes) -> list[int]:
-        """The tokens of the rest of a name, or none if the automaton refuses it."""
+    def _place(self, context: Context) -> tuple[Any, State] | None:
+        """Where the text stands in its writer's manner."""
+        if self.followed is None:
+            return None
+        place = self.followed.after(context.tokens, context.path)
+        self.drafter.layout = self.followed.layout
+        return place
+
+    def _fit(self, context: Context, rest: bytes, place: tuple[Any, State] | None) -> list[int]:
+        """The tokens of the rest of a name and what its writer puts after it; none if they are refused."""
+        if place is not None:
+            manner, begun = place
+            with contextlib.suppress(TokenformError):
+                rest += manner.forced_bytes(manner.step_bytes(begun, rest))
         tokens, state = self.spelling.encode(rest), context.state
         for token in tokens:
             if not context.automaton.allows(state, token):
                 return []
             state = context.automaton.advance(state, token)
         return tokens
-
-
-def property_names(schema: Any) -> list[bytes]:
-    """Every property name that a JSON Schema declares, as JSON text with its colon, in order."""
-    return [f"{json.dumps(name, ensure_ascii=False)}:".encode() for name in dict.fromkeys(_names(schema))]
-
-
-def _names(schema: Any) -> Iterator[str]:
-    todo = [schema]  # no recursion: a schema may nest deeper than Python calls
-    while todo:
-        part = todo.pop()
-        if isinstance(part, dict):
-            properties = part.get("properties")
-            if isinstance(properties, dict):
-                yield from (str(name) for name in properties)
-            todo.extend(reversed(part.values()))
-        elif isinstance(part, list):
-            todo.extend(reversed(part))

@@ -1,0 +1,68 @@
+"""Following a text on the grammar of its writer's manner.
+
+Purpose: where the request's grammar leaves its writer a choice, the narrower one of the manner in which the
+text has been written so far tells what is likely next (see `hints.py`).
+Invariant: a manner that the text has left is not looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tokenform.engine import State
+from tokenform.errors import TokenformError
+
+from .base import Context
+from .hints import LAYOUTS, Hints
+
+
+def following(context: Context, layout: str = LAYOUTS[0]) -> Following | None:
+    """Follows a text that begins; None where its grammar is not known."""
+    if context.hints is None or context.automaton is None or context.state != context.automaton.start:
+        return None
+    return Following(context.hints, context.prompt_length, layout)
+
+
+class Following:
+    """A text, followed on the grammar of its writer's manner.
+
+    Args:
+        hints: of its grammar.
+        start: how many tokens stand before the text.
+        layout: the likeliest one.
+
+    Attributes:
+        layout: the one that was followed last.
+    """
+
+    def __init__(self, hints: Hints, start: int, layout: str = LAYOUTS[0]) -> None:
+        self.layout, self._manners = layout, hints.manners(layout)
+        self._start = self._read = start
+        self._automaton: Any = None
+        self._state: State | None = None
+
+    def after(self, tokens: Sequence[int], path: Iterable[int]) -> tuple[Any, State] | None:
+        """The manner's automaton and its state after the text and a drafted path; None: none admits them.
+
+        Args:
+            tokens: the prompt and the text.
+        """
+        new, self._read = tokens[self._read :], len(tokens)
+        if self._state is not None and new:
+            self._state = _advanced(self._automaton, self._state, new)
+        while self._state is None and (found := next(self._manners, None)) is not None:
+            layout, self._automaton = found
+            self._state = _advanced(self._automaton, self._automaton.start, tokens[self._start :])
+            self.layout = layout if layout and self._state is not None else self.layout
+        state = None if self._state is None else _advanced(self._automaton, self._state, path)
+        return None if state is None else (self._automaton, state)
+
+
+def _advanced(automaton: Any, state: State, tokens: Iterable[int]) -> State | None:
+    try:
+        for token in tokens:
+            state = automaton.advance(state, token)
+    except TokenformError:
+        return None
+    return state

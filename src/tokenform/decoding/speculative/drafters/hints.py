@@ -1,0 +1,108 @@
+"""What a grammar suggests beyond what it demands: names, and the manners in which documents are written.
+
+Purpose: a grammar that leaves its writer the choice of white space, escapes and further properties
+forces next to nothing, and yet nearly every document keeps to one layout from its beginning to its end.
+So the text is followed on a narrower grammar too, of the same schemas written in one manner; what that one
+forces is a good guess.  When the text leaves a manner, the next one that admits all of it is taken.
+Invariant: a guess alone: masks are those of the request's own automaton.  But for integers written with a
+point (`36.0`), a manner's texts are texts of the request's grammar.
+Complexity: a narrower grammar is made when a text first comes to it, once for each grammar, and counts in the
+engine's budgets; a text is read at most once for each manner, one automaton step a token.
+Rejected: guessing white space place by place (it knows nothing of names, escapes and numbers); the states
+of all manners at each step (most texts never leave the first).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tokenform.engine import Grammar, Limits, Vocabulary
+from tokenform.errors import TokenformError
+from tokenform.frontends import forms
+
+LAYOUTS = ("spaced", "compact", "indent")  # as `json.dumps` does by default, without spaces, with indent=2
+_MIXED = ""  # whatever the request allows
+_PLAIN = {"numbers": "canonical", "strings": "canonical"}  # no escape but those that JSON demands
+_DECLARED = {"additional": "forbid", "order": "declared"}
+_NARROWINGS: tuple[dict[str, str], ...] = (_DECLARED | _PLAIN, _DECLARED, _PLAIN, {})
+
+_NARROWER: WeakKeyDictionary[Grammar, dict[tuple[int, str], Grammar | None]] = WeakKeyDictionary()
+
+
+class Hints:
+    """Args:
+    grammar: of the request; None for names alone.
+    vocabulary: over which its automaton is compiled.
+    limits: of that automaton.
+    names: property names as JSON text with their colons; None takes them from the grammar's schema.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar | None = None,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits | None = None,
+        names: Sequence[bytes] | None = None,
+    ) -> None:
+        self._grammar, self._vocabulary, self._limits, self._names = grammar, vocabulary, limits, names
+
+    @cached_property
+    def names(self) -> tuple[bytes, ...]:
+        """The property names that the grammar's schema declares."""
+        if self._names is not None:
+            return tuple(self._names)
+        schema = None if self._grammar is None else self._grammar.schema
+        return tuple(property_names(schema)) if isinstance(schema, Mapping) else ()
+
+    def manners(self, layout: str = LAYOUTS[0]) -> Iterator[tuple[str, Any]]:
+        """(layout or "", automaton) of each manner in which the texts may be written, narrowest first.
+
+        Args:
+            layout: the likeliest one.
+        """
+        layouts = [*sorted(LAYOUTS, key=lambda other: other != layout), _MIXED]
+        for narrowing in range(len(_NARROWINGS)):
+            for other in layouts:
+                automaton = self._automaton(narrowing, other)
+                if automaton is not None:
+                    yield other, automaton
+
+    def _automaton(self, narrowing: int, layout: str) -> Any:
+        """That of one manner; None where it is no narrower, or can't be made."""
+        if self._grammar is None or self._vocabulary is None:
+            return None
+        known = _NARROWER.setdefault(self._grammar, {})
+        key = narrowing, layout
+        try:
+            if key not in known:
+                known[key] = None
+                options = _NARROWINGS[narrowing] | ({"whitespace": layout} if layout else {})
+                form = forms.narrowed(self._grammar.form, options)
+                if form is not None:
+                    known[key] = Grammar(forms.compiled(form, "a manner of writing"), form=form)
+            narrower = known[key]
+            return None if narrower is None else narrower.compile(self._vocabulary, limits=self._limits)
+        except TokenformError:  # nothing can be written so, or finding out takes too much
+            return None
+
+
+def property_names(schema: Any) -> list[bytes]:
+    """Every property name that a JSON Schema declares, as JSON text with its colon, in order."""
+    return [f"{json.dumps(name, ensure_ascii=False)}:".encode() for name in dict.fromkeys(_names(schema))]
+
+
+def _names(schema: Any) -> Iterator[str]:
+    todo = [schema]  # no recursion: a schema may nest deeper than Python calls
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            properties = part.get("properties")
+            if isinstance(properties, dict):
+                yield from (str(name) for name in properties)
+            todo.extend(reversed(part.values()))
+        elif isinstance(part, list):
+            todo.extend(reversed(part))

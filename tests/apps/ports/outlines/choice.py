@@ -1,0 +1,12 @@
+"""One of four texts.
+
+Source: Outlines, page "Transformers", Multiple Choice: 10 lines."""
+
+from typing import Literal
+
+import tokenform as tf
+
+city = tf.generate("The capital of France is Paris.", type=Literal["Paris", "London", "Rome", "Berlin"]).value
+print(city)
+
+assert city in ("Paris", "London", "Rome", "Berlin")

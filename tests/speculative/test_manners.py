@@ -1,0 +1,139 @@
+"""Drafts of texts whose grammar leaves the manner of writing to the model.
+
+The judge of a draft is the text that `json.dumps` writes; that of a narrower grammar is the grammar itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tokenform as tf
+from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names
+from tokenform.decoding.speculative.drafters.hints import LAYOUTS
+from tokenform.decoding.speculative.replay import replay
+from tokenform.frontends import forms
+
+PIECES = [
+    b'{"',
+    b'": ',
+    b'": "',
+    b'", "',
+    b'","',
+    b'"}',
+    b'":',
+    b"name",
+    b"age",
+    b"true",
+    b", ",
+    b"red",
+    b'"]',
+]
+TOKENS = [*(bytes([i]) for i in range(256)), *PIECES, b""]
+VOCABULARY = tf.Vocabulary(TOKENS, eos=[len(TOKENS) - 1])
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "home": {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+    },
+    "required": ["home", "name", "age"],
+}
+DOCUMENT = {"home": {"city": "Rome"}, "name": "Ada", "age": 36}
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "spaced": json.dumps,
+    "compact": lambda value: json.dumps(value, separators=(",", ":")),
+    "indent": lambda value: json.dumps(value, indent=2),
+}
+CLOSED: dict[str, Any] = {"additional": "forbid", "numbers": "canonical", "strings": "canonical"}
+
+
+@functools.cache
+def default() -> tf.Grammar:
+    return tf.json_schema(SCHEMA)
+
+
+def passes(text: str, grammar: tf.Grammar, drafter: object, hints: bool = True) -> int:
+    tokens = VOCABULARY.greedy(text.encode())
+    assert tokens is not None
+    automaton = grammar.compile(VOCABULARY)
+    told = Hints(grammar, VOCABULARY) if hints else None
+    report = replay(tokens, drafter, VOCABULARY.size, automaton, hints=told)
+    assert not report.notes
+    return report.forwards
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_is_followed_as_if_it_were_demanded(layout: Any) -> None:
+    """Once a text has shown its layout, the default grammar's drafts are those of the narrow one."""
+    text = WRITERS[layout](DOCUMENT)
+    demanded = passes(text, tf.json_schema(SCHEMA, whitespace=layout, **CLOSED), Forced())
+    assert demanded < passes(text, default(), Forced(), hints=False)
+    drafter = Forced()
+    assert passes(text, default(), drafter) <= demanded + 2 * (layout != LAYOUTS[0])
+    assert drafter.layout == layout
+    assert passes(text, default(), drafter) == demanded, "the next text begins with the same layout"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"home":{"city": "Rome"}, "name":"Ada", "age": 36}',  # mixed
+        '{"home": {"city": "Rome", "more": [1, 2]}, "name": "Ada", "age": 36}',  # a property of its own
+        '{"home": {"city": "R\\u006fme"}, "name": "Ada", "age": 36}',  # an escape that JSON does not demand
+    ],
+)
+def test_a_text_that_leaves_a_manner_is_followed_on_a_wider_one(text: str) -> None:
+    assert passes(text, default(), Forced()) < passes(text, default(), Forced(), hints=False)
+
+
+def test_a_name_is_drafted_with_what_follows_it() -> None:
+    """In an object of undeclared names too, the key is one guess with its quote, colon and space."""
+    text = '{"home": {"city": "Oslo", "x": {"name": "Ada", "age": 3}}, "name": "Ada", "age": 36}'
+    grammar = default()
+    assert passes(text, grammar, Merge(Forced(), Names())) < passes(text, grammar, Forced())
+
+
+@pytest.mark.parametrize("narrowing", range(15))
+def test_a_narrower_grammar_admits_nothing_new(narrowing: int) -> None:
+    """Random walks on each manner's automaton stay allowed in the request's own (but for `36.0`)."""
+    no_numbers = {**SCHEMA["properties"], "age": {"type": "boolean"}}
+    grammar = tf.json_schema({**SCHEMA, "properties": no_numbers})
+    manners = list(Hints(grammar, VOCABULARY).manners())
+    assert len(manners) == 15
+    automaton, own, rng = manners[narrowing][1], grammar.compile(VOCABULARY), random.Random(narrowing)
+    for _ in range(20):
+        state, at = automaton.start, own.start
+        for _ in range(60):
+            allowed = [token for token in automaton.allowed_tokens(state).tolist() if token < 256]
+            if not allowed:
+                break
+            token = rng.choice(allowed)
+            state, at = automaton.advance(state, token), own.advance(at, token)
+            assert own.is_accepting(at) or not automaton.is_accepting(state)
+
+
+def test_narrowing_keeps_what_the_caller_chose() -> None:
+    chosen = tf.json_schema(SCHEMA, whitespace="compact", numbers="any")
+    form = forms.narrowed(chosen.form, {"whitespace": "spaced", "numbers": "canonical"})
+    assert form is not None and form["options"]["whitespace"] == "compact"
+    assert form["options"]["numbers"] == "canonical"
+    assert forms.narrowed(tf.regex("a|b").form, {"whitespace": "spaced"}) is None
+
+
+def test_schemas_inside_of_other_grammars_are_narrowed_too() -> None:
+    grammar = tf.regex("call [0-9]: ") + default()
+    text = "call 1: " + json.dumps(DOCUMENT)
+    assert passes(text, grammar, Forced()) < passes(text, grammar, Forced(), hints=False)
+
+
+def test_grammars_without_a_manner_are_followed_as_they_are() -> None:
+    assert list(Hints(tf.regex("[a-z]+"), VOCABULARY).manners()) == []
+    impossible = tf.json_schema({"type": "object", "required": ["x"], "properties": {"y": {}}})
+    assert passes('{"x": 1}', impossible, Forced()) > 0
