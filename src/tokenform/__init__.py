@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         load_trie,
         save_trie,
     )
+    from tokenform.decoding.debug import debug
     from tokenform.decoding.speculative import drafters, targets
     from tokenform.frontends import grammars
     from tokenform.frontends.captures import capture
@@ -94,6 +95,7 @@ _LATER = {
     "lark": "tokenform.frontends.lark",
     "structural_tag": "tokenform.frontends.structural_tag",
     "Estimates": "tokenform.decoding",
+    "debug": "tokenform.decoding.debug",
     "AsyncGenerator": "tokenform.integrations.async_generation",
     "agenerate": "tokenform.integrations.async_generation",
     "Generator": "tokenform.integrations.generation",
@@ -147,6 +149,7 @@ __all__ = [
     "choice",
     "clear_cache",
     "contains",
+    "debug",
     "detect_format",
     "drafters",
     "errors",

@@ -23,6 +23,7 @@ from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, ending_at, 
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result, T
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
+from tokenform.decoding.tracing import traced
 from tokenform.decoding.validated import TRIES
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
@@ -47,6 +48,7 @@ class AsyncGenerator:
         self.generator = generator
         self.scheduler = Scheduler(generator, batch_size=batch_size, waiting=waiting)
 
+    @traced
     async def sample(
         self,
         prompt: Any,

@@ -57,6 +57,7 @@ from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
+from tokenform.decoding.tracing import span_of, traced
 from tokenform.decoding.validated import TRIES, settled
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Limits, Vocabulary
@@ -197,6 +198,7 @@ class Generator:
     def sample(
         self, prompt: Prompt, grammar: Any = None, **options: Unpack[SampleOptions]
     ) -> list[Result]: ...
+    @traced
     def sample(
         self,
         prompt: Any,
@@ -382,14 +384,16 @@ class Generator:
     def _stream(
         self, row: Row, grammar: Constraint, decoder: Decoder, stop: str | Sequence[str] = ()
     ) -> Yields[str, None, Result]:
-        pieces = TextPieces(texts_of(stop))
-        for _, token in decoder.run([row], 1):
-            piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
-            if piece:
-                yield piece
-        if row.error is not None:
-            raise row.error
-        return self.result(row, grammar)
+        pieces, asked = TextPieces(texts_of(stop)), {"max_tokens": row.budget}
+        with span_of(self, row.prompt, grammar, asked, current=False) as ended:
+            for _, token in decoder.run([row], 1):
+                piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
+                if piece:
+                    yield piece
+            if row.error is not None:
+                raise row.error
+            result: Result = ended(self.result(row, grammar))
+        return result
 
     def chosen(self, sampler: AnySampler | None) -> AnySampler:
         """The sampler of a call; the generator's own for None."""

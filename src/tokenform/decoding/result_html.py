@@ -22,7 +22,7 @@ def result_html(result: Result) -> str:
     """The text, token by token, with a legend; the plain text where nothing was recorded."""
     if result.automaton is None or len(result.token_logprobs) != len(result.tokens):
         return f"<pre>{escape(result.text)}</pre>"
-    forced, drafted = _forced(result), result.guessed
+    forced, drafted = forced_places(result), result.guessed
     tokens = result.automaton.vocabulary.tokens
     spans = []
     for place, token in enumerate(result.tokens):
@@ -50,7 +50,7 @@ def result_html(result: Result) -> str:
     )
 
 
-def _forced(result: Result) -> list[bool]:
+def forced_places(result: Result) -> list[bool]:
     """Whether the constraint left no other text at the place of each token, however it is cut into tokens."""
     automaton = result.automaton
     assert automaton is not None

@@ -40,6 +40,9 @@ from .request import Output, Request
 from .tree import DraftTree
 from .verifiers import DrawnRule, GreedyTree, SampleAndMatch, Verifier
 
+Likely = list[tuple[int, float]]
+"""(id, log-probability) of the likeliest tokens at one place, best first."""
+
 
 class Speculator:
     """Writes texts with a backbone.
@@ -143,6 +146,7 @@ class Speculator:
         waited = time.perf_counter() - began if self._on_device else 0.0
         for number, seconds in self._timed:
             self.policy.observe(number, seconds + waited / len(self._timed), self._drafting)
+        likely = _likeliest(scored, verdicts)
         for live, logits in scored:
             tokens: list[int] = []
             try:
@@ -151,7 +155,7 @@ class Speculator:
                 verdict = verdicts[live.number]
                 if isinstance(verdict, TokenformError):
                     raise verdict
-                tokens = self._commit(live, verdict, logits)
+                tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
                 self._finish(live, "error", _as_own(error, "the sampler failed"))
             moved.append((live.number, tokens, live.output))
@@ -252,7 +256,9 @@ class Speculator:
         nodes = [-1, *live.tree.walk(tokens)]
         return Verdict(tokens, laws.logprobs(nodes, tokens))
 
-    def _commit(self, live: Live, verdict: Verdict, logits: list[torch.Tensor]) -> list[int]:
+    def _commit(
+        self, live: Live, verdict: Verdict, logits: list[torch.Tensor], likely: list[Likely]
+    ) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
         tokens, logprobs = verdict.tokens, verdict.logprobs
         request, output, tree, states = live.request, live.output, live.tree, live.session.states
@@ -266,9 +272,7 @@ class Speculator:
         output.logprob += math.fsum(logprobs[: len(text)])
         output.token_logprobs.extend(logprobs[: len(text)])
         output.guessed.extend(place < len(visited) for place in range(len(text)))
-        if request.alternatives:
-            rows = [0, *(node + 1 for node in visited)][: len(text)]
-            output.alternatives.extend(_likeliest(logits[0][rows], request.alternatives))
+        output.alternatives.extend(likely[: len(text)])
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
@@ -326,11 +330,31 @@ def decode(
     return outputs
 
 
-def _likeliest(rows: torch.Tensor, count: int) -> list[list[tuple[int, float]]]:
-    """(id, log-probability) of the likeliest tokens of each row [n, V], best first."""
-    best, ids = torch.log_softmax(rows.float(), -1).topk(min(count, rows.shape[-1]), -1)
-    listed = zip(ids.tolist(), best.tolist(), strict=True)
-    return [list(zip(tokens, scores, strict=True)) for tokens, scores in listed]
+def _likeliest(
+    scored: Sequence[tuple[Live, list[torch.Tensor] | TokenformError]], verdicts: Verdicts
+) -> dict[int, list[Likely]]:
+    """The likeliest tokens at each token of a verdict, where they were asked for; one transfer for all."""
+    asking: list[tuple[Live, torch.Tensor]] = []
+    for live, logits in scored:
+        verdict = verdicts.get(live.number)
+        if live.request.alternatives and isinstance(logits, list) and isinstance(verdict, Verdict):
+            rows = [0, *(node + 1 for node in live.tree.walk(verdict.tokens))][: len(verdict.tokens)]
+            asking.append((live, logits[0][rows]))
+    if not asking:
+        return {}
+    every = torch.log_softmax(torch.cat([rows for _, rows in asking]).float(), -1)
+    most = min(max(live.request.alternatives for live, _ in asking), every.shape[-1])
+    best, ids = every.topk(most, -1)
+    brought = iter(torch.stack([ids.double(), best.double()], 1).tolist())
+    return {
+        live.number: [
+            [(int(token), score) for token, score in zip(*next(brought), strict=True)][
+                : live.request.alternatives
+            ]
+            for _ in range(len(rows))
+        ]
+        for live, rows in asking
+    }
 
 
 def _merged(drafter: Any) -> Merge:

@@ -86,20 +86,18 @@ class Messages:
     def whole(self, work: Work, results: list[Result]) -> dict[str, Any]:
         result = results[0]
         items = items_of(work, result)
-        written = len(result.tokens) + thought_tokens(work)
-        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": written}
-        head = _head(work, [_block(item) for item in items], usage)
+        head = _head(work, [_block(item) for item in items], _usage(work, result))
         return {**head, "stop_reason": _reason(work, result, items)} | extras_of(work, result)
 
     async def events(self, work: Work, pieces: AsyncIterator[Piece]) -> AsyncIterator[Event]:
-        usage = {"input_tokens": work.job.prompt_tokens, "output_tokens": 0}
-        yield _event("message_start", message=_head(work, [], usage))
+        yield _event("message_start", message=_head(work, [], _usage(work)))
         items: list[Item] = []
         async for step, piece in steps_of(work, pieces):
             if step is None:
                 if piece.result is not None:
-                    delta = {"stop_reason": _reason(work, piece.result, items), "stop_sequence": None}
-                    usage = {**usage, "output_tokens": len(piece.result.tokens) + thought_tokens(work)}
+                    ended = {"stop_sequence": None, "stop_details": None, "container": None}
+                    delta = {"stop_reason": _reason(work, piece.result, items), **ended}
+                    usage = _usage(work, piece.result)
                     more = extras_of(work, piece.result)
                     yield _event("message_delta", delta=delta, usage=usage, **more)
                 continue
@@ -128,7 +126,7 @@ def _event(kind: str, **members: Any) -> Event:
     return kind, {"type": kind, **members}
 
 
-def _head(work: Work, content: list[Any], usage: dict[str, int]) -> dict[str, Any]:
+def _head(work: Work, content: list[Any], usage: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": work.id,
         "type": "message",
@@ -137,8 +135,18 @@ def _head(work: Work, content: list[Any], usage: dict[str, int]) -> dict[str, An
         "content": content,
         "stop_reason": None,
         "stop_sequence": None,
+        "stop_details": None,
+        "container": None,
         "usage": usage,
     }
+
+
+def _usage(work: Work, result: Result | None = None) -> dict[str, Any]:
+    """Tokens so far; what this server does not have is null, as the API asks."""
+    written = 0 if result is None else len(result.tokens) + thought_tokens(work)
+    caches = dict.fromkeys(("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens"))
+    others = dict.fromkeys(("inference_geo", "output_tokens_details", "server_tool_use", "service_tier"))
+    return {"input_tokens": work.job.prompt_tokens, "output_tokens": written, **caches, **others}
 
 
 def _reason(work: Work, result: Result, items: list[Item]) -> str:
@@ -158,11 +166,21 @@ def _delta(step: Step) -> dict[str, Any]:
 def _block(item: Item) -> dict[str, Any]:
     if item.thought:
         return {"type": "thinking", "thinking": item.text, "signature": ""}
-    return {"type": "text", "text": item.text} if item.name is None else _call(item, item.arguments)
+    return (
+        {"type": "text", "text": item.text, "citations": None}
+        if item.name is None
+        else _call(item, item.arguments)
+    )
 
 
 def _call(item: Item, arguments: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": item.id, "name": item.name, "input": arguments}
+    return {
+        "type": "tool_use",
+        "id": item.id,
+        "name": item.name,
+        "input": arguments,
+        "caller": {"type": "direct"},
+    }
 
 
 def _thoughts(thinking: Mapping[str, Any] | None, effort: Any) -> Thoughts | None:

@@ -224,10 +224,10 @@ def _response(
         "tools": body.tools or [],
         "top_p": body.top_p,
         "truncation": "disabled",
-        "usage": usage,
-        "user": body.user,
         "metadata": body.metadata or {},
     }
+    known = {"usage": usage, "user": body.user}  # the API leaves these out and has no null for them
+    response |= {name: value for name, value in known.items() if value is not None}
     return response | ({} if result is None else extras_of(work, result))
 
 

@@ -1,0 +1,158 @@
+"""OpenTelemetry spans of calls, where the program has OpenTelemetry loaded; else nothing, at no cost.
+
+Purpose: one span a call of `Generator.sample` or `stream` and of their async forms.
+Invariant: a span says which model, which kind of constraint, which limits, how many tokens and passes, and
+how it ended.  Prompts and texts are in it only where the variable `CONTENT` is "true".
+Source: OpenTelemetry's semantic conventions for generative AI; what is this library's own is `tokenform.*`.
+Rejected: an extra of its own (who wants spans has the package, and sets its exporter up).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tokenform.decoding.results import Result
+from tokenform.errors import TokenformError
+from tokenform.frontends import Condition, Grammar
+
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_ASKED = {"max_tokens": "max_tokens", "seed": "seed", "n": "choice.count"}
+_KINDS = {"language": "pattern"}
+_MOST = 8192  # characters of a prompt or text
+
+
+def traced(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method `(self, prompt, grammar, **options)` that writes texts, plain or async, with a span a call."""
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def awaited(self: Any, prompt: Any, grammar: Any = None, **options: Any) -> Any:
+            with span_of(self.generator, prompt, grammar, options) as ended:
+                return ended(await method(self, prompt, grammar, **options))
+
+        return awaited
+
+    @functools.wraps(method)
+    def called(self: Any, prompt: Any, grammar: Any = None, **options: Any) -> Any:
+        with span_of(self, prompt, grammar, options) as ended:
+            return ended(method(self, prompt, grammar, **options))
+
+    return called
+
+
+@contextmanager
+def span_of(
+    generator: Any, prompt: Any, grammar: Any, options: dict[str, Any], *, current: bool = True
+) -> Iterator[Callable[[Any], Any]]:
+    """A span; what it gives is called with the results, and returns them.
+
+    Args:
+        current: other spans that are begun meanwhile are parts of it; not for streams, whose steps come and
+            go between the caller's own.
+    """
+    api: Any = sys.modules.get("opentelemetry.trace")
+    if api is None:
+        yield lambda results: results
+        return
+    name = _model(generator)
+    tracer = api.get_tracer("tokenform")
+    span = tracer.start_span(f"generate {name}", kind=api.SpanKind.INTERNAL)
+    try:
+        if span.is_recording():
+            span.set_attributes(_asked(generator, name, prompt, grammar, options))
+
+        def ended(results: Any) -> Any:
+            if span.is_recording():
+                span.set_attributes(_given(results))
+            return results
+
+        if current:
+            with api.use_span(span, record_exception=False, set_status_on_exception=False):
+                yield ended
+        else:
+            yield ended
+    except BaseException as error:
+        if not isinstance(error, GeneratorExit):
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(api.Status(api.StatusCode.ERROR, type(error).__name__))
+        raise
+    finally:
+        span.end()
+
+
+def kind_of(grammar: Any) -> str:
+    """What kind of constraint this is, in a word."""
+    if grammar is None:
+        return "text"
+    if isinstance(grammar, list | tuple):
+        return "list"
+    if isinstance(grammar, Condition):
+        return "predicate"
+    if isinstance(grammar, Grammar):
+        if grammar.shapes is not None:
+            return "type"
+        kind = next(iter(grammar.form), "grammar")
+        return "tools" if grammar.tools else _KINDS.get(kind, kind)
+    return "schema" if isinstance(grammar, dict | bool | str) else "type"
+
+
+def _asked(
+    generator: Any, name: str, prompt: Any, grammar: Any, options: dict[str, Any]
+) -> dict[str, str | int | float]:
+    sampler = options.get("sampler") or generator.sampler
+    found: dict[str, Any] = {
+        "gen_ai.operation.name": "generate",
+        "gen_ai.provider.name": "tokenform",
+        "gen_ai.request.model": name,
+        "tokenform.constraint": kind_of(grammar),
+        "tokenform.sampler": type(sampler).__name__,
+    }
+    temperature = getattr(sampler, "temperature", None)
+    if isinstance(temperature, int | float):
+        found["gen_ai.request.temperature"] = float(temperature)
+    for option, attribute in _ASKED.items():
+        if isinstance(options.get(option), int):
+            found[f"gen_ai.request.{attribute}"] = options[option]
+    if _content():
+        found["gen_ai.input.messages"] = str(prompt)[:_MOST]
+    return found
+
+
+def _given(results: Any) -> dict[str, Any]:
+    written = [one for one in _flat(results) if isinstance(one, Result)]
+    found: dict[str, Any] = {
+        "gen_ai.usage.output_tokens": sum(one.stats.tokens for one in written),
+        "gen_ai.response.finish_reasons": [_reason(one) for one in _flat(results)],
+        "tokenform.forwards": sum(one.stats.forwards for one in written),
+        "tokenform.drafts_accepted": sum(one.stats.accepted for one in written),
+    }
+    if _content():
+        found["gen_ai.output.messages"] = [one.text[:_MOST] for one in written]
+    return found
+
+
+def _reason(result: Any) -> str:
+    return (
+        "error" if isinstance(result, TokenformError) else {"end": "stop"}.get(result.reason, result.reason)
+    )
+
+
+def _flat(results: Any) -> list[Any]:
+    if isinstance(results, list):
+        return [one for part in results for one in _flat(part)]
+    return [] if results is None else [results]
+
+
+def _content() -> bool:
+    return os.environ.get(CONTENT, "").lower() == "true"
+
+
+def _model(generator: Any) -> str:
+    config = getattr(generator.model, "config", None)
+    return str(getattr(config, "_name_or_path", "") or type(generator.model).__name__)
