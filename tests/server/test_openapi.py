@@ -171,7 +171,16 @@ def test_random_bodies_are_answered_within_the_schema(url, client, vendor, tmp_p
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", cut(vendor, model, tmp_path / "openapi.json")),
         *("--url", base, "--checks", "not_a_server_error,response_schema_conformance"),
-        *("--phases", "examples,coverage,fuzzing", "--max-examples", "60", "--seed", "25"),
+        *(
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--max-examples",
+            "20",
+            "--max-time",
+            "300",
+            "--seed",
+            "25",
+        ),
         *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "120"),
         *("--continue-on-failure", "--no-color"),
     ]
