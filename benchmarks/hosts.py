@@ -209,7 +209,7 @@ def maskbench_sglang(cases: list[Case], most: int, drafts: int) -> Iterator[Outc
 
     if not register():
         raise SystemExit("this SGLang is not one that the plug-in works with")
-    for name in ("tokenform", "xgrammar", "llguidance"):
+    for name in ("tokenform", "xgrammar"):  # the second is SGLang's default
         engine = sglang_manager.Engine(str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=name)
         for number, case in enumerate(cases):
             engine.add(str(number), json.dumps(case.schema), most)

@@ -37,6 +37,18 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture(scope="session")
+def bytewise() -> tf.Generator:
+    """Over bytes: each text has one way to be cut, so that laws of thousands of texts are enumerated soon."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=257, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        initializer_range=0.3, eos_token_id=256,
+    )  # fmt: skip
+    vocabulary = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    return tf.Generator(LlamaForCausalLM(config).double().eval(), vocabulary, drafter=None, batch_size=64)
+
+
+@pytest.fixture(scope="session")
 def small(tokenizer: PreTrainedTokenizerFast) -> tf.Generator:
     torch.manual_seed(0)
     config = LlamaConfig(

@@ -293,6 +293,26 @@ def test_longer_walks_of_the_large_vocabulary(name: str, seed: int, tekken: tf.V
     walk(tf.json_schema(LARGE[name], **chosen).compile(tekken), seed, 30)
 
 
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_tokens_that_hold_a_whole_key_know_which_key_it_is(order: str) -> None:
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    whole = [f'"{x}{y}":1'.encode() for x in letters for y in ["", "k", "l"]]
+    tokens = [*(bytes([b]) for b in range(256)), *whole, b"</s>"]
+    vocab = tf.Vocabulary(tokens, eos=[len(tokens) - 1])
+    text = {"type": "string"}
+    schema = {
+        "type": "object",
+        "properties": {"a": text, "bk": text, "c": {"type": "integer"}},
+        "additionalProperties": {"type": "integer"},
+    }
+    automaton = tf.json_schema(schema, order=order).compile(vocab)
+    for begun in ["{", "{ ", '{"a":"",']:
+        state = automaton.start
+        for byte in begun.encode():
+            state = automaton.advance(state, byte)
+        assert bits(automaton.mask(state), vocab.size) == automaton.oracle(state), begun
+
+
 def test_threads_get_the_masks_that_one_gets(tekken: tf.Vocabulary) -> None:
     """Eight threads on one automaton: the same rows as one thread alone."""
     from concurrent.futures import ThreadPoolExecutor

@@ -292,6 +292,7 @@ NAMES += ["UUID1", "UUID4", "UUID7", "Base64Bytes", "NaiveDatetime", "AwareDatet
 FORMATS = {name: getattr(pydantic, name) for name in NAMES}
 FORMATS |= {"network": ipaddress.IPv4Network, "interface": ipaddress.IPv6Interface, "flags": dict[bool, int]}
 FORMATS |= {"zone": zoneinfo.ZoneInfo, "fraction": fractions.Fraction, "complex": complex}
+FORMATS |= {"past": pydantic.PastDate, "future": pydantic.FutureDate}
 FORMATS |= {"address": pydantic.EmailStr, "named": pydantic.NameEmail}
 
 
@@ -323,6 +324,31 @@ def test_everyday_values_of_the_formats_of_pydantic_are_accepted(name: str, text
     grammar = tf.from_type(FORMATS[name])
     assert grammar.compile(BYTES).matches(f'"{text}"'.encode())
     grammar.parse(f'"{text}"')
+
+
+def test_a_past_date_is_before_today_and_a_future_one_after() -> None:
+    today = datetime.date.today()
+    for kind, sign in ((pydantic.PastDate, -1), (pydantic.FutureDate, 1)):
+        automaton = tf.from_type(kind).compile(BYTES)
+        for days in (-40_000, -400, -31, -1, 0, 1, 31, 400, 40_000):
+            text = f'"{today + datetime.timedelta(days=days)}"'
+            assert automaton.matches(text.encode()) == (days * sign > 0), text
+
+
+@pytest.mark.parametrize(
+    ("tp", "way_out"),
+    [
+        (pydantic.Base64Str, "Base64Bytes"),
+        (pydantic.Base64UrlStr, "Base64Bytes"),
+        (pydantic.Json, "the type itself"),
+        (list[pydantic.Json[list[int]]], "the type itself"),
+        (pydantic.PastDatetime, "declare a datetime"),
+        (pydantic.FutureDatetime, "declare a datetime"),
+    ],
+)
+def test_what_no_schema_says_is_refused_with_the_way_out(tp: typing.Any, way_out: str) -> None:
+    with pytest.raises(errors.InvalidType, match=way_out):
+        tf.from_type(tp)
 
 
 def test_whole_numbers_in_other_spellings_are_integers_to_pydantic_too() -> None:

@@ -217,6 +217,32 @@ def test_one_transfer_a_pass_with_every_drafter_and_verifier(
         assert len(passes) == steps
 
 
+ALIGNED = {
+    "smc": tf.SMC(particles=4),
+    "awrs": tf.AWRS(),
+    "cars": tf.CARS(),
+    "asap": tf.ASAp(),
+    "mcmc": tf.MCMC(steps=2),
+    "beam": tf.Beam(2),
+}
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the kernel draws nothing here")
+@pytest.mark.parametrize("name", ALIGNED)
+def test_one_transfer_a_pass_with_samplers_of_whole_texts(watched, tokenizer, name):
+    """Theirs are whole distributions of all prefixes of a pass: 8 bytes a token of the vocabulary."""
+    net, passes = watched
+    writer = tf.Generator(net, tokenizer, sampler=ALIGNED[name])
+    writer.sample("warm", tf.regex("[ab]{1,3}"), seed=0, max_tokens=4)
+    Watched.reads.clear()
+    passes.clear()
+    assert writer.sample("Ada", tf.regex("[ab]{1,3}"), n=2, seed=1, max_tokens=4)
+    transfers = [(rows, size) for how, rows, size in Watched.reads if how == "cpu"]
+    assert len(transfers) == len(passes)
+    assert {how for how, _, _ in Watched.reads} == {"cpu", "numpy"}, "what is here already is read as numpy"
+    assert all(size == 8 * rows * writer.vocabulary.size for rows, size in transfers)
+
+
 @pytest.mark.skipif(INTERPRETED, reason="runs here")
 def test_one_transfer_a_step_with_the_kernel():
     pytest.importorskip("triton", reason="the kernel needs Triton: pip install triton")

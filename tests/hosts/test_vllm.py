@@ -299,18 +299,46 @@ def test_the_constraint_begins_after_the_thought_and_ends_in_time(engine, thinki
         jsonschema.Draft202012Validator(HARD).validate(json.loads(document))
 
 
-def test_a_fault_fails_one_request_alone(engine, monkeypatch):
-    one = engine()
+class PanicException(BaseException):
+    """What a panic of compiled code is in Python, by its name."""
+
+
+@pytest.mark.parametrize(
+    "fault", [tf.errors.EngineError, tf.errors.LimitExceeded, ValueError, PanicException]
+)
+@pytest.mark.parametrize("call", ["fill_mask", "accept_tokens", "validate_tokens"])
+def test_a_fault_fails_one_request_alone(engine, monkeypatch, fault, call):
+    one = engine(drafts=3)
     good, bad = one.add("good", asked(json=HARD)), one.add("bad", asked(json=HARD))
     one.settle()
+    text = bad.request.structured_output_request.grammar
+    inner = text.matcher
 
-    def fault(*_):
-        raise tf.errors.EngineError("broken")
+    def broken(*_):
+        raise fault("broken")
 
-    matcher = type("Broken", (), {"fill_mask": fault, "is_terminated": lambda self: False})()
-    monkeypatch.setattr(bad.request.structured_output_request.grammar._text, "_matcher", matcher)
+    calls = {name: getattr(inner, name) for name in ("fill_mask", "accept_tokens", "validate_tokens")}
+    calls |= {name: getattr(inner, name) for name in ("is_terminated", "rollback", "fill_draft_masks")}
+    monkeypatch.setattr(text, "_matcher", type("Broken", (), {**calls, call: broken})())
     one.run(random_model(SIZE, 5))
     assert (good.reason, bad.reason) == ("stop", "error")
+
+
+def test_a_fault_in_the_front_end_is_a_400_of_its_request(engine, monkeypatch):
+    from vllm.exceptions import VLLMValidationError
+
+    from tokenform.integrations import asked as requests
+
+    def broken(text, **_):
+        raise PanicException("broken")
+
+    monkeypatch.setitem(requests._READERS, "regex", broken)
+    one = engine()
+    with pytest.raises(VLLMValidationError, match=r"EngineError.*PanicException"):
+        one.add("bad", asked(regex="a fault"))
+    one.add("good", asked(json=HARD))
+    one.run(random_model(SIZE, 5))
+    assert one.texts["good"].reason == "stop"
 
 
 def test_other_backends_are_left_alone(engine):

@@ -74,6 +74,8 @@ def request(number: int, budget: int) -> dict:
 @pytest.mark.parametrize("drafts", [0, 3])
 def test_the_engine(folder, drafts):
     asked = [request(0, 36), request(0, 60), request(1, 12), request(2, 12), request(3, 12)]
+    if not drafts:  # vLLM has beams without drafts alone
+        asked.append(request(1, 12) | {"beams": 3})
     done = subprocess.run(
         [PYTHON, HERE / "vllm_engine.py", folder, "--drafts", str(drafts)],
         input="\n".join(map(json.dumps, asked)),
@@ -89,10 +91,52 @@ def test_the_engine(folder, drafts):
         jsonschema.validate(json.loads(answer["text"]), SCHEMA)
     assert re.fullmatch(r"[A-Z]-\d{4}", answers[2]["text"]) and answers[3]["text"] in ("yes", "no")
     assert "/type" in answers[4]["error"]
+    for answer in answers[5:]:
+        assert len(answer["texts"]) == len(set(answer["texts"])) == 3, answer
+        assert all(re.fullmatch(r"[A-Z]-\d{4}", text) for text in answer["texts"]), answer
+
+
+FAULTY = """
+from tokenform.integrations import asked, text
+
+MARKED = []
+
+
+class PanicException(BaseException):
+    pass
+
+
+def register():
+    compiled, matcher = asked.Asked.automaton, text.Text.matcher.fget
+
+    def automaton(self, kind, source, **options):
+        made = compiled(self, kind, source, **options)
+        if source.startswith("fault"):
+            MARKED.append(made)
+        return made
+
+    def broken(self):
+        if any(self._automaton is one for one in MARKED):
+            raise PanicException("injected")
+        return matcher(self)
+
+    asked.Asked.automaton, text.Text.matcher = automaton, property(broken)
+"""
+"""A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
+
+
+def faulty(folder: Path) -> str:
+    """A folder for PYTHONPATH from which vLLM loads the plug-in above in each of its processes."""
+    (folder / "faulty_plugin.py").write_text(FAULTY)
+    about = folder / "faulty_plugin-0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty-plugin\nVersion: 0\n")
+    (about / "entry_points.txt").write_text("[vllm.general_plugins]\nfaulty = faulty_plugin:register\n")
+    return str(folder)
 
 
 @pytest.fixture(scope="module")
-def server(folder):
+def server(folder, tmp_path_factory):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -107,8 +151,13 @@ def server(folder):
     ]
     command += ["--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager"]
     command += ["--max-model-len", "1024", "--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    command += [
+        "--tool-strict-level",
+        "parameter",
+    ]  # else vLLM leaves arguments free where strict is not said
     with open(Path(folder) / "server.log", "w") as log:
-        process = subprocess.Popen(command, env=settings(), stdout=log, stderr=subprocess.STDOUT)
+        env = settings() | {"PYTHONPATH": faulty(tmp_path_factory.mktemp("faulty"))}
+        process = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
         for _ in range(600):
             time.sleep(1)
@@ -155,6 +204,15 @@ def test_what_is_wrong_is_a_400_with_its_place_and_the_server_stays_up(server):
     assert status == 400 and "max_tokens" in json.dumps(answer)
     status, answer = post(server, structured_outputs={"choice": ["yes", "no"]}, max_tokens=5)
     assert status == 200 and answer["choices"][0]["message"]["content"] in ("yes", "no")
+
+
+def test_a_panic_ends_one_request_and_leaves_the_server_up(server):
+    good = {"structured_outputs": {"regex": "[a-f]{9}"}, "max_tokens": 20}
+    for _ in range(2):
+        status, answer = post(server, structured_outputs={"regex": "fault[0-9]{9}"}, max_tokens=20)
+        assert status >= 500 or answer["choices"][0]["finish_reason"] not in ("stop", "length"), answer
+        status, answer = post(server, **good)
+        assert status == 200 and len(answer["choices"][0]["message"]["content"]) == 9, answer
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])

@@ -3,7 +3,7 @@
     python tests/hosts/vllm_engine.py FOLDER [--drafts 3] < requests
 
 A request is {"prompt", "max_tokens", "structured_outputs"}, an answer {"text", "reason", "tokens"} or
-{"error"}.
+{"error"}; with "beams", a width, the answer is {"texts"}, those of the beams.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
         os.environ.setdefault(name, value)
     from vllm import LLM, SamplingParams
     from vllm.exceptions import VLLMValidationError
-    from vllm.sampling_params import StructuredOutputsParams
+    from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
 
     ngram = {"method": "ngram", "num_speculative_tokens": given.drafts, "prompt_lookup_max": 3}
     llm = LLM(
@@ -46,6 +46,18 @@ def main() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         outputs = StructuredOutputsParams(**asked["structured_outputs"])
+        if "beams" in asked:
+            wide = BeamSearchParams(
+                beam_width=asked["beams"], max_tokens=asked["max_tokens"], structured_outputs=outputs
+            )
+            (found,) = llm.beam_search([{"prompt": asked["prompt"]}], wide, use_tqdm=False)
+            tokenizer = llm.get_tokenizer()
+            before = len(tokenizer.encode(asked["prompt"]))
+            texts = [
+                tokenizer.decode(one.tokens[before:], skip_special_tokens=True) for one in found.sequences
+            ]
+            print("answer", json.dumps({"texts": texts}), flush=True)
+            continue
         params = SamplingParams(temperature=0.0, max_tokens=asked["max_tokens"], structured_outputs=outputs)
         try:
             (result,) = llm.generate([asked["prompt"]], params, use_tqdm=False)

@@ -137,3 +137,18 @@ def test_grammars_without_a_manner_are_followed_as_they_are() -> None:
     assert list(Hints(tf.regex("[a-z]+"), VOCABULARY).manners()) == []
     impossible = tf.json_schema({"type": "object", "required": ["x"], "properties": {"y": {}}})
     assert passes('{"x": 1}', impossible, Forced()) > 0
+
+
+def test_narrower_grammars_that_need_too_much_are_given_up_for_good() -> None:
+    """A sixteenth of the request's limits is theirs; the first call that needs more is the last one."""
+    text = WRITERS["compact"](DOCUMENT)
+    grammar = tf.json_schema(SCHEMA)
+    tokens = VOCABULARY.greedy(text.encode())
+    assert tokens is not None
+    hints = Hints(grammar, VOCABULARY, tf.Limits(work=16))
+    report = replay(
+        tokens, Merge(Forced(), Names()), VOCABULARY.size, grammar.compile(VOCABULARY), hints=hints
+    )
+    assert not report.notes, "the drafters go on with the request's own grammar"
+    assert report.forwards <= passes(text, grammar, Forced(), hints=False)
+    assert list(Hints(grammar, VOCABULARY).manners()) == []

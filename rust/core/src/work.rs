@@ -55,11 +55,16 @@ struct Meter {
 /// Without a limit.
 const FREE: Meter = Meter { rest: u64::MAX, limit: u64::MAX, most_held: i64::MAX };
 
-thread_local! {
+/// What every block changes, in one place: finding a thread's own numbers costs more than changing them.
+struct Counts {
     /// Units left of the slice; less than none where blocks have cost more.
-    static SLICE_LEFT: Cell<i64> = const { Cell::new(i64::MAX) };
+    left: Cell<i64>,
     /// Bytes that this thread has allocated, less those that it has freed.
-    static HELD: Cell<i64> = const { Cell::new(0) };
+    held: Cell<i64>,
+}
+
+thread_local! {
+    static COUNTS: Counts = const { Counts { left: Cell::new(i64::MAX), held: Cell::new(0) } };
     static METER: Cell<Meter> = const { Cell::new(FREE) };
     /// Whether the call that this thread does a part of is to end.
     static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
@@ -99,7 +104,7 @@ pub fn together<T>(ending: &Arc<AtomicBool>, part: impl FnOnce() -> T) -> T {
 /// With a [`Cut`], which [`run`] catches, where a limit is passed or the host wants the call to end.
 #[inline]
 pub fn spend(units: u64) {
-    SLICE_LEFT.with(|left| {
+    COUNTS.with(|Counts { left, .. }| {
         left.set(left.get().saturating_sub_unsigned(units));
         if left.get() < 0 {
             next_slice(left);
@@ -123,7 +128,7 @@ fn next_slice(left: &Cell<i64>) {
     if meter.rest < missing {
         resume_unwind(Box::new(Cut::Work(meter.limit)));
     }
-    if HELD.get() > meter.most_held {
+    if COUNTS.with(|counts| counts.held.get()) > meter.most_held {
         resume_unwind(Box::new(Cut::Memory(most_bytes(meter.limit))));
     }
     let slice = SLICE.max(missing).min(meter.rest);
@@ -137,19 +142,19 @@ fn most_bytes(limit: u64) -> u64 {
 
 /// Runs a call that may spend `limit` units.
 pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
-    let before = (METER.get(), SLICE_LEFT.get());
-    let most_held = HELD.get().saturating_add_unsigned(most_bytes(limit));
+    let before = (METER.get(), COUNTS.with(|counts| counts.left.get()));
+    let most_held = COUNTS.with(|counts| counts.held.get()).saturating_add_unsigned(most_bytes(limit));
     refill_to(Meter { limit, rest: limit, most_held });
     let answer = catch_unwind(AssertUnwindSafe(call));
     METER.set(before.0);
-    SLICE_LEFT.set(before.1);
+    COUNTS.with(|counts| counts.left.set(before.1));
     answer.map_err(cut_of)
 }
 
 /// Units that the call under way has spent.
 pub fn spent() -> u64 {
     let meter = METER.get();
-    (meter.limit - meter.rest).saturating_add_signed(SLICE_LEFT.get().saturating_neg())
+    (meter.limit - meter.rest).saturating_add_signed(COUNTS.with(|counts| counts.left.get()).saturating_neg())
 }
 
 /// The call under way gets its whole allowance of work once more: what it did so far was done on behalf of others.
@@ -160,7 +165,8 @@ pub fn refill() {
 fn refill_to(meter: Meter) {
     let slice = meter.limit.min(SLICE);
     METER.set(Meter { rest: meter.limit - slice, ..meter });
-    SLICE_LEFT.set(if meter.limit == u64::MAX { i64::MAX } else { slice as i64 });
+    let left = if meter.limit == u64::MAX { i64::MAX } else { slice as i64 };
+    COUNTS.with(|counts| counts.left.set(left));
 }
 
 /// An allocator whose blocks are counted as work and memory of the call under way.
@@ -168,12 +174,14 @@ pub struct Counting<A>(pub A);
 
 impl<A> Counting<A> {
     fn took(bytes: usize) {
-        SLICE_LEFT.with(|left| left.set(left.get().saturating_sub_unsigned(1 + (bytes / BLOCK) as u64)));
-        HELD.with(|held| held.set(held.get() + bytes as i64));
+        COUNTS.with(|Counts { left, held }| {
+            left.set(left.get().saturating_sub_unsigned(1 + (bytes / BLOCK) as u64));
+            held.set(held.get() + bytes as i64);
+        });
     }
 
     fn gave(bytes: usize) {
-        HELD.with(|held| held.set(held.get() - bytes as i64));
+        COUNTS.with(|counts| counts.held.set(counts.held.get() - bytes as i64));
     }
 }
 
@@ -191,8 +199,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Self::gave(layout.size());
         Self::took(size);
+        Self::gave(layout.size());
         self.0.realloc(block, layout, size)
     }
 
@@ -222,7 +230,7 @@ impl From<Cut> for Error {
                 "the call needs more than {limit} steps of work (Limits.work); simplify the constraint or raise the limit"
             )),
             Cut::Memory(most) => Error::limit(format!(
-                "the call needs more than {} MB of memory (256, or 8 bytes a step of Limits.work); simplify the \
+                "the call needs more than {} MB of memory (256, or {BYTES} bytes a step of Limits.work); simplify the \
                  constraint or raise the limit",
                 most >> 20
             )),

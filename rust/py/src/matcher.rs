@@ -197,9 +197,9 @@ impl Matcher {
         let place = self.place(py);
         let held = array_of(out)?;
         let words = self.rows_of(&held, row, 1, place.automaton.vocabulary().mask_words())?;
-        match place.state.known_mask() {
-            Some(mask) if place.budget.is_none() => mask.write(words),
-            _ => {
+        match place.state.known_mask_within(place.budget) {
+            Some(mask) => mask.write(words),
+            None => {
                 let mut rows = [place.row(words)];
                 unlocked(py, || batch::fill(&mut rows, Asked::default(), 1));
                 rows.into_iter().try_for_each(|row| row.answer.map(|_| ())).map_err(raise)?;

@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -25,6 +25,7 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.side_by_side import side_by_side
 from tokenform.decoding.alternatives import Origin
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
@@ -419,21 +420,26 @@ class Generator:
         progress: bool | None,
         on_invalid: str,
     ) -> list[list[Result | TokenformError]]:
-        model = self.language_model()
         every: list[list[Result | TokenformError]] = []
+        validators, size = on_invalid == "resample", self.batch_size
+        asked = list(zip(prompts, grammars, seeds, strict=True))
         with Progress(len(prompts), progress) as bar:
-            for prompt, grammar, seed in zip(prompts, grammars, seeds, strict=True):
-                problem = self.problem(
-                    prompt,
-                    grammar,
-                    max_tokens=max_tokens,
-                    sampler=sampler,
-                    model=model,
-                    validators=on_invalid == "resample",
-                )
+
+            def draw(one: tuple[Any, Constraint, int | None], model: LanguageModel) -> list[Result]:
+                prompt, grammar, seed = one
+                options: Any = {"max_tokens": max_tokens, "sampler": sampler, "validators": validators}
+                problem = self.problem(prompt, grammar, model=model, **options)
                 drawn = draw_weighted(sampler, problem, grammar, n, seed)
-                every.append([one.error or one for one in drawn] if on_invalid == "raise" else [*drawn])
                 bar.advance(None)
+                return drawn
+
+            model = self.language_model()
+            for start in range(0, len(asked), size):
+                jobs = [partial(draw, one) for one in asked[start : start + size]]
+                for found in side_by_side(model, jobs):
+                    if isinstance(found, BaseException):
+                        raise found
+                    every.append([one.error or one for one in found] if on_invalid == "raise" else [*found])
         return every
 
     def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:

@@ -33,6 +33,7 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
 from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.results import Estimates, Result
@@ -51,7 +52,7 @@ EXPLORED = 8  # prefixes that are visited beside each walk
 _STATES = 1 << 14  # states of prefixes that are kept
 
 
-class LocalLaw:
+class LocalLaw(WrappedModel):
     """`LanguageModel` whose law is `Local`'s: masked, within the budget, truncated.
 
     Args:
@@ -61,21 +62,13 @@ class LocalLaw:
     """
 
     def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
-        self._model, self._sampler, self._row = model, sampler, row
-        self.vocab_size, self.eos = model.vocab_size, model.eos
+        super().__init__(model)
+        self._sampler, self._row = sampler, row
         self.fingerprint = f"local {sampler.local}"
         self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
 
-    @property
-    def forwards(self) -> int:
-        return self._model.forwards
-
-    @property
-    def rows(self) -> int:
-        return self._model.rows
-
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, begins = self._model.logprobs(prefixes), len(self._row.prompt)
+        own, begins = super().logprobs(prefixes), len(self._row.prompt)
         out = np.empty_like(own)
         for number, prefix in enumerate(prefixes):
             written = tuple(prefix[begins:])

@@ -9,6 +9,7 @@ Rejected: patching the reader (its answers are pydantic's, and stay so).
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 import sys
@@ -17,7 +18,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from pydantic import EncodedStr
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic.types import Base64Encoder, Base64UrlEncoder
 
 # A decimal as a string: no spaces, no underscores, no NaN.
 _DECIMAL = r"^[+-]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][+-]?[0-9]{1,3})?$"
@@ -77,18 +80,51 @@ _ROUNDED = 4_000_000
 _LARGEST = sys.float_info.max
 
 
+_FROM_BASE64 = (Base64Encoder, Base64UrlEncoder)
+
+
+def _beside(day: datetime.date, *, past: bool) -> str:
+    """The dates before or after a day: as texts they are ordered as they are in time."""
+    text = day.isoformat()
+    ways = []
+    for place, digit in enumerate(text):
+        low, high = ("0", chr(ord(digit) - 1)) if past else (chr(ord(digit) + 1), "9")
+        if digit != "-" and low <= high:
+            ways.append(f"{text[:place]}[{low}-{high}]")
+    return f"(?:{'|'.join(ways)})"
+
+
 class Readable(GenerateJsonSchema):
     """pydantic's export, narrowed."""
 
     def date_schema(self, schema: Any) -> dict[str, Any]:
         # Python's calendar has no year 0
-        return super().date_schema(schema) | {"pattern": "^(?!0000)"}
+        pattern = "^(?!0000)"
+        if schema.get("now_op") is not None:
+            pattern += _beside(datetime.date.today(), past=schema["now_op"] == "past")
+        return super().date_schema(schema) | {"pattern": pattern}
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        if schema.get("now_op") is not None:
+            return self.handle_invalid_for_json_schema(
+                schema,
+                "a time before or after the moment when it is read; declare a datetime, and compare it",
+            )
         # and no leap seconds
         if schema.get("tz_constraint") == "naive":  # the format asks for an offset
             return {"type": "string", "pattern": f"^(?!0000){_DAY}[Tt ]{_CLOCK}$"}
         return super().datetime_schema(schema) | {"pattern": "^(?!0000)(?!.*:60)"}
+
+    def json_schema(self, schema: Any) -> dict[str, Any]:
+        return self.handle_invalid_for_json_schema(schema, "JSON inside a string; declare the type itself")
+
+    def function_after_schema(self, schema: Any) -> dict[str, Any]:
+        encoded = getattr(schema["function"]["function"], "__self__", None)
+        if isinstance(encoded, EncodedStr) and encoded.encoder in _FROM_BASE64:
+            return self.handle_invalid_for_json_schema(
+                schema, "base64 of text, which no schema tells from that of other bytes; declare Base64Bytes"
+            )
+        return super().function_after_schema(schema)
 
     def url_schema(self, schema: Any) -> dict[str, Any]:
         return super().url_schema(schema) | _of_schemes(schema.get("allowed_schemes"))

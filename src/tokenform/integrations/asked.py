@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
-from tokenform.errors import BudgetTooSmall, InvalidGrammar, OptionError, TokenformError
+from tokenform.errors import BudgetTooSmall, EngineError, InvalidGrammar, OptionError, TokenformError
 from tokenform.frontends import choice, json_schema, regex
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.lark import lark
@@ -60,9 +60,16 @@ class Asked:
             stop_token_ids: every id that may end this text; None or none: the model's own.
             options: those of `json_schema`, for "json" and "json_object".
         Raises:
-            TokenformError: what is wrong with it, and where.
+            TokenformError: what is wrong with it, and where; `EngineError` for a fault of the engine.
         """
-        return self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+        try:
+            return self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+        except TokenformError:
+            raise
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            raise EngineError(f"the engine failed at this {kind}: {type(error).__name__}: {error}") from error
 
     def grammar(self, kind: str, text: str, **options: Any) -> Grammar:
         """The same before any ids that end texts are known."""
@@ -164,6 +171,11 @@ _READERS: dict[str, Callable[..., Grammar]] = {
     "grammar": lambda text, **_: _grammar(text),
     "structural_tag": lambda text, **options: structural_tag(text, json_options=_spelling(options)),
 }
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether a call went wrong, be it by a panic of the compiled part; what ends a process is no fault."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def told(error: TokenformError) -> str:

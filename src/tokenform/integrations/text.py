@@ -1,8 +1,9 @@
 """One request's text in a serving engine: a matcher that never raises into the engine's loop.
 
 Purpose: what the grammar objects of vLLM and SGLang have in common.
-Invariant: what fails (a limit, a fault of the engine) leaves this text's rows open and refuses its next
-tokens, so that the host ends that request alone.  A text that has ended takes what comes without looking.
+Invariant: what fails (a limit, a fault of the engine, a panic of its compiled part) leaves this text's rows
+open and refuses its next tokens, so that the host ends that request alone.  A text that has ended takes what
+comes without looking.
 Threads: one at a time, as hosts use it.
 """
 
@@ -13,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenform.engine import Matcher, TokenAutomaton
-from tokenform.errors import BudgetTooSmall, TokenformError, TokenRejected
-from tokenform.integrations.asked import room
+from tokenform.errors import BudgetTooSmall, TokenRejected
+from tokenform.integrations.asked import is_fault, room
 
 logger = logging.getLogger("tokenform")
 
@@ -59,28 +60,31 @@ class Text:
         if self._failed:
             return False
         try:
-            return self._accepted(tokens)
-        except TokenformError as error:
-            self._fail(error)
-            return False
-
-    def _accepted(self, tokens: Sequence[int]) -> bool:
-        matcher = self.matcher
-        try:
-            if not matcher.is_terminated():
-                matcher.accept_tokens(tokens)
+            (self._matcher or self.matcher).accept_tokens(tokens)
             return True
-        except TokenRejected as error:
-            matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
+        except BaseException as error:
+            return self._refused(tokens, error)
+
+    def _refused(self, tokens: Sequence[int], error: BaseException) -> bool:
+        """After tokens not all of which may be next: whether those that may be end the text."""
+        try:
+            if not isinstance(error, TokenRejected):
+                raise error
+            matcher = self.matcher
+            if not matcher.is_terminated():
+                matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
             if not matcher.is_terminated():
                 logger.error("a text can't go on: %s", error)
             return matcher.is_terminated()
+        except BaseException as fault:
+            self._fail(fault)
+            return False
 
     def valid(self, tokens: Sequence[int]) -> int:
         """How many of these tokens may follow, one after the other."""
         try:
-            return 0 if self._failed else self.matcher.validate_tokens(tokens)
-        except TokenformError as error:
+            return 0 if self._failed else (self._matcher or self.matcher).validate_tokens(tokens)
+        except BaseException as error:
             self._fail(error)
             return 0
 
@@ -88,15 +92,20 @@ class Text:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
         if not self._failed:
             try:
-                self.matcher.fill_mask(words, row)
+                (self._matcher or self.matcher).fill_mask(words, row)
                 return
-            except TokenformError as error:
+            except BaseException as error:
                 self._fail(error)
         words[row] = OPEN
 
     def rollback(self, count: int) -> None:
         """Takes the last tokens back."""
-        self.matcher.rollback(count)
+        if self._failed:
+            return
+        try:
+            self.matcher.rollback(count)
+        except BaseException as error:
+            self._fail(error)
 
     def ended(self) -> bool:
         """Whether the end-of-text token was taken."""
@@ -108,6 +117,9 @@ class Text:
         if self._matcher is not None:
             self._matcher.reset()
 
-    def _fail(self, error: TokenformError) -> None:
+    def _fail(self, error: BaseException) -> None:
+        """Gives the text up; raises what the process itself asks for (an interrupt, an exit)."""
+        if not is_fault(error):
+            raise error
         self._failed = True
         logger.error("a text can't go on: %s: %s", type(error).__name__, error)

@@ -72,6 +72,11 @@ pub trait Structure: Send {
         Vec::new()
     }
 
+    /// A number for the answers of [`Structure::special`], where they never change.
+    fn unchanging(&mut self, _ctx: CtxId) -> Option<u32> {
+        None
+    }
+
     /// How often a lexeme whose text matters was closed so far.
     fn closings(&self) -> u64 {
         0

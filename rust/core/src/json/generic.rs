@@ -49,7 +49,8 @@ impl JsonMachine {
             out.extend(own.map(|known| known[text.len()..].to_string()));
         }
         if node.place == Place::Key {
-            let names = self.special_names(node.frame);
+            let set = self.special_set(node.frame);
+            let names = &self.named[set as usize];
             let from = names.partition_point(|n| &**n < text);
             let own = names[from..].iter().take_while(|n| n.starts_with(text));
             out.extend(own.map(|n| n[text.len()..].to_string()));
@@ -237,7 +238,8 @@ impl JsonMachine {
             frame
         };
         // a key like no other: code point U+FFFF repeated, made longer until no schema names it
-        let special = self.special_names(frame);
+        let special = self.special_set(frame);
+        let special = self.named[special as usize].clone();
         let mut text = String::from("\u{FFFF}");
         let mut name = self.schema.name(&text);
         while special.binary_search_by(|known| (**known).cmp(&*text)).is_ok()
@@ -254,24 +256,30 @@ impl JsonMachine {
         Some(self.pendings.insert_full(plain).0 as u32)
     }
 
-    /// The keys that a frame's schemas name, sorted; they are the same whatever was used.
-    fn special_names(&mut self, frame: u32) -> std::sync::Arc<[Box<str>]> {
-        let object = ObjectFrame { used: KeySet::EMPTY, ..self.objects[frame as usize].clone() };
-        let frame = self.objects.insert_full(object.clone()).0 as u32;
-        if let Some(known) = self.special.get(&frame) {
-            return known.clone();
+    /// The number of the keys that a frame's schemas name, sorted; they are the same whatever was used.
+    pub(super) fn special_set(&mut self, frame: u32) -> u32 {
+        if let Some(&known) = self.special.get(&frame) {
+            return known;
         }
+        let object = &self.objects[frame as usize];
         let mut names = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_names(a.formula, &mut names);
             names.extend(self.ranks[a.order as usize].keys());
         }
-        let mut texts: Vec<Box<str>> = names.iter().map(|&n| self.schema.name_text(n).into()).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let texts: std::sync::Arc<[Box<str>]> = texts.into();
-        self.special.insert(frame, texts.clone());
-        texts
+        names.sort_unstable();
+        names.dedup();
+        let set = match self.named.get_index_of(&names[..]) {
+            Some(known) => known,
+            None => {
+                let mut texts: Vec<Box<str>> =
+                    names.iter().map(|&n| self.schema.name_text(n).into()).collect();
+                texts.sort_unstable();
+                self.named.insert_full(names.into(), texts.into()).0
+            }
+        } as u32;
+        self.special.insert(frame, set);
+        set
     }
 }
 

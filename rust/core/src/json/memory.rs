@@ -52,8 +52,9 @@ impl JsonMachine {
             + held::map(&self.special)
             + held::map(&self.roomy)
             + held::map(&self.tails);
-        // texts of remembered items and pieces of ways: short
-        let texts = 64 * (self.recalled.len() + self.tails.len());
+        // texts of remembered items and pieces of ways: short; a set's texts are those of its names
+        let named: usize = self.named.keys().map(|names| 64 + 4 * names.len()).sum();
+        let texts = 64 * (self.recalled.len() + self.tails.len()) + named;
         interned + boxed + known + texts + self.schema.bytes()
     }
 }

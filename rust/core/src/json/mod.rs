@@ -23,8 +23,9 @@ mod step;
 mod white;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::automaton::{CtxId, Pos};
@@ -131,7 +132,9 @@ pub struct JsonMachine {
     /// Contexts cut after so many levels.
     nears: IndexSet<Near, FxBuildHasher>,
     nears_of: FxHashMap<(CtxId, u32), u32>,
-    special: FxHashMap<u32, std::sync::Arc<[Box<str>]>>,
+    /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
+    special: FxHashMap<u32, u32>,
+    named: IndexMap<Box<[NameId]>, Texts, FxBuildHasher>,
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
     roomy: FxHashMap<CtxId, bool>,
@@ -146,6 +149,9 @@ pub struct JsonMachine {
     pub(crate) error: Option<Error>,
     counted: memory::Counted,
 }
+
+/// Texts in ascending order.
+type Texts = Arc<[Box<str>]>;
 
 /// Bytes on a way to the end, and the position after them.
 type Tail = (Box<[u8]>, Option<Pos>);
@@ -195,6 +201,7 @@ impl JsonMachine {
             nears: IndexSet::default(),
             nears_of: FxHashMap::default(),
             special: FxHashMap::default(),
+            named: IndexMap::default(),
             recalled: BTreeSet::new(),
             roomy: FxHashMap::default(),
             texts_closed: 0,

@@ -245,6 +245,11 @@ impl Structure for JsonMachine {
         self.special_texts(ctx, text)
     }
 
+    fn unchanging(&mut self, ctx: CtxId) -> Option<u32> {
+        let node = self.node(ctx);
+        (node.record == 0 && node.place == Place::Key).then(|| self.special_set(node.frame))
+    }
+
     fn closings(&self) -> u64 {
         self.texts_closed
     }

@@ -215,6 +215,9 @@ impl Lexicon {
     }
 
     pub fn intern_outcome(&mut self, held: &[u32]) -> OutcomeId {
+        if let Some(known) = self.outcomes.get_index_of(held) {
+            return OutcomeId(known as u32);
+        }
         OutcomeId(self.outcomes.insert_full(held.into()).0 as u32)
     }
 

@@ -52,9 +52,10 @@ impl Row<'_> {
 
     fn ask(&mut self, asked: Asked) -> Result<Answer> {
         let (automaton, state) = (self.automaton, self.state);
-        match self.budget {
-            None => automaton.mask(state)?.write(self.out),
-            Some(budget) => self.out.copy_from_slice(&automaton.mask_within(state, budget)?),
+        match (state.known_mask_within(self.budget), self.budget) {
+            (Some(mask), _) => mask.write(self.out),
+            (None, None) => automaton.mask(state)?.write(self.out),
+            (None, Some(budget)) => self.out.copy_from_slice(&automaton.mask_within(state, budget)?),
         }
         Ok(Answer {
             accepting: automaton.accepting(state)?,
@@ -68,7 +69,7 @@ impl Row<'_> {
     }
 
     fn is_known(&self) -> bool {
-        self.budget.is_none() && self.state.known_mask().is_some()
+        self.state.known_mask_within(self.budget).is_some()
     }
 }
 

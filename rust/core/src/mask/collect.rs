@@ -16,8 +16,12 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
 use crate::vocab::{NodeId, Trie};
 
-/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up.
+/// Subtrees up to this size are walked directly: cheaper than looking a shared mask up; those between lexemes, whose
+/// shared masks hold little but their ends, up to the other.
 const DIRECT: usize = 48;
+const DIRECT_BETWEEN: usize = 256;
+/// Tokens that are looked for one by one.
+const FEW: usize = 16;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
 const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
@@ -124,7 +128,8 @@ impl<S: Structure> Core<S> {
                 return None;
             }
         }
-        if vocab.trie().subtree_size(node) <= DIRECT {
+        let most = if self.structure.lexicon().is_string(pos.lex) { DIRECT } else { DIRECT_BETWEEN };
+        if vocab.trie().subtree_size(node) <= most {
             self.walk_trie(vocab.trie(), node, pos, text, out);
             return None;
         }
@@ -226,9 +231,13 @@ impl<S: Structure> Core<S> {
             return out.extend_from_slice(ids);
         }
         let trie = self.vocab.trie();
-        let mut gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
-        gone.sort_unstable();
-        out.extend(ids.iter().copied().filter(|id| gone.binary_search(id).is_err()));
+        let gone: Vec<u32> = exits.iter().flat_map(|&n| trie.subtree_tokens(n)).map(|t| t.0).collect();
+        if gone.len() <= FEW {
+            return out.extend(ids.iter().filter(|id| !gone.contains(id)));
+        }
+        let mut words = vec![0u32; self.vocab.mask_words()];
+        gone.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
+        out.extend(ids.iter().copied().filter(|&id| words[id as usize >> 5] >> (id & 31) & 1 == 0));
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
@@ -255,16 +264,8 @@ impl<S: Structure> Core<S> {
             self.after.remove(&(next, mask.exits.id));
             return false;
         }
-        let trie = self.vocab.clone();
-        let trie = trie.trie();
-        let mut single: Vec<NodeId> = Vec::new();
-        // those that need an escape are among the escaped exits
-        let spelled_plainly = |rest: &String| rest.chars().all(|c| c >= ' ' && c != '"' && c != '\\');
-        for rest in self.structure.special(pos.ctx, &plain).into_iter().filter(spelled_plainly) {
-            let mut path = rest.as_bytes().iter().chain(b"\"");
-            let node = path.try_fold(Trie::ROOT, |n, &b| trie.child(n, b));
-            single.extend(node);
-        }
+        let vocab = self.vocab.clone();
+        let mut single = self.named_below(node, pos.ctx, &plain);
         let escaped = mask.exits.list.iter().filter(|e| e.escaped).map(|e| e.node);
         single.extend(escaped);
         single.sort_unstable();
@@ -275,11 +276,32 @@ impl<S: Structure> Core<S> {
         let held = text.len();
         for (exit, outcome) in mask.all_exits().filter(|e| single.binary_search(&e.0.node).is_ok()) {
             text.truncate(held);
-            text.extend(exit.path(trie, node));
+            text.extend(exit.path(vocab.trie(), node));
             self.collect_exit(exit, outcome, pos.ctx, text, out);
         }
         text.truncate(held);
         true
+    }
+
+    /// Where the texts that are not like most others end below a node, as far as no escape is in them; those with one
+    /// are among the escaped exits.
+    fn named_below(&mut self, node: NodeId, ctx: CtxId, begun: &str) -> Vec<NodeId> {
+        let set = if begun.is_empty() { self.structure.unchanging(ctx) } else { None };
+        if let Some(known) = set.and_then(|set| self.named.get(&(set, node))) {
+            return known.to_vec();
+        }
+        let trie = self.vocab.trie();
+        let mut ends: Vec<NodeId> = Vec::new();
+        for rest in self.structure.special(ctx, begun) {
+            let end = trie.spells(node, &rest).and_then(|at| trie.child(at, b'"'));
+            ends.extend(end);
+        }
+        if let Some(set) = set {
+            let ends: Arc<[NodeId]> = ends.as_slice().into();
+            self.listed += held::slice(&ends);
+            self.named.insert((set, node), ends);
+        }
+        ends
     }
 
     /// `outcome`: the languages that accept there, which a state that shares the exit may have of its own.

@@ -84,6 +84,8 @@ pub struct Core<S> {
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
     pub(super) after: FxHashMap<(Pos, u64), Arc<[u32]>>,
     pub(super) left: FxHashMap<(CtxId, u64), Arc<[u32]>>,
+    /// Where the texts of an unchanging set end below a node.
+    pub(super) named: FxHashMap<(u32, NodeId), Arc<[NodeId]>>,
     /// Masks of deep positions, by what a token can see of the levels above.
     near: FxHashMap<(u32, u32, u32), Arc<Mask>>,
     /// Lexical states by what their masks are shared under.
@@ -112,6 +114,7 @@ impl<S: Structure> Core<S> {
             contents: IndexSet::default(),
             content_ids: FxHashMap::default(),
             left: FxHashMap::default(),
+            named: FxHashMap::default(),
             lexemes: Lexemes::default(),
             boxed: held::Boxed::default(),
             listed: 0,
@@ -412,6 +415,7 @@ impl<S: Structure> Engine for Core<S> {
         let tables = held::map(&self.lexmasks)
             + held::map(&self.after)
             + held::map(&self.left)
+            + held::map(&self.named)
             + held::map(&self.near)
             + held::set(&self.contents)
             + held::map(&self.content_ids);

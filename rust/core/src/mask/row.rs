@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// Bit `t % 32` of word `t / 32` says whether token `t` is allowed.
 pub enum Mask {
-    /// Sorted ids.
+    /// Ids in no order: sorting them would cost more than all that a mask is asked for.
     Sparse(Box<[u32]>),
-    /// A shared mask and the ids that it lacks.
+    /// A shared mask and the ids that it lacks, in no order.
     Based(Arc<[u32]>, Box<[u32]>),
     Dense(Box<[u32]>),
 }
@@ -18,14 +18,12 @@ pub enum Mask {
 /// mask of V tokens V/8).
 const DENSE_SHARE: usize = 32;
 
-/// Ids from which on a list is not sorted.
+/// Ids from which on a list is counted: it may be better kept as a mask.
 const MANY: usize = 1024;
 
 impl Mask {
-    pub fn from_ids(mut ids: Vec<u32>, size: usize) -> Self {
+    pub fn from_ids(ids: Vec<u32>, size: usize) -> Self {
         if ids.len() < MANY {
-            ids.sort_unstable();
-            ids.dedup();
             return Mask::Sparse(ids.into());
         }
         // by bits instead of by sorting: several lists hold the same ids
@@ -41,12 +39,10 @@ impl Mask {
         Mask::Sparse(mask.ids(size.div_ceil(32)).into())
     }
 
-    pub fn based(base: Arc<[u32]>, mut ids: Vec<u32>) -> Self {
+    pub fn based(base: Arc<[u32]>, ids: Vec<u32>) -> Self {
         if ids.len() >= MANY {
             return Self::joined(&[base], &ids);
         }
-        ids.sort_unstable();
-        ids.dedup();
         Mask::Based(base, ids.into())
     }
 
@@ -84,15 +80,18 @@ impl Mask {
         let bit = |words: &[u32]| words[id as usize >> 5] >> (id & 31) & 1 == 1;
         match self {
             Mask::Dense(words) => bit(words),
-            Mask::Sparse(ids) => ids.binary_search(&id).is_ok(),
-            Mask::Based(base, ids) => bit(base) || ids.binary_search(&id).is_ok(),
+            Mask::Sparse(ids) => ids.contains(&id),
+            Mask::Based(base, ids) => bit(base) || ids.contains(&id),
         }
     }
 
     /// Sorted ids of the allowed tokens.
     pub fn ids(&self, words: usize) -> Vec<u32> {
         if let Mask::Sparse(ids) = self {
-            return ids.to_vec();
+            let mut ids = ids.to_vec();
+            ids.sort_unstable();
+            ids.dedup();
+            return ids;
         }
         let mut row = vec![0u32; words];
         self.write(&mut row);

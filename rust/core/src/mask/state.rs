@@ -145,6 +145,13 @@ impl State {
         self.0.mask()
     }
 
+    /// The mask, if it was made and so many tokens are known to be enough after each that it allows (`None`: as many
+    /// as it takes).
+    pub fn known_mask_within(&self, budget: Option<u32>) -> Option<&Arc<Mask>> {
+        let enough = budget.is_none_or(|most| self.0.farthest().is_some_and(|farthest| most > farthest));
+        self.known_mask().filter(|_| enough)
+    }
+
     /// Whether the text may end here, if that was asked.
     pub fn known_accepting(&self) -> Option<bool> {
         self.0.accepting()

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.bench.hosts.vllm_manager import EmptyMask
+
 
 class Request(SimpleNamespace):
     """As much of SGLang's `Req` as its manager reads; it can be referred to weakly, as a `Req` can."""
@@ -162,7 +164,11 @@ class Engine:
         tokens, child, sibling = tree
         node = 0
         while node != -1 and text.reason is None:
-            token = draw(rows[node], len(text.tokens))
+            try:
+                token = draw(rows[node], len(text.tokens))
+            except EmptyMask as error:
+                text.reason, text.error = "error", f"{error} after {text.tokens} with the drafts {tokens}"
+                return
             self._accept(text, token)
             node = child[node]
             while node != -1 and tokens[node] != token:

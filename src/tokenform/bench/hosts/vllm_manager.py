@@ -19,6 +19,10 @@ from typing import Any
 import numpy as np
 
 
+class EmptyMask(AssertionError):
+    """A mask that allows nothing: no backend should write one."""
+
+
 @dataclass
 class Text:
     """One request and what became of it; `reason` is vLLM's finish_reason, None while it runs."""
@@ -131,7 +135,12 @@ class Engine:
         stride = 1 + self.drafts
         for at, (name, text) in enumerate(running.items()):
             block = rows[at * stride : (at + 1) * stride].view(np.uint32)
-            written = self._sampled(block, scheduled.get(name, []), len(text.tokens), draw)
+            try:
+                written = self._sampled(block, scheduled.get(name, []), len(text.tokens), draw)
+            except EmptyMask as error:
+                drafts = scheduled.get(name, [])
+                text.reason, text.error = "error", f"{error} after {text.tokens} with the drafts {drafts}"
+                continue
             begin = time.perf_counter()
             self._take(text, written)
             spent += time.perf_counter() - begin
@@ -197,7 +206,7 @@ def random_model(size: int, seed: int = 0, *, boring: Sequence[int] = ()) -> Cal
     """A model whose logits are random: draws among what a mask allows; `boring` tokens come last of all.
 
     Raises, when called:
-        AssertionError: the mask allows nothing.
+        EmptyMask: the mask allows nothing.
     """
     random = np.random.default_rng(seed)
     dull = np.asarray(sorted(boring), dtype=np.int64)
@@ -205,7 +214,8 @@ def random_model(size: int, seed: int = 0, *, boring: Sequence[int] = ()) -> Cal
     def draw(row: np.ndarray, place: int) -> int:
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
         allowed = allowed[allowed < size]
-        assert len(allowed), "the mask allows nothing"
+        if not len(allowed):
+            raise EmptyMask("the mask allows nothing")
         if len(dull):
             lively = np.setdiff1d(allowed, dull, assume_unique=True)
             allowed = lively if len(lively) else allowed

@@ -25,6 +25,7 @@ MEMORY = 512 << 20
 BUDGET = 256
 WALKS = 3
 STEPS = 60
+WALK_SECONDS = 5.0  # of processor time: no step is begun after it, each is judged by itself
 DOCUMENT = b'{"a": [1, 2, {"k0": "aaa", "k1": null}], "k0": 3, "k1": "b", "": -1.5e3}'
 
 
@@ -68,11 +69,11 @@ class _Asked:
                 self.slowest = (entry, took)
 
 
-def _walk(asked: _Asked, automaton: Any, rng: random.Random) -> bool:
+def _walk(asked: _Asked, automaton: Any, rng: random.Random, until: float) -> bool:
     """Some allowed bytes one after the other; whether there was always one."""
     state = automaton.start
     for _ in range(STEPS):
-        if automaton.is_finished(state):
+        if automaton.is_finished(state) or time.process_time() > until:
             break
         allowed = asked.ask("walk", partial(automaton.allowed_tokens, state))
         if allowed is None:
@@ -97,7 +98,8 @@ def _entries(asked: _Asked, make: Callable[[], Any], vocabulary: Any) -> bool:
     asked.ask("forced", lambda: automaton.forced(start))
     asked.ask("distance within a budget", lambda: automaton.distance(start, BUDGET))
     asked.ask("mask within a budget", lambda: automaton.mask_within(start, BUDGET))
-    walks = [_walk(asked, automaton, random.Random(i)) for i in range(WALKS)]
+    until = time.process_time() + WALK_SECONDS
+    walks = [_walk(asked, automaton, random.Random(i), until) for i in range(WALKS)]
     asked.ask("expected", lambda: automaton.expected(start))
     asked.ask("check", lambda: automaton.check(DOCUMENT))
     asked.ask("distance", lambda: automaton.distance(start))

@@ -39,6 +39,7 @@ from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.errors import LimitExceeded, SamplingError
 
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
@@ -158,7 +159,7 @@ class Fidelity:
         plot(self, path)
 
 
-class Counted:
+class Counted(WrappedModel):
     """A language model that may be asked so many times, and says how often it was.
 
     Raises, in `logprobs`:
@@ -168,25 +169,13 @@ class Counted:
     def __init__(
         self, model: LanguageModel, name: str, most: int | None, report: Callable[[str], None]
     ) -> None:
-        self._model, self._name, self._most, self._report = model, name, most, report
+        super().__init__(model)
+        self._name, self._most, self._report = name, most, report
         self._before, self._told = model.forwards, 0
-        self.eos, self.vocab_size = model.eos, model.vocab_size
-        self.fingerprint = getattr(model, "fingerprint", type(model).__name__)
-        self.widest = getattr(model, "widest", None)
-
-    @property
-    def forwards(self) -> int:
-        """Forward passes so far."""
-        return self._model.forwards
-
-    @property
-    def rows(self) -> int:
-        """Laws so far."""
-        return self._model.rows
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         """See `LanguageModel`."""
-        spent = self._model.forwards - self._before
+        spent = self.forwards - self._before
         if self._most is not None and spent >= self._most:
             raise SamplingError(
                 f"it has made {spent} forward passes; raise max_forwards, or draw fewer texts"
@@ -194,7 +183,7 @@ class Counted:
         if spent >= self._told + TOLD:
             self._told = spent
             self._report(f"{self._name}: {spent} forward passes")
-        return self._model.logprobs(prefixes)
+        return super().logprobs(prefixes)
 
 
 def _bounded(sampler: ASAp, name: str, most: int, report: Callable[[str], None]) -> ASAp:

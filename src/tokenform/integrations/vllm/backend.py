@@ -27,41 +27,36 @@ WITH_DOCUMENTS = ("JSON", "JSON_OBJECT", "STRUCTURAL_TAG")
 """Kinds of requests to which options of `json_schema` apply."""
 
 
-class Grammar(StructuredOutputGrammar):  # type: ignore[misc]
+class Grammar(Text, StructuredOutputGrammar):  # type: ignore[misc]
     """One request's text: vLLM's names for what `Text` does.
 
     Args:
-        text: the text.
+        automaton: its constraint.
         backend: whose rows are filled.
+        left: says how many tokens the text may have, as of `Text`.
     """
 
-    def __init__(self, text: Text, backend: Backend) -> None:
-        self._text = text
+    def __init__(
+        self, automaton: TokenAutomaton, backend: Backend, left: Callable[[], int] | None = None
+    ) -> None:
+        super().__init__(automaton, left)
         self._backend = backend
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Whether the tokens are the text's next; those after its end don't matter."""
-        return self._text.accept(tokens)
+        return self.accept(tokens)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """The tokens up to the first that is not allowed; the text stays where it is."""
-        return tokens[: self._text.valid(tokens)]
-
-    def rollback(self, num_tokens: int) -> None:
-        """Takes the last tokens back."""
-        self._text.rollback(num_tokens)
+        return tokens[: self.valid(tokens)]
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes the row of the tokens that may follow: int32 [rows, ceil(V / 32)] on the CPU."""
-        self._text.fill(self._backend.words(bitmask), batch_index)
+        self.fill(self._backend.words(bitmask), batch_index)
 
     def is_terminated(self) -> bool:
         """Whether the text has taken its end-of-text token."""
-        return self._text.ended()
-
-    def reset(self) -> None:
-        """Goes back to before the first token."""
-        self._text.reset()
+        return self._matcher is not None and self._matcher.is_terminated()
 
 
 class Backend(StructuredOutputBackend):  # type: ignore[misc]
@@ -86,7 +81,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         stop_token_ids: set[int] | None = None,
     ) -> Grammar:
         """The grammar of a request of no bounded length; see `grammar_within`."""
-        return Grammar(Text(self._automaton(request_type, grammar_spec, stop_token_ids)), self)
+        return Grammar(self._automaton(request_type, grammar_spec, stop_token_ids), self)
 
     def grammar_within(
         self,
@@ -98,7 +93,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
     ) -> Grammar:
         """The same for a text that ends within the tokens that are left when it begins."""
         automaton = self._automaton(request_type, grammar_spec, stop_token_ids, **options)
-        return Grammar(Text(automaton, left), self)
+        return Grammar(automaton, self, left)
 
     def _automaton(
         self, kind: StructuredOutputOptions, text: str, stops: set[int] | None, **options: Any

@@ -61,69 +61,42 @@ fn fraction() -> Lang {
 
 /// A second of 60: local time minus offset is 23:59. With hours h, minutes m and an offset of H:M,
 /// `-`: h = 23-H and m = 59-M; `+`: for M = 0, m = 59 and h = H-1 (mod 24); else m = M-1 and h = H.
-/// Each digit is bound to the offset's digits apart from the others, and all must hold: a branch for each hour
-/// and minute would be an alternative that every state before them carries along.
+/// Hours are bound to the offset's hours apart from the minutes, and both must hold: a branch for each hour and
+/// minute would be 1,440, and digits bound one by one would let a time go on that only a search shows to be dead.
 fn leap_second() -> Lang {
-    let hours_minus = [
-        Lang::or((0..10).map(|u| hours("-", ["d", &ten(13 - u), "d", &ten(u)]))),
-        any_of![
-            Lang::or((0..3).map(|t| hours("-", [&ten(2 - t), "d", &ten(t), "0123"]))),
-            Lang::or((0..2).map(|t| hours("-", [&ten(1 - t), "d", &ten(t), "456789"]))),
-        ],
-    ];
-    let minutes_minus = [
-        minutes("-", (0..10).map(|u| ["d".into(), ten(9 - u), "d".into(), ten(u)])),
-        minutes("-", (0..6).map(|t| [ten(5 - t), "d".into(), ten(t), "d".into()])),
-    ];
-    let hours_plus = [
-        Lang::or((0..10).map(|u| hours("+", ["d", &ten(u), "d", &ten(u)]))),
-        any_of![
-            Lang::or((0..2).map(|t| hours("+", [&ten(t), "d", &ten(t), "d"]))),
-            hours("+", ["2", "0123", "2", "0123"]),
-        ],
-    ];
-    let carried = (1..6).map(|t| [ten(t - 1), "d".into(), ten(t), "0".into()]);
-    let minutes_plus = [
-        minutes("+", (0..10).map(|u| ["d".into(), ten(u + 9), "d".into(), ten(u)])),
-        minutes("+", (0..6).map(|t| [ten(t), "d".into(), ten(t), "123456789".into()]).chain(carried)),
-    ];
-    let hour_before = Lang::or((0..24).map(|h| {
-        let end = format!("+{h:02}:00");
-        cat![text(&format!("{:02}:59:60", (h + 23) % 24)), fraction(), text(&end)]
-    }));
+    let hour_before =
+        |hour: u32| cat![text(":59:60"), fraction(), text(&format!("+{:02}:00", (hour + 1) % 24))];
     any_of![
         cat![text("23:59:60"), fraction(), either_case("z")],
-        Lang::and(hours_minus.into_iter().chain(minutes_minus)),
-        hour_before,
-        Lang::and(hours_plus.into_iter().chain(minutes_plus)),
+        Lang::and([hours("-", |hour| 23 - hour), minutes("-", 59, |minute| 59 - minute)]),
+        numbered(23, hour_before),
+        Lang::and([hours("+", |hour| hour), minutes("+", 58, |minute| minute + 1)]),
     ]
 }
 
-/// The last digit of a number.
-fn ten(n: u32) -> String {
-    (n % 10).to_string()
+/// Two digits up to a number, each followed by what depends on it. By their first digit: so that no more than ten
+/// are carried along.
+fn numbered(last: u32, then: impl Fn(u32) -> Lang) -> Lang {
+    let of = |tens: u32| {
+        let units = (10 * tens..=last.min(10 * tens + 9)).map(|n| cat![text(&(n % 10).to_string()), then(n)]);
+        cat![text(&tens.to_string()), Lang::or(units)]
+    };
+    Lang::or((0..=last / 10).map(of))
 }
 
-/// The digits of a place: `d` is any.
-fn place(digits: &str) -> Lang {
-    if digits == "d" {
-        digit()
-    } else {
-        one_of(digits)
-    }
+/// A clock at a second of 60 whose offset has the hours that its own call for, and any minutes.
+fn hours(sign: &str, offset: impl Fn(u32) -> u32) -> Lang {
+    numbered(23, |hour| {
+        let end = text(&format!("{sign}{:02}:", offset(hour)));
+        cat![text(":"), times(digit(), 2), text(":60"), fraction(), end, times(digit(), 2)]
+    })
 }
 
-/// A clock at a second of 60 whose hours are these two digits, the offset's the other two.
-fn hours(sign: &str, [tens, units, off_tens, off_units]: [&str; 4]) -> Lang {
-    let hours = cat![place(tens), place(units), text(":"), times(digit(), 2), text(":60"), fraction()];
-    cat![hours, text(sign), place(off_tens), place(off_units), text(":"), times(digit(), 2)]
-}
-
-/// The same for minutes, of which any of these may be.
-fn minutes(sign: &str, any: impl Iterator<Item = [String; 4]>) -> Lang {
-    let ends = any.map(|[tens, units, off_tens, off_units]| {
-        let minutes = cat![place(&tens), place(&units), text(":60"), fraction(), text(sign)];
-        cat![minutes, times(digit(), 2), text(":"), place(&off_tens), place(&off_units)]
-    });
-    cat![times(digit(), 2), text(":"), Lang::or(ends)]
+/// The same for minutes, up to a last one.
+fn minutes(sign: &str, last: u32, offset: impl Fn(u32) -> u32) -> Lang {
+    let of = |minute| {
+        let end = text(&format!(":{:02}", offset(minute)));
+        cat![text(":60"), fraction(), text(sign), times(digit(), 2), end]
+    };
+    cat![times(digit(), 2), text(":"), numbered(last, of)]
 }

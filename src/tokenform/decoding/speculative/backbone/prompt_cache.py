@@ -6,8 +6,8 @@ Layout: a radix tree.  An edge holds some tokens of a prompt and, for each layer
 [heads, n, size]; what prompts have in common is there once.
 Invariant: everything kept belongs to the model as it is now: what changes the model (`model_mark`) empties
 the cache.  At most `limit` bytes are kept; the least recently used ends of prompts go first.
-Complexity: O(tokens) comparisons a prompt; O(edges) to make room.  Keys and values are copied when they are
-kept and when they are used.
+Complexity: O(tokens) comparisons a prompt; O(edges) to make room, once a prompt that is kept.  Keys and
+values are copied when they are kept and when they are used, outside of the lock.
 Source: radix tree over prefixes (Zheng et al. 2024, SGLang).
 Rejected: sharing one call's slots with the next (calls of several threads would write into one tensor);
 blocks of fixed size (a long prompt would be hundreds of small copies a layer).
@@ -15,6 +15,7 @@ blocks of fixed size (a long prompt would be hundreds of small copies a layer).
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -115,22 +116,34 @@ class PromptCache:
         if len(tokens) < SHORTEST:
             return
         with self._lock:
-            if edition != self._edition:
-                return
-            path = self._walk(tokens)
-            known = sum(count for _, count in path)
-            if known < len(tokens):
-                above = path[-1][0] if path else self._root
-                if path and path[-1][1] < len(above.tokens):
-                    above = self._split(above, path[-1][1])
-                    path[-1] = (above, len(above.tokens))
-                edge = _Edge(list(tokens[known:]), read(known, len(tokens)), above)
-                if edge.bytes <= self.limit:
-                    above.below[edge.tokens[0]] = edge
-                    self.bytes += edge.bytes
-                    path.append((edge, len(edge.tokens)))
+            known = sum(count for _, count in self._walk(tokens))
+        # copied outside of the lock: other threads look up in the meantime
+        new = _Edge(list(tokens[known:]), read(known, len(tokens)) if known < len(tokens) else {}, None)
+        with self._lock:
+            path = self._walk(tokens) if edition == self._edition else []
+            if edition == self._edition and new.tokens:
+                self._add(path, new, sum(count for _, count in path) - known)
             self._touch(path)
             self._make_room()
+
+    def _add(self, path: list[tuple[_Edge, int]], new: _Edge, since: int) -> None:
+        """Hangs an edge on the end of a path, less its first tokens that others have kept since.
+
+        Args:
+            since: how many; negative where tokens above it have been forgotten: then nothing is kept.
+        """
+        if since < 0 or since >= len(new.tokens) or new.bytes > self.limit:
+            return
+        if since:
+            new = _Edge(new.tokens[since:], new.part(since, len(new.tokens)), None)
+        above = path[-1][0] if path else self._root
+        if path and path[-1][1] < len(above.tokens):
+            above = self._split(above, path[-1][1])
+            path[-1] = (above, len(above.tokens))
+        new.above = above
+        above.below[new.tokens[0]] = new
+        self.bytes += new.bytes
+        path.append((new, len(new.tokens)))
 
     def _walk(self, tokens: Sequence[int]) -> list[tuple[_Edge, int]]:
         """The edges along the tokens, and how many tokens of each are theirs: all, but of the last."""
@@ -158,17 +171,23 @@ class PromptCache:
         return upper
 
     def _make_room(self) -> None:
+        if self.bytes <= self.limit:
+            return
+        ends, waiting = list[tuple[int, int, _Edge]](), list(self._root.below.values())
+        while waiting:
+            edge = waiting.pop()
+            waiting += edge.below.values()
+            if not edge.below:
+                ends.append((edge.used, id(edge), edge))
+        heapq.heapify(ends)
         while self.bytes > self.limit:
-            ends, waiting = [], list(self._root.below.values())
-            while waiting:
-                edge = waiting.pop()
-                waiting += edge.below.values()
-                if not edge.below:
-                    ends.append(edge)
-            oldest = min(ends, key=lambda edge: edge.used)
-            assert oldest.above is not None
-            del oldest.above.below[oldest.tokens[0]]
+            *_, oldest = heapq.heappop(ends)
+            above = oldest.above
+            assert above is not None
+            del above.below[oldest.tokens[0]]
             self.bytes -= oldest.bytes
+            if not above.below and above is not self._root:
+                heapq.heappush(ends, (above.used, id(above), above))
 
     def _forget(self) -> None:
         self._root, self.bytes, self._edition = _Edge([], {}, None), 0, self._edition + 1

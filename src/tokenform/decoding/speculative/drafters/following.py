@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tokenform.engine import State
-from tokenform.errors import TokenformError
+from tokenform.errors import LimitExceeded, TokenformError
 
 from .base import Context
 from .hints import LAYOUTS, Hints
@@ -34,11 +34,13 @@ class Following:
 
     Attributes:
         layout: the one that was followed last.
+        given_up: whether following it took too much work.
     """
 
     def __init__(self, hints: Hints, start: int, layout: str = LAYOUTS[0]) -> None:
-        self.layout, self._manners = layout, hints.manners(layout)
+        self.layout, self._hints, self._manners = layout, hints, hints.manners(layout)
         self._start = self._read = start
+        self.given_up = False
         self._automaton: Any = None
         self._state: State | None = None
 
@@ -50,19 +52,26 @@ class Following:
         """
         new, self._read = tokens[self._read :], len(tokens)
         if self._state is not None and new:
-            self._state = _advanced(self._automaton, self._state, new)
+            self._state = self._advanced(self._automaton, self._state, new)
         while self._state is None and (found := next(self._manners, None)) is not None:
             layout, self._automaton = found
-            self._state = _advanced(self._automaton, self._automaton.start, tokens[self._start :])
+            self._state = self._advanced(self._automaton, self._automaton.start, tokens[self._start :])
             self.layout = layout if layout and self._state is not None else self.layout
-        state = None if self._state is None else _advanced(self._automaton, self._state, path)
+        state = None if self._state is None else self._advanced(self._automaton, self._state, path)
         return None if state is None else (self._automaton, state)
 
+    def give_up(self) -> None:
+        """Following it takes too much work."""
+        self._hints.give_up()
+        self.given_up, self._state, self._manners = True, None, iter(())
 
-def _advanced(automaton: Any, state: State, tokens: Iterable[int]) -> State | None:
-    try:
-        for token in tokens:
-            state = automaton.advance(state, token)
-    except TokenformError:
-        return None
-    return state
+    def _advanced(self, automaton: Any, state: State, tokens: Iterable[int]) -> State | None:
+        try:
+            for token in tokens:
+                state = automaton.advance(state, token)
+        except LimitExceeded:
+            self.give_up()
+            return None
+        except TokenformError:
+            return None
+        return state

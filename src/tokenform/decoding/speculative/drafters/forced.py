@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.decoding.speculative.node import mask_bits
+from tokenform.errors import LimitExceeded
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
@@ -120,22 +121,34 @@ class _ForcedSession(Silent):
         self.gaps, self.tail = dict(drafter.gaps), b""
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, auto, state = DraftTree(), context.automaton, context.state
-        if auto.is_finished(state):
+        tree = DraftTree()
+        if context.automaton.is_finished(context.state):
             return tree
-        if self.followed is not None:
-            auto, state = self.followed.after(context.tokens, context.path) or (auto, state)
-            self.drafter.layout = self.followed.layout
+        for text in self._follow(context) or self._known(context, context.automaton, context.state):
+            self._add(tree, context, text, budget)
+        return tree
+
+    def _follow(self, context: Context) -> list[_Text]:
+        """What may follow in the manner of the text; nothing where it has none."""
+        if self.followed is None:
+            return []
+        place = self.followed.after(context.tokens, context.path)
+        self.drafter.layout = self.followed.layout
+        try:
+            return [] if place is None else self._known(context, *place)
+        except LimitExceeded:
+            self.followed.give_up()
+            return []
+
+    def _known(self, context: Context, auto: Any, state: Any) -> list[_Text]:
+        """The plan of a state, made if it is new."""
         plans = self.drafter.plans_of(auto, self.spelling)
         written = context.path[-1] if context.path else context.tokens[-1]
         before = self.spelling.tokens[written][-1:] if written < len(self.spelling.tokens) else b""
         key = state, before, *sorted(self.gaps.items())
-        plan = plans.get(key)
-        if plan is None:
-            plan = plans[key] = self._plan(auto, state, before)
-        for text in plan:
-            self._add(tree, context, text, budget)
-        return tree
+        if key not in plans:
+            plans[key] = self._plan(auto, state, before)
+        return plans[key]
 
     def _add(self, tree: DraftTree, context: Context, text: _Text, budget: Budget) -> None:
         d, node = self.drafter, ROOT

@@ -7,7 +7,9 @@ forces is a good guess.  When the text leaves a manner, the next one that admits
 Invariant: a guess alone: masks are those of the request's own automaton.  But for integers written with a
 point (`36.0`), a manner's texts are texts of the request's grammar.
 Complexity: a narrower grammar is made when a text first comes to it, once for each grammar, and counts in the
-engine's budgets; a text is read at most once for each manner, one automaton step a token.
+engine's budgets; a text is read at most once for each manner, one automaton step a token.  A call of a
+narrower automaton may need a sixteenth of what the request's own may, and after the first one that needs more
+the grammar has no manners any more.
 Rejected: guessing white space place by place (it knows nothing of names, escapes and numbers); the states
 of all manners at each step (most texts never leave the first).
 """
@@ -16,12 +18,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from tokenform.engine import Grammar, Limits, Vocabulary
-from tokenform.errors import TokenformError
+from tokenform.errors import LimitExceeded, TokenformError
 from tokenform.frontends import forms
 
 LAYOUTS = ("spaced", "compact", "indent")  # as `json.dumps` does by default, without spaces, with indent=2
@@ -30,7 +33,19 @@ _PLAIN = {"numbers": "canonical", "strings": "canonical"}  # no escape but those
 _DECLARED = {"additional": "forbid", "order": "declared"}
 _NARROWINGS: tuple[dict[str, str], ...] = (_DECLARED | _PLAIN, _DECLARED, _PLAIN, {})
 
-_NARROWER: WeakKeyDictionary[Grammar, dict[tuple[int, str], Grammar | None]] = WeakKeyDictionary()
+_SHARE = 16  # of the work that a call of the request's automaton may need
+_LONGEST = 1 << 18  # characters of a grammar's source that is narrowed
+
+
+@dataclass
+class _Narrower:
+    """What is known of a grammar's manners."""
+
+    grammars: dict[tuple[int, str], Grammar | None] = field(default_factory=dict)
+    given_up: bool = False
+
+
+_NARROWER: WeakKeyDictionary[Grammar, _Narrower] = WeakKeyDictionary()
 
 
 class Hints:
@@ -48,7 +63,9 @@ class Hints:
         limits: Limits | None = None,
         names: Sequence[bytes] | None = None,
     ) -> None:
-        self._grammar, self._vocabulary, self._limits, self._names = grammar, vocabulary, limits, names
+        self._grammar, self._vocabulary, self._names = grammar, vocabulary, names
+        most = limits or Limits()
+        self._limits = Limits(work=max(most.work // _SHARE, 1), memory=most.memory, depth=most.depth)
 
     @cached_property
     def names(self) -> tuple[bytes, ...]:
@@ -73,11 +90,13 @@ class Hints:
 
     def _automaton(self, narrowing: int, layout: str) -> Any:
         """That of one manner; None where it is no narrower, or can't be made."""
-        if self._grammar is None or self._vocabulary is None:
+        if self._grammar is None or self._vocabulary is None or len(self._grammar.source) > _LONGEST:
             return None
-        known = _NARROWER.setdefault(self._grammar, {})
-        key = narrowing, layout
+        record, key = _NARROWER.setdefault(self._grammar, _Narrower()), (narrowing, layout)
+        known = record.grammars
         try:
+            if record.given_up:
+                return None
             if key not in known:
                 known[key] = None
                 options = _NARROWINGS[narrowing] | ({"whitespace": layout} if layout else {})
@@ -86,8 +105,17 @@ class Hints:
                     known[key] = Grammar(forms.compiled(form, "a manner of writing"), form=form)
             narrower = known[key]
             return None if narrower is None else narrower.compile(self._vocabulary, limits=self._limits)
-        except TokenformError:  # nothing can be written so, or finding out takes too much
+        except LimitExceeded:
+            self.give_up()
             return None
+        except TokenformError:  # nothing can be written so
+            known[key] = None
+            return None
+
+    def give_up(self) -> None:
+        """A narrower automaton needed too much: no text of the grammar is followed any more."""
+        if self._grammar is not None:
+            _NARROWER.setdefault(self._grammar, _Narrower()).given_up = True
 
 
 def property_names(schema: Any) -> list[bytes]:

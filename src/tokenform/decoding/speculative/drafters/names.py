@@ -12,12 +12,11 @@ that fit here).
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenform.engine import State
-from tokenform.errors import TokenformError
+from tokenform.errors import LimitExceeded, TokenformError
 
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
@@ -95,10 +94,15 @@ class _NamesSession(Silent):
 
     def _fit(self, context: Context, rest: bytes, place: tuple[Any, State] | None) -> list[int]:
         """The tokens of the rest of a name and what its writer puts after it; none if they are refused."""
-        if place is not None:
+        followed = self.followed
+        if place is not None and followed is not None and not followed.given_up:
             manner, begun = place
-            with contextlib.suppress(TokenformError):
+            try:
                 rest += manner.forced_bytes(manner.step_bytes(begun, rest))
+            except LimitExceeded:
+                followed.give_up()
+            except TokenformError:
+                pass
         tokens, state = self.spelling.encode(rest), context.state
         for token in tokens:
             if not context.automaton.allows(state, token):
