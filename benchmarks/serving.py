@@ -156,7 +156,7 @@ def commands(
         listed.append(("transformers, batched", batched, ("free",), {"PYTHONPATH": ""}))
     if options.vllm:
         command = [options.vllm, "-m", "vllm.entrypoints.openai.api_server", "--model", folder]
-        command += ["--dtype", "float32", "--max-model-len", "1024", "--host", "127.0.0.1"]
+        command += ["--dtype", "float32", "--max-model-len", "1024", "--host", "127.0.0.1", "--enforce-eager"]
         chosen = {
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",

@@ -145,6 +145,15 @@ def test_answers_and_events_are_of_the_published_schemas(client, path, more):
         check(*CHUNKS[path], json.loads(line))
 
 
+@pytest.mark.parametrize("path", [*ASKED])
+def test_errors_are_of_the_published_schemas(client, path):
+    answer = client.post(
+        path, json={"model": "no such", **ASKED[path][0], "messages": USER, "prompt": "a", "input": "a"}
+    )
+    assert answer.status_code == 400
+    check(WHOLE[path][0], "ErrorResponse", answer.json())
+
+
 def cut(vendor: str, model: str, out: Path) -> Path:
     """The vendor's file with the addresses that are served, and this server's model as the only one."""
     whole = json.loads(json.dumps(spec(vendor), default=str))

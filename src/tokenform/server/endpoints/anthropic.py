@@ -116,7 +116,7 @@ class Messages:
     def failure(self, error: Refused) -> dict[str, Any]:
         body = error.body()["error"]
         kind = _KINDS.get(error.status, "invalid_request_error" if error.status < 500 else "api_error")
-        return {"type": "error", "error": {**body, "type": kind}}
+        return {"type": "error", "error": {**body, "type": kind}, "request_id": None}
 
     def fault(self, error: Refused) -> Event:
         return "error", self.failure(error)
