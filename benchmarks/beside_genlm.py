@@ -3,14 +3,14 @@
     pip install genlm-control==0.4.1
     OMP_NUM_THREADS=1 python benchmarks/beside_genlm.py --runs 20
 
-Tasks: `year` (a regex whose law is enumerated) and `person` (a regex with free strings: log Z alone) by
-mask weights; `monday` (a Python function without a mask) by adaptive weighted rejection.  All with the
+Tasks: `year` (a regex whose distribution is enumerated) and `person` (a regex with free strings: log Z alone)
+by mask weights; `monday` (a Python function without a mask) by adaptive weighted rejection.  All with the
 built-in model, 16 particles, resampling below an effective size of 8. Columns: total variation between the
-mean posterior over texts and the enumerated law (with what exact draws in equal number would show), log of
-the mean estimate of Z and its standard error, evaluations of the predicate a token and a run, CPU seconds of
-the process a run (one thread; all caches cold, compiling left out).
-Rejected: comparing laws over token sequences (genlm's vocabulary leaves out control tokens, ours masks
-them; texts are the same); its JSON Schema potential (it spells documents in more ways, so Z would be
+mean posterior over texts and the enumerated distribution (with what exact draws in equal number would show),
+log of the mean estimate of Z and its standard error, evaluations of the predicate a token and a run, CPU
+seconds of the process a run (one thread; all caches cold, compiling left out).
+Rejected: comparing distributions over token sequences (genlm's vocabulary leaves out control tokens, ours
+masks them; texts are the same); its JSON Schema potential (it spells documents in more ways, so Z would be
 another).
 """
 
@@ -47,7 +47,7 @@ class Task:
         shown: the properties of the JSON Schema in the prompt.
         pattern: a regex, for masks; "" where there is none.
         prefix, complete: Python functions on text, for rejection; None where there are masks.
-        exact: whether the law is enumerated.
+        exact: whether the distribution is enumerated.
     """
 
     name: str
@@ -251,21 +251,21 @@ def _potential(vocabulary: Any, task: Task, calls: Calls) -> Any:
     return Judged(vocabulary=vocabulary)
 
 
-def exact_law(writer: Any, task: Task) -> tuple[dict[str, float], float]:
+def exact_distribution(writer: Any, task: Task) -> tuple[dict[str, float], float]:
     """The target over texts, and log Z."""
     sampler = tf.SMC()
     problem = writer.problem(
         prompt_ids(writer, task), tf.regex(task.pattern), max_tokens=task.max_tokens, sampler=sampler
     )
     found = enumerate_target(problem, limit=200_000)
-    law: dict[str, float] = defaultdict(float)
+    distribution: dict[str, float] = defaultdict(float)
     for tokens, value in found.log_measure.items():
-        law[problem.bytes_of(tokens).decode()] += math.exp(value - found.log_z)
-    return dict(law), found.log_z
+        distribution[problem.bytes_of(tokens).decode()] += math.exp(value - found.log_z)
+    return dict(distribution), found.log_z
 
 
 def measured(
-    library: Any, task: Task, runs: int, particles: int, law: tuple[dict[str, float], float]
+    library: Any, task: Task, runs: int, particles: int, distribution: tuple[dict[str, float], float]
 ) -> Line:
     """A line of the table; the first run, which warms the interpreter, is not counted."""
     library.run(task, particles, 10_000)
@@ -276,7 +276,7 @@ def measured(
     for run in done:
         for text, chance in run.posterior.items():
             mean[text] += chance / total
-    texts, log_z = law
+    texts, log_z = distribution
     chances = np.array(list(texts.values()))
     distance = noise = math.nan
     if texts:
@@ -315,9 +315,9 @@ def main() -> int:
     for task in TASKS:
         if task.name not in options.tasks.split(","):
             continue
-        law = exact_law(writer, task) if task.exact else ({}, math.nan)
+        distribution = exact_distribution(writer, task) if task.exact else ({}, math.nan)
         for library in (Ours(writer), Theirs(writer)):
-            line = measured(library, task, options.runs, options.particles, law)
+            line = measured(library, task, options.runs, options.particles, distribution)
             lines.append(line)
             print(line, file=sys.stderr)
     table = text_table(list(asdict(lines[0])), [[_shown(v) for v in asdict(line).values()] for line in lines])

@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/particles.py --particles 16 --size 131072
 
 Purpose: the share of a step of `SMC` that is spent on the constraint: masks as ids, states, distances to an
-end, and the restriction of laws to masks.  The rest is the model, its softmax and the draws.
+end, and the restriction of distributions to masks.  The rest is the model, its softmax and the draws.
 Model: the built-in one with its table widened: further tokens are pairs and triples of its own, with the
 output row of their first piece.  CPU time of the process, one thread; masks are cold in the first run and
 known in the others.
@@ -86,7 +86,7 @@ def measured(sampler: Any, problem: Problem, seed: int) -> dict[str, float]:
     for name in WORK:
         setattr(problem.constraint, name, clock.wrap(getattr(problem.constraint, name)))
     problem._candidate_ids = clock.wrap(problem._candidate_ids)  # type: ignore[method-assign]
-    problem.law_of = clock.wrap(problem.law_of)  # type: ignore[method-assign]
+    problem.distribution_of = clock.wrap(problem.distribution_of)  # type: ignore[method-assign]
     start = process_time()
     sample = sampler.particles(problem, seed=seed)
     seconds = process_time() - start

@@ -58,8 +58,8 @@ def test_width_one_is_greedy(automaton):
     problem = Beam().bind(TableModel(3), automaton)
     prefix, tokens = problem.root(), []
     while True:
-        law = problem.laws([prefix])[0]
-        token = int(law.ids[np.argmax(law.logf)])
+        distribution = problem.distributions([prefix])[0]
+        token = int(distribution.ids[np.argmax(distribution.logf)])
         if token == problem.eos:
             break
         tokens.append(token)
@@ -147,9 +147,9 @@ def test_the_empty_span_is_no_answer_unless_it_is_asked_for():
         eos, vocab_size, forwards, rows = (256,), 257, 0, 0
 
         def logprobs(self, prefixes):
-            law = np.full((len(prefixes), 257), np.log(0.1 / 256))
-            law[:, 256] = np.log(0.9)
-            return law
+            distribution = np.full((len(prefixes), 257), np.log(0.1 / 256))
+            distribution[:, 256] = np.log(0.9)
+            return distribution
 
     spans = []
     for sampler in (BestSpan(), BestSpan(empty=True)):

@@ -64,7 +64,7 @@ def plain(model, prefix):
 
 @pytest.mark.parametrize("cache_bytes", [512 << 20, 4000, 0])
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "sliding"])
-def test_any_order_of_requests_gives_the_plain_laws(kind, cache_bytes):
+def test_any_order_of_requests_gives_the_plain_distributions(kind, cache_bytes):
     model = tiny(kind)
     lm = CausalLM(model, cache_bytes=cache_bytes)
     assert lm.vocab_size == VOCABULARY
@@ -119,10 +119,10 @@ def test_samplers_on_a_small_transformer():
     sample = ASAp(until=0.01).sample(problem, 5, seed=0)
     assert sample.certificate.log_lower - 1e-9 <= exact.log_z <= sample.certificate.log_upper + 1e-9
     runs = CARS().sample(CARS().bind(CausalLM(model), automaton, prompt=[0, 3]), 200, seed=0)
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
     for draw in runs.draws:
-        law[draw.tokens] = law.get(draw.tokens, 0.0) + 1 / 200
-    assert total_variation(exact.probabilities, law) <= 0.2
+        distribution[draw.tokens] = distribution.get(draw.tokens, 0.0) + 1 / 200
+    assert total_variation(exact.probabilities, distribution) <= 0.2
     log_z = SMC(20).sample(problem, 20, seed=0).log_z
     assert abs(log_z.value - exact.log_z) <= 4.5 * log_z.error + 1e-9
 

@@ -6,12 +6,17 @@ import json
 import math
 
 import pytest
-from toy import StringsAutomaton, TableModel, local_law
+from toy import StringsAutomaton, TableModel, local_distribution
 
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.enumeration import enumerate_target, kl_divergence, total_variation
-from tokenform.decoding.aligned.fidelity import default_samplers, evaluate_fidelity, sampling_noise, trie_law
+from tokenform.decoding.aligned.fidelity import (
+    default_samplers,
+    evaluate_fidelity,
+    sampling_noise,
+    trie_distribution,
+)
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.smc import SMC
 from tokenform.errors import LimitExceeded
@@ -24,7 +29,7 @@ def test_every_sampler_on_the_toy(automaton, problem, exact, tmp_path):
     assert result.texts == 89
     assert result.log_z == pytest.approx(exact.log_z)
     assert rows["local masking"].distance == pytest.approx(
-        total_variation(exact.probabilities, local_law(problem))
+        total_variation(exact.probabilities, local_distribution(problem))
     )
     assert rows["ASAp(until=0.05)"].distance <= 0.05
     assert rows["CARS"].distance == 0
@@ -62,11 +67,11 @@ def test_without_enumeration_certificates_and_log_z_remain():
     assert all(abs(row.agreement) <= 5 for row in result.rows)
 
 
-def test_the_law_of_local_masking_is_the_brute_force_one(problem):
-    law, expected = trie_law(problem, None), local_law(problem)
-    assert law == pytest.approx(expected)
-    assert total_variation(law, expected) <= 1e-12
-    assert kl_divergence(law, expected) == pytest.approx(0, abs=1e-12)
+def test_the_distribution_of_local_masking_is_the_brute_force_one(problem):
+    distribution, expected = trie_distribution(problem, None), local_distribution(problem)
+    assert distribution == pytest.approx(expected)
+    assert total_variation(distribution, expected) <= 1e-12
+    assert kl_divergence(distribution, expected) == pytest.approx(0, abs=1e-12)
 
 
 def test_enumeration_has_a_limit(problem):

@@ -115,7 +115,7 @@ def test_a_trie_of_a_problem_is_kept_and_used_by_others(writer, grammar, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "sliding"])
-def test_the_backbone_gives_the_laws_of_plain_passes(kind, monkeypatch):
+def test_the_backbone_gives_the_distributions_of_plain_passes(kind, monkeypatch):
     model = tiny(kind)
     monkeypatch.setattr("tokenform.decoding.aligned.backbone_lm.SLOTS", 24)
     shared, plain = BackboneLM(model, eos=[EOS]), CausalLM(model, eos=[EOS], cache_bytes=0)

@@ -1,5 +1,5 @@
-"""MCMC: the proposal's probability against brute force, detailed balance of the exact kernel, the law after k
-steps.
+"""MCMC: the proposal's probability against brute force, detailed balance of the exact kernel, the
+distribution after k steps.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toy import StringsAutomaton, TableModel, local_law
+from toy import StringsAutomaton, TableModel, local_distribution
 
 from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation
 from tokenform.decoding.aligned.masked import Masked, Path, first_paths
@@ -21,9 +21,15 @@ from tokenform.errors import OptionError
 def path_of(problem, tokens):
     prefix, rows = problem.root(), []
     for token in (*tokens, problem.eos):
-        law = problem.laws([prefix])[0]
-        local = law.logf - law.log_mass
-        rows.append((law.logf[list(law.ids).index(token)], law.log_mass, -(np.exp(local) * local).sum()))
+        distribution = problem.distributions([prefix])[0]
+        local = distribution.logf - distribution.log_mass
+        rows.append(
+            (
+                distribution.logf[list(distribution.ids).index(token)],
+                distribution.log_mass,
+                -(np.exp(local) * local).sum(),
+            )
+        )
         prefix = problem.extend(prefix, token) if token != problem.eos else prefix
     return Path(tuple(tokens), *(np.array(column) for column in zip(*rows, strict=True)))
 
@@ -60,8 +66,9 @@ def test_the_kernel_keeps_the_target(cut):
     np.fill_diagonal(kernel, 0)
     np.fill_diagonal(kernel, 1 - kernel.sum(1))
     assert np.abs(pi @ kernel - pi).max() <= 1e-12
-    # and the code's chains follow this kernel: the law after two steps, from the law of local masking
-    start = np.array([local_law(problem)[x] for x in texts])
+    # and the code's chains follow this kernel: the distribution after two steps, from the distribution of
+    # local masking
+    start = np.array([local_distribution(problem)[x] for x in texts])
     expected = start @ kernel @ kernel
     runs = 1000
     seen = Counter(d.tokens for d in MCMC(2, cut=cut, tries=1).sample(problem, runs, seed=0).draws)
@@ -76,7 +83,7 @@ def test_several_tries_keep_the_target():
     exact = enumerate_target(problem)
     texts = list(exact.log_measure)
     pi = np.array([exact.probabilities[x] for x in texts])
-    start = np.array([local_law(problem)[x] for x in texts])
+    start = np.array([local_distribution(problem)[x] for x in texts])
     w, kernel = pi / start, np.zeros((len(texts),) * 2)
     for x, _ in enumerate(texts):
         for y, _ in enumerate(texts):
@@ -98,17 +105,17 @@ def test_several_tries_keep_the_target():
 def test_restart_comes_near_the_target_in_ten_steps(problem, exact):
     runs = 400
     sample = MCMC(10).sample(problem, runs, seed=1)
-    law = Counter(d.tokens for d in sample.draws)
-    distance = total_variation(exact.probabilities, {x: c / runs for x, c in law.items()})
+    distribution = Counter(d.tokens for d in sample.draws)
+    distance = total_variation(exact.probabilities, {x: c / runs for x, c in distribution.items()})
     noise = np.mean([sampled_noise(exact.probabilities, runs, i) for i in range(20)])
     assert distance <= 0.10 + noise
-    assert distance < 0.4 * total_variation(exact.probabilities, local_law(problem))
+    assert distance < 0.4 * total_variation(exact.probabilities, local_distribution(problem))
     assert abs(sample.log_z.value - exact.log_z) <= 4.5 * sample.log_z.error
 
 
-def sampled_noise(law, runs, seed):
-    """Total variation between a law and an empirical one of its own draws."""
-    p = np.array(list(law.values()))
+def sampled_noise(distribution, runs, seed):
+    """Total variation between a distribution and an empirical one of its own draws."""
+    p = np.array(list(distribution.values()))
     return 0.5 * np.abs(np.random.default_rng(seed).multinomial(runs, p / p.sum()) / runs - p).sum()
 
 
@@ -118,8 +125,8 @@ def test_potentials_and_batches(automaton):
     fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
     exact = enumerate_target(fresh)
     sample = sampler.sample(fresh, 250, seed=0)
-    law = Counter(d.tokens for d in sample.draws)
-    distance = total_variation(exact.probabilities, {x: c / 250 for x, c in law.items()})
+    distribution = Counter(d.tokens for d in sample.draws)
+    distance = total_variation(exact.probabilities, {x: c / 250 for x, c in distribution.items()})
     before = Counter(p.tokens for p in first_paths(fresh, 250, 0)[0])
     assert distance < 0.5 * total_variation(exact.probabilities, {x: c / 250 for x, c in before.items()})
     again = MCMC(20, cut="uniform", potential=potential, batch_size=3, fast_forward=False)
@@ -128,25 +135,26 @@ def test_potentials_and_batches(automaton):
     )
 
 
-def test_local_masking_has_the_law_computed_by_brute_force(problem, exact):
+def test_local_masking_has_the_distribution_computed_by_brute_force(problem, exact):
     runs = 2000
     sample = Masked().sample(problem, runs, seed=0)
     seen = Counter(d.tokens for d in sample.draws)
-    law = local_law(problem)
-    for x, p in law.items():
+    distribution = local_distribution(problem)
+    for x, p in distribution.items():
         assert abs(seen[x] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
     for draw in sample.draws[:50]:
-        assert draw.log_weight == pytest.approx(draw.logprob - math.log(law[draw.tokens]))
+        assert draw.log_weight == pytest.approx(draw.logprob - math.log(distribution[draw.tokens]))
     assert abs(sample.log_z.value - exact.log_z) <= 4.5 * sample.log_z.error
 
 
 def test_dead_ends_are_rejected_moves(automaton):
-    """top-k empties some masks; the chain stays among the texts that are left and keeps their law."""
+    """top-k empties some masks; the chain stays among the texts that are left and keeps their
+    distribution."""
     sampler = MCMC(25, top_k=3)
     fresh = sampler.bind(TableModel(5, scale=1.0), automaton)
     exact = enumerate_target(fresh)
     sample = sampler.sample(fresh, 250, seed=0)
-    law = Counter(d.tokens for d in sample.draws)
-    assert set(law) <= set(exact.log_measure)
+    distribution = Counter(d.tokens for d in sample.draws)
+    assert set(distribution) <= set(exact.log_measure)
     noise = np.mean([sampled_noise(exact.probabilities, 250, i) for i in range(20)])
-    assert total_variation(exact.probabilities, {x: c / 250 for x, c in law.items()}) <= noise + 0.08
+    assert total_variation(exact.probabilities, {x: c / 250 for x, c in distribution.items()}) <= noise + 0.08

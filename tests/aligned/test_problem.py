@@ -19,12 +19,12 @@ from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.errors import ModelError, OptionError
 
 
-def strings_law(problem):
-    law: dict[bytes, float] = {}
+def strings_distribution(problem):
+    distribution: dict[bytes, float] = {}
     for tokens, p in enumerate_target(problem).probabilities.items():
         text = problem.bytes_of(tokens)
-        law[text] = law.get(text, 0.0) + p
-    return law
+        distribution[text] = distribution.get(text, 0.0) + p
+    return distribution
 
 
 def brute_force(model, tokens, eos, strings, transform=lambda p: p):
@@ -32,12 +32,12 @@ def brute_force(model, tokens, eos, strings, transform=lambda p: p):
     masses = dict.fromkeys(strings, 0.0)
 
     def walk(prefix, text, p):
-        law = transform(np.exp(model.row(prefix)))
+        distribution = transform(np.exp(model.row(prefix)))
         if text in masses:
-            masses[text] += p * sum(law[e] for e in eos)
+            masses[text] += p * sum(distribution[e] for e in eos)
         for token, spelled in enumerate(tokens):
             if token not in eos and spelled and any(s.startswith(text + spelled) for s in strings):
-                walk((*prefix, token), text + spelled, p * law[token])
+                walk((*prefix, token), text + spelled, p * distribution[token])
 
     walk((), b"", 1.0)
     total = sum(masses.values())
@@ -54,7 +54,7 @@ def test_several_eos_ids_and_tokens_of_equal_bytes_are_summed():
         problem = Masked().bind(model, constraint)
         exact = enumerate_target(problem)
         assert math.exp(exact.log_z) == pytest.approx(z, rel=1e-12)
-        assert strings_law(problem) == pytest.approx(expected, rel=1e-12)
+        assert strings_distribution(problem) == pytest.approx(expected, rel=1e-12)
     counts: dict[bytes, int] = {}
     problem = CARS().bind(model, automaton)
     for draw in CARS().sample(problem, 500, seed=0).draws:
@@ -91,7 +91,7 @@ def test_transforms_come_before_the_constraint(automaton, options):
     expected, z = brute_force(model, TOKENS, (EOS,), STRINGS, by_hand)
     problem = Masked(**options).bind(model, automaton)
     assert math.exp(enumerate_target(problem).log_z) == pytest.approx(z, rel=1e-9)
-    found = strings_law(problem)
+    found = strings_distribution(problem)
     assert {s: p for s, p in expected.items() if p > 0} == pytest.approx(found, rel=1e-9)
 
 
@@ -124,7 +124,7 @@ def test_no_mask_leads_past_the_budget(automaton):
     assert max(len(d.tokens) for d in sample.draws) == 3
 
 
-def test_laws_are_computed_once_and_kept_within_bounds(automaton):
+def test_distributions_are_computed_once_and_kept_within_bounds(automaton):
     model = TableModel(5)
     problem = Masked().bind(model, automaton)
     enumerate_target(problem)
@@ -134,7 +134,7 @@ def test_laws_are_computed_once_and_kept_within_bounds(automaton):
     small = Problem(TableModel(5), problem.constraint, cache_bytes=200)
     exact = enumerate_target(problem)
     assert enumerate_target(small).log_measure == exact.log_measure
-    assert small._law_bytes <= 200
+    assert small._distribution_bytes <= 200
 
 
 def test_batches_are_cut_to_size(automaton):
@@ -200,13 +200,13 @@ def test_the_published_toy_of_approximately_aligned_decoding(errors, published):
         problem = Masked().bind(
             Uniform(0, 4, (3,)), StringsAutomaton(strings, [b"A", b"B", b"C", b"<eos>"], (3,))
         )
-        target = strings_law(problem)
+        target = strings_distribution(problem)
         local: dict[bytes, float] = {}
         for tokens in enumerate_target(problem).log_measure:
             prefix, p = problem.root(), 1.0
             for token in tokens:
-                law = problem.laws([prefix])[0]
-                p *= math.exp(law.logf[list(law.ids).index(token)] - law.log_mass)
+                distribution = problem.distributions([prefix])[0]
+                p *= math.exp(distribution.logf[list(distribution.ids).index(token)] - distribution.log_mass)
                 prefix = problem.extend(prefix, token)
             local[problem.bytes_of(tokens)] = p
     assert target == pytest.approx(dict.fromkeys(strings, 1 / len(strings)))

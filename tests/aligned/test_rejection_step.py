@@ -56,7 +56,7 @@ VALID = [{4}, {1, 3}, {0, 1, 2, 3, 4}]
 def test_two_loops_is_properly_weighted_by_enumeration(monkeypatch, valid, total):
     weights = WEIGHTS * total
     mean = np.zeros(5)
-    # the second loop's law is that of a full order restricted to what remains
+    # the second loop's distribution is that of a full order restricted to what remains
     everything = list(orders(weights))
     for (p, first), (q, second) in itertools.product(everything, everything):
         scripted(monkeypatch, [first, second])
@@ -78,7 +78,7 @@ def test_recursive_is_properly_weighted_by_enumeration(monkeypatch, valid):
 
 
 @pytest.mark.parametrize(("valid", "accepts"), [({4}, 2), ({1, 3}, 3)])
-def test_geometric_has_the_law_of_inverse_sampling(valid, accepts):
+def test_geometric_has_the_distribution_of_inverse_sampling(valid, accepts):
     """accepts + rejects is negative binomial: the mean of (m-1)/(n-1) over it is Z, and x is independent of
     it.
     """
@@ -227,7 +227,8 @@ BEYOND = 0.08, 0.05, 0.05  # share of trials more than three stated errors off, 
 
 @functools.cache
 def drawn_masses(name):
-    """Estimates [STEPS, DRAWS] of the valid mass of random laws over 24 tokens, and these masses [STEPS]."""
+    """Estimates [STEPS, DRAWS] of the valid mass of random distributions over 24 tokens, and these masses
+    [STEPS]."""
     generator, estimates, masses = np.random.default_rng(0), [], []
     while len(masses) < STEPS:
         weights, valid = generator.dirichlet(np.ones(24) * 0.1) + 1e-300, generator.random(24) < 0.5
@@ -242,7 +243,7 @@ def drawn_masses(name):
 
 @pytest.mark.parametrize("name", ["recursive", "two_loops", "geometric", "auto"])
 def test_estimates_of_a_mass_have_that_mean(name):
-    """|z| <= 4.5 for each of 30 laws: by chance, 2e-4 for all of them."""
+    """|z| <= 4.5 for each of 30 distributions: by chance, 2e-4 for all of them."""
     estimates, masses = drawn_masses(name)
     found = np.exp(estimates)
     error = found.std(1, ddof=1) / math.sqrt(DRAWS) + 1e-12

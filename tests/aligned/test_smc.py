@@ -1,4 +1,5 @@
-"""SMC and AWRS: unbiased Ẑ, laws near the target, twists, critics, resampling, independence of batching."""
+"""SMC and AWRS: unbiased Ẑ, distributions near the target, twists, critics, resampling, independence of
+batching."""
 
 from __future__ import annotations
 
@@ -7,7 +8,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toy import EOS, STRINGS, TOKENS, StringsAutomaton, TableModel, local_law, toy_complete, toy_prefix
+from toy import (
+    EOS,
+    STRINGS,
+    TOKENS,
+    StringsAutomaton,
+    TableModel,
+    local_distribution,
+    toy_complete,
+    toy_prefix,
+)
 
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
@@ -22,16 +32,16 @@ from tokenform.decoding.aligned.smc import SMC
 from tokenform.errors import OptionError, SamplingError
 
 
-def law_of_draws(sampler, problem, runs, seed=0):
-    """The law of one draw, estimated with all particles of each run; and the estimates of Z relative to the
-    truth.
+def distribution_of_draws(sampler, problem, runs, seed=0):
+    """The distribution of one draw, estimated with all particles of each run; and the estimates of Z relative
+    to the truth.
     """
-    law, estimates = Counter(), []
+    distribution, estimates = Counter(), []
     for population in sampler._runs(problem, list(range(runs)), seed):
         estimates.append(population.log_z)
         for prefix, weight in zip(population.prefixes, normalised(population.log_weights), strict=True):
-            law[prefix.tokens] += weight / runs
-    return {x: p for x, p in law.items() if p > 0}, np.array(estimates)
+            distribution[prefix.tokens] += weight / runs
+    return {x: p for x, p in distribution.items() if p > 0}, np.array(estimates)
 
 
 def z_score(estimates, log_z):
@@ -40,20 +50,20 @@ def z_score(estimates, log_z):
 
 
 @pytest.mark.parametrize("resampling", METHODS)
-def test_mask_weights_give_an_unbiased_z_and_a_law_near_the_target(problem, exact, resampling):
-    law, estimates = law_of_draws(SMC(20, resampling=resampling), problem, 200)
+def test_mask_weights_give_an_unbiased_z_and_a_distribution_near_the_target(problem, exact, resampling):
+    distribution, estimates = distribution_of_draws(SMC(20, resampling=resampling), problem, 200)
     assert abs(z_score(estimates, exact.log_z)) <= 4
     assert (
-        total_variation(exact.probabilities, law) <= 0.14
+        total_variation(exact.probabilities, distribution) <= 0.14
     )  # 0.10 and the noise of 200 runs; the slow test has the bound
 
 
 @pytest.mark.slow
-def test_the_law_with_twenty_particles(problem, exact):
+def test_the_distribution_with_twenty_particles(problem, exact):
     for sampler in (SMC(20), SMC(20, threshold=0.9)):
-        law, estimates = law_of_draws(sampler, problem, 2000)
+        distribution, estimates = distribution_of_draws(sampler, problem, 2000)
         assert abs(z_score(estimates, exact.log_z)) <= 4
-        assert total_variation(exact.probabilities, law) <= 0.10
+        assert total_variation(exact.probabilities, distribution) <= 0.10
 
 
 @pytest.mark.slow
@@ -61,21 +71,23 @@ def test_twenty_random_tables(automaton):
     for seed in range(20):
         fresh = SMC().bind(TableModel(1000 + seed, scale=1.0), automaton)
         target = enumerate_target(fresh)
-        law, estimates = law_of_draws(SMC(20), fresh, 600)
+        distribution, estimates = distribution_of_draws(SMC(20), fresh, 600)
         assert abs(z_score(estimates, target.log_z)) <= 4
-        assert total_variation(target.probabilities, law) <= 0.10
+        assert total_variation(target.probabilities, distribution) <= 0.10
         twist = ASAp(explore=0).sample(fresh, 100, seed=0).trie
-        law, estimates = law_of_draws(SMC(5, twist=twist), fresh, 2000)
+        distribution, estimates = distribution_of_draws(SMC(5, twist=twist), fresh, 2000)
         assert abs(z_score(estimates, target.log_z)) <= 4
-        assert total_variation(target.probabilities, law) <= 0.05
+        assert total_variation(target.probabilities, distribution) <= 0.05
 
 
 @pytest.mark.parametrize("estimator", ["two_loops", "recursive", "geometric"])
 def test_rejection_weights_give_an_unbiased_z(problem, exact, estimator):
-    law, estimates = law_of_draws(SMC(20, weights="rejection", estimator=estimator), problem, 60)
+    distribution, estimates = distribution_of_draws(
+        SMC(20, weights="rejection", estimator=estimator), problem, 60
+    )
     assert abs(z_score(estimates, exact.log_z)) <= 4
-    assert total_variation(exact.probabilities, law) < 0.75 * total_variation(
-        exact.probabilities, local_law(problem)
+    assert total_variation(exact.probabilities, distribution) < 0.75 * total_variation(
+        exact.probabilities, local_distribution(problem)
     )
 
 
@@ -110,20 +122,22 @@ def test_masks_are_used_where_they_are_at_hand(problem):
 
 def test_a_trie_twist_needs_few_particles(problem, exact):
     twist = ASAp(explore=0).sample(problem, 100, seed=3).trie
-    plain, _ = law_of_draws(SMC(5), problem, 300)
-    law, estimates = law_of_draws(SMC(5, twist=twist), problem, 300)
+    plain, _ = distribution_of_draws(SMC(5), problem, 300)
+    distribution, estimates = distribution_of_draws(SMC(5, twist=twist), problem, 300)
     assert abs(z_score(estimates, exact.log_z)) <= 4
     assert (
-        total_variation(exact.probabilities, law) <= 0.09
+        total_variation(exact.probabilities, distribution) <= 0.09
     )  # 0.05 and the noise of 300 runs; the slow test has the bound
-    assert total_variation(exact.probabilities, law) < 0.6 * total_variation(exact.probabilities, plain)
-    _, estimates = law_of_draws(SMC(5, twist=twist, weights="rejection"), problem, 60)
+    assert total_variation(exact.probabilities, distribution) < 0.6 * total_variation(
+        exact.probabilities, plain
+    )
+    _, estimates = distribution_of_draws(SMC(5, twist=twist, weights="rejection"), problem, 60)
     assert abs(z_score(estimates, exact.log_z)) <= 4
 
 
 def test_a_settled_trie_makes_every_run_exact(problem, exact):
     twist = ASAp(until=0.0).sample(problem, 1, seed=0).trie
-    _, estimates = law_of_draws(SMC(4, twist=twist), problem, 20)
+    _, estimates = distribution_of_draws(SMC(4, twist=twist), problem, 20)
     assert np.allclose(estimates, exact.log_z, atol=1e-9)
 
 
@@ -138,11 +152,11 @@ def test_a_critic_changes_the_target_and_a_twist_does_not(automaton, exact):
     target = enumerate_target(fresh)
     by_hand = {x: math.exp(v - 0.7 * fresh.bytes_of(x).count(b"1")) for x, v in exact.log_measure.items()}
     assert target.probabilities == pytest.approx({x: w / sum(by_hand.values()) for x, w in by_hand.items()})
-    law, estimates = law_of_draws(sampler, fresh, 150)
+    distribution, estimates = distribution_of_draws(sampler, fresh, 150)
     assert abs(z_score(estimates, target.log_z)) <= 4
-    assert total_variation(target.probabilities, law) <= 0.16
+    assert total_variation(target.probabilities, distribution) <= 0.16
     plain = SMC(20).bind(TableModel(5, scale=1.0), automaton)
-    _, estimates = law_of_draws(SMC(20, twist=Score(prefix=ones)), plain, 150)
+    _, estimates = distribution_of_draws(SMC(20, twist=Score(prefix=ones)), plain, 150)
     assert abs(z_score(estimates, exact.log_z)) <= 4
 
 
@@ -198,7 +212,7 @@ def test_forced_tokens_still_multiply_the_weight():
         population = SMC(1, fast_forward=fast)._runs(fresh, list(range(40)), 0)
         for one in population:
             tokens = one.prefixes[0].tokens
-            root = fresh.laws([fresh.root()])[0]
+            root = fresh.distributions([fresh.root()])[0]
             first = root.logf[list(root.ids).index(tokens[0])] - root.log_mass
             assert one.log_weights[0] == pytest.approx(exact.log_measure[tokens] - first)
     assert found[True].draws == found[False].draws
@@ -213,13 +227,13 @@ def test_budgets_are_part_of_the_target(automaton):
     whole = enumerate_target(sampler.bind(TableModel(5, scale=1.0), automaton))
     short = {x: v for x, v in whole.log_measure.items() if len(x) <= 3}
     assert target.log_measure == pytest.approx(short)
-    law, estimates = law_of_draws(sampler, fresh, 150)
-    assert set(law) <= set(short)
+    distribution, estimates = distribution_of_draws(sampler, fresh, 150)
+    assert set(distribution) <= set(short)
     assert abs(z_score(estimates, target.log_z)) <= 4
-    assert total_variation(target.probabilities, law) <= 0.12
+    assert total_variation(target.probabilities, distribution) <= 0.12
     # a predicate knows no distances: particles may die at the budget, and Z is the same
     lazy = SMC(20).bind(TableModel(5, scale=1.0), predicate(), max_tokens=3)
-    _, estimates = law_of_draws(SMC(20), lazy, 60)
+    _, estimates = distribution_of_draws(SMC(20), lazy, 60)
     assert abs(z_score(estimates, target.log_z)) <= 4
 
 
@@ -233,7 +247,7 @@ def test_products_of_masks_and_predicates(automaton, exact):
     target = enumerate_target(fresh)
     by_hand = {x: v for x, v in exact.log_measure.items() if fresh.bytes_of(x).count(b"1") % 2 == 0}
     assert target.log_measure == pytest.approx(by_hand)
-    _, estimates = law_of_draws(sampler, fresh, 60)
+    _, estimates = distribution_of_draws(sampler, fresh, 60)
     assert abs(z_score(estimates, target.log_z)) <= 4
     # nothing that the mask forbids is asked about: each of its prefixes and strings once
     prefixes = {s[:i] for s in STRINGS for i in range(1, 6)}

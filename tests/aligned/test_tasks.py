@@ -79,7 +79,8 @@ def test_estimates_of_log_z_agree_within_three_standard_errors(name):
         for b in ("CARS", "SMC(20)", "SMC-AWRS(20)"):
             gap = abs(rows[a].log_z - rows[b].log_z)
             assert gap <= 3 * math.hypot(rows[a].log_z_error, rows[b].log_z_error) + 1e-9
-    # a target law has more of the model's probability than local masking, up to the noise of the draws
+    # a target distribution has more of the model's probability than local masking, up to the noise of the
+    # draws
     assert rows["CARS"].mean_logprob >= rows["local masking"].mean_logprob - 3
     # a step by rejection tests far fewer tokens than there are
     assert rows["SMC-AWRS(20)"].evaluations_per_token / 20 < 0.5 * model.vocab_size

@@ -1,4 +1,5 @@
-"""ASAp and CARS: exact laws, certificates, exactness from the first draw, saved and bounded tries."""
+"""ASAp and CARS: exact distributions, certificates, exactness from the first draw, saved and bounded
+tries."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from toy import (
     TOKENS,
     StringsAutomaton,
     TableModel,
-    local_law,
+    local_distribution,
     toy_automaton,
     toy_complete,
     toy_prefix,
-    trie_law,
+    trie_distribution,
 )
 
 from tokenform.decoding.aligned.asap import ASAp
@@ -29,13 +30,15 @@ from tokenform.errors import DataError, OptionError, SamplingError
 
 
 def distance_of(problem, trie, exact):
-    return total_variation(exact.probabilities, trie_law(problem, trie))
+    return total_variation(exact.probabilities, trie_distribution(problem, trie))
 
 
 def test_the_toy_is_the_one_of_the_reference(problem, exact):
     assert len(exact.log_measure) == 89
     assert len({problem.bytes_of(tokens) for tokens in exact.log_measure}) == 17
-    assert total_variation(exact.probabilities, local_law(problem)) == pytest.approx(0.5515, abs=1e-3)
+    assert total_variation(exact.probabilities, local_distribution(problem)) == pytest.approx(
+        0.5515, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("explore", [0, 1])
@@ -64,19 +67,21 @@ def test_asap_stops_learning_when_it_is_close_enough(problem, exact):
     assert distance_of(problem, sample.trie, exact) <= 0.05
 
 
-def test_the_first_draw_of_asap_has_the_law_of_local_masking(problem):
+def test_the_first_draw_of_asap_has_the_distribution_of_local_masking(problem):
     runs = 1000
     seen = Counter(
         ASAp(explore=0, lookahead=1).sample(problem, 1, seed=s).draws[0].tokens for s in range(runs)
     )
-    for tokens, p in local_law(problem).items():
+    for tokens, p in local_distribution(problem).items():
         assert abs(seen[tokens] / runs - p) <= 4.5 * math.sqrt(p * (1 - p) / runs) + 1e-9
 
 
 def test_weights_of_asap_are_f_over_q(problem):
     """On a settled trie the weight of every draw is U, and on a fresh one the product of the step masses."""
     first = ASAp(explore=0).sample(problem, 1, seed=4).draws[0]
-    assert math.exp(first.logprob - first.log_weight) == pytest.approx(local_law(problem)[first.tokens])
+    assert math.exp(first.logprob - first.log_weight) == pytest.approx(
+        local_distribution(problem)[first.tokens]
+    )
     later = ASAp().sample(problem, 400, seed=4)
     assert later.draws[-1].log_weight == pytest.approx(later.certificate.log_upper)
 
@@ -98,12 +103,12 @@ def likely(automaton):
     return CARS().bind(TableModel(4, scale=1.5), automaton)
 
 
-def chi_square_ok(counts, law, total):
+def chi_square_ok(counts, distribution, total):
     """Pearson's statistic within 5 standard deviations of its mean, small cells pooled."""
-    cells = sorted(law, key=law.get)
+    cells = sorted(distribution, key=distribution.get)
     expected, observed, rows = 0.0, 0, []
     for x in cells:
-        expected += law[x] * total
+        expected += distribution[x] * total
         observed += counts[x]
         if expected >= 8:
             rows.append((observed, expected))
@@ -115,8 +120,8 @@ def chi_square_ok(counts, law, total):
 
 @pytest.mark.parametrize("learn", ["masks", "rejected"])
 def test_cars_is_exact_from_the_first_draws(likely, learn):
-    """The first draws of fresh tries, and the second to fourth, have the target's law."""
-    law = enumerate_target(likely).probabilities
+    """The first draws of fresh tries, and the second to fourth, have the target's distribution."""
+    distribution = enumerate_target(likely).probabilities
     by_place = [Counter() for _ in range(4)]
     for seed in range(250):
         for place, draw in enumerate(
@@ -124,7 +129,7 @@ def test_cars_is_exact_from_the_first_draws(likely, learn):
         ):
             by_place[place][draw.tokens] += 1
     for counts in (by_place[0], sum(by_place[1:], Counter())):
-        ok, statistic, freedom = chi_square_ok(counts, law, counts.total())
+        ok, statistic, freedom = chi_square_ok(counts, distribution, counts.total())
         assert ok, f"chi-square {statistic:.1f} with {freedom} degrees of freedom"
 
 
@@ -134,7 +139,7 @@ def test_plain_rejection_and_first_token_masking_are_exact_too(likely, learn):
     sample = CARS(learn=learn).sample(likely, 150, seed=3)
     ok, statistic, freedom = chi_square_ok(Counter(d.tokens for d in sample.draws), target.probabilities, 150)
     assert ok, f"chi-square {statistic:.1f} with {freedom} degrees of freedom"
-    root = likely.laws([likely.root()])[0].log_mass if learn == "first" else 0.0
+    root = likely.distributions([likely.root()])[0].log_mass if learn == "first" else 0.0
     expected = 150 * math.exp(root - target.log_z)
     assert abs(sample.counts.attempts - expected) <= 5 * expected / math.sqrt(150)
 
@@ -183,7 +188,7 @@ def predicate():
     return Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes")
 
 
-def test_predicates_give_the_same_laws_as_masks(exact):
+def test_predicates_give_the_same_distributions_as_masks(exact):
     shared = CARS().bind(TableModel(5, scale=1.0), predicate())
     draws = [d.tokens for seed in range(10) for d in CARS().sample(shared, 40, seed=seed).draws]
     ok, statistic, freedom = chi_square_ok(Counter(draws), exact.probabilities, len(draws))
@@ -191,10 +196,10 @@ def test_predicates_give_the_same_laws_as_masks(exact):
     sample = ASAp().sample(ASAp().bind(TableModel(5, scale=1.0), predicate()), 700, seed=1)
     assert sample.certificate.log_lower <= exact.log_z <= sample.certificate.log_upper
     assert abs(sample.log_z.value - exact.log_z) <= 4.5 * sample.log_z.error
-    law = Counter()
+    distribution = Counter()
     for draw in sample.draws[200:]:
-        law[draw.tokens] += 1 / 500
-    assert total_variation(exact.probabilities, law) <= sample.certificate.distance + 0.2
+        distribution[draw.tokens] += 1 / 500
+    assert total_variation(exact.probabilities, distribution) <= sample.certificate.distance + 0.2
 
 
 def test_tries_are_saved_bit_for_bit(problem, tmp_path):
@@ -285,7 +290,7 @@ def every_string(length):
 
 
 @pytest.mark.parametrize("make", [ASAp, CARS])
-def test_memory_is_bounded_and_the_laws_survive_it(make):
+def test_memory_is_bounded_and_the_distributions_survive_it(make):
     """A trie of 64 KiB over a language that would need several times that."""
     fresh = make().bind(
         TableModel(3, scale=1.0), StringsAutomaton([s for s in every_string(7) if s.count(b"1") % 3])
@@ -300,10 +305,10 @@ def test_memory_is_bounded_and_the_laws_survive_it(make):
         assert distance_of(fresh, limited.trie, target) <= limited.certificate.distance
     else:
         strings = Counter(fresh.bytes_of(d.tokens)[:3] for d in limited.draws)
-        law = Counter()
+        distribution = Counter()
         for tokens, p in target.probabilities.items():
-            law[fresh.bytes_of(tokens)[:3]] += p
-        ok, statistic, freedom = chi_square_ok(strings, law, 200)
+            distribution[fresh.bytes_of(tokens)[:3]] += p
+        ok, statistic, freedom = chi_square_ok(strings, distribution, 200)
         assert ok, f"chi-square {statistic:.1f} with {freedom} degrees of freedom"
 
 

@@ -1,7 +1,7 @@
 """The bounds of every sampler on twenty random toys: ten tables and ten small random transformers.
 
-All speak the toy's language (17 strings, 89 token sequences).  Laws that can be computed are compared
-exactly; those that are estimated from draws are allowed what as many exact draws would show.
+All speak the toy's language (17 strings, 89 token sequences).  Distributions that can be computed are
+compared exactly; those that are estimated from draws are allowed what as many exact draws would show.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toy import EOS, TOKENS, TableModel, local_law, toy_automaton, toy_complete, toy_prefix, trie_law
+from toy import (
+    EOS,
+    TOKENS,
+    TableModel,
+    local_distribution,
+    toy_automaton,
+    toy_complete,
+    toy_prefix,
+    trie_distribution,
+)
 
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
@@ -29,7 +38,7 @@ TOYS = [f"table {i}" for i in range(10)] + [f"transformer {i}" for i in range(10
 
 
 class Tabled:
-    """A model's laws, each computed once."""
+    """A model's distributions, each computed once."""
 
     def __init__(self, model):
         self.model, self.known = model, {}
@@ -61,7 +70,7 @@ def transformer(seed):
 
 
 class Toy:
-    """A problem, its enumerated target and the law of local masking."""
+    """A problem, its enumerated target and the distribution of local masking."""
 
     def __init__(self, name):
         kind, number = name.split()
@@ -72,17 +81,17 @@ class Toy:
         self.problem = Masked().bind(self.model, toy_automaton(), prompt=self.prompt)
         self.exact = enumerate_target(self.problem)
         self.target = self.exact.probabilities
-        self.local = local_law(self.problem)
+        self.local = local_distribution(self.problem)
 
-    def law(self, sampler, runs, constraint=None):
-        """The law of a draw by all particles of `runs` runs, and each run's Ẑ/Z."""
+    def distribution(self, sampler, runs, constraint=None):
+        """The distribution of a draw by all particles of `runs` runs, and each run's Ẑ/Z."""
         problem = sampler.bind(self.model, constraint or toy_automaton(), prompt=self.prompt)
-        law, ratios = Counter(), []
+        distribution, ratios = Counter(), []
         for population in sampler._runs(problem, list(range(runs)), self.seed):
             ratios.append(math.exp(population.log_z - self.exact.log_z))
             for prefix, weight in zip(population.prefixes, normalised(population.log_weights), strict=True):
-                law[prefix.tokens] += weight / runs
-        return law, np.array(ratios)
+                distribution[prefix.tokens] += weight / runs
+        return distribution, np.array(ratios)
 
 
 def unbiased(ratios):
@@ -106,7 +115,7 @@ def test_local_masking_is_a_control_that_is_off(toy):
 def test_asap_comes_within_its_bounds_and_its_certificate(toy):
     for samples, bound in ((100, 0.18), (300, 0.05), (1000, 0.02)):
         sample = ASAp().sample(toy.problem, samples, seed=toy.seed)
-        off = total_variation(toy.target, trie_law(toy.problem, sample.trie))
+        off = total_variation(toy.target, trie_distribution(toy.problem, sample.trie))
         assert off <= bound
         assert off <= sample.certificate.distance + 1e-9
         assert sample.certificate.log_lower - 1e-9 <= toy.exact.log_z <= sample.certificate.log_upper + 1e-9
@@ -122,28 +131,28 @@ def test_cars_is_exact_from_the_first_draw_and_needs_few_attempts(toy):
 
 
 def test_smc_is_unbiased_and_near_the_target(toy):
-    law, ratios = toy.law(SMC(20), 800)
+    distribution, ratios = toy.distribution(SMC(20), 800)
     assert unbiased(ratios)
-    assert total_variation(toy.target, law) <= 0.10
+    assert total_variation(toy.target, distribution) <= 0.10
 
 
 def test_awrs_weights_are_unbiased(toy):
     constraint = Predicate(TOKENS, [EOS], toy_prefix, toy_complete, on="bytes")
-    law, ratios = toy.law(SMC(20), 150, constraint)
+    distribution, ratios = toy.distribution(SMC(20), 150, constraint)
     assert unbiased(ratios)
-    assert total_variation(toy.target, law) <= 0.10 + sampling_noise(toy.target, 1500)
+    assert total_variation(toy.target, distribution) <= 0.10 + sampling_noise(toy.target, 1500)
 
 
 def test_a_trie_makes_five_particles_enough(toy):
     twist = ASAp(explore=0).sample(toy.problem, 100, seed=toy.seed).trie
-    law, ratios = toy.law(SMC(5, twist=twist), 3000)
+    distribution, ratios = toy.distribution(SMC(5, twist=twist), 3000)
     assert unbiased(ratios)
-    assert total_variation(toy.target, law) <= 0.05
+    assert total_variation(toy.target, distribution) <= 0.05
 
 
-def restart_law(start, target, steps, tries):
-    """The law after `steps` restarts: K(x, y) = M·q_y·w_y·E[1 / (R + max(w_x, w_y))], R the weight of
-    the other tries; the mean is over 20,000 draws of R, the same for all pairs, so K keeps the target.
+def restart_distribution(start, target, steps, tries):
+    """The distribution after `steps` restarts: K(x, y) = M·q_y·w_y·E[1 / (R + max(w_x, w_y))], R the weight
+    of the other tries; the mean is over 20,000 draws of R, the same for all pairs, so K keeps the target.
     """
     weights = target / start
     others = np.random.default_rng(0).choice(weights, size=(20_000, tries - 1), p=start / start.sum()).sum(1)
@@ -159,8 +168,10 @@ def test_restarted_chains_come_near_the_target_in_ten_steps(toy):
     texts = list(toy.target)
     start = np.array([toy.local[x] for x in texts])
     target = np.array([toy.target[x] for x in texts])
-    law = restart_law(start, target, 10, MCMC().tries)
-    assert 0.5 * np.abs(law - target).sum() <= 0.10
+    distribution = restart_distribution(start, target, 10, MCMC().tries)
+    assert 0.5 * np.abs(distribution - target).sum() <= 0.10
     seen = Counter(draw.tokens for draw in MCMC(10).sample(toy.problem, 300, seed=toy.seed).draws)
-    gap = total_variation(dict(zip(texts, law.tolist(), strict=True)), {x: c / 300 for x, c in seen.items()})
-    assert gap <= 1.35 * sampling_noise(dict(zip(texts, law.tolist(), strict=True)), 300)
+    gap = total_variation(
+        dict(zip(texts, distribution.tolist(), strict=True)), {x: c / 300 for x, c in seen.items()}
+    )
+    assert gap <= 1.35 * sampling_noise(dict(zip(texts, distribution.tolist(), strict=True)), 300)

@@ -19,8 +19,8 @@ STRINGS = [b"00000"] + [b"1" + format(i, "04b").encode() for i in range(16)]
 
 
 class TableModel:
-    """A model whose law after a prefix is a softmax of seeded normal logits; each prefix has a row of its
-    own.
+    """A model whose distribution after a prefix is a softmax of seeded normal logits; each prefix has a row
+    of its own.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ def toy_complete(data: bytes) -> bool:
     return PATTERN.fullmatch(data) is not None
 
 
-def local_law(problem) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-def]
-    """The law of local masking by brute force, independent of the samplers' code."""
-    law: dict[tuple[int, ...], float] = {}
+def local_distribution(problem) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-def]
+    """The distribution of local masking by brute force, independent of the samplers' code."""
+    distribution: dict[tuple[int, ...], float] = {}
     stack = [(problem.root(), 0.0)]
     while stack:
         prefix, above = stack.pop()
@@ -131,23 +131,23 @@ def local_law(problem) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyp
         for token in allowed:
             value = above + logf[token] - mass
             if token == problem.eos:
-                law[prefix.tokens] = float(np.exp(value))
+                distribution[prefix.tokens] = float(np.exp(value))
             else:
                 stack.append((problem.extend(prefix, token), value))
-    return law
+    return distribution
 
 
-def trie_law(problem, trie) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-def]
-    """The exact law of ASAp's next draw: a ∝ f·θ where the trie knows the prefix, a ∝ f on the mask where
-    not.
+def trie_distribution(problem, trie) -> dict[tuple[int, ...], float]:  # type: ignore[no-untyped-def]
+    """The exact distribution of ASAp's next draw: a ∝ f·θ where the trie knows the prefix, a ∝ f on the mask
+    where not.
     """
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
     stack = [(problem.root(), 0.0)]
     while stack:
         prefix, above = stack.pop()
         node = trie.find(prefix.tokens)
         if node is None:
-            step = problem.laws([prefix])[0]
+            step = problem.distributions([prefix])[0]
             ids, weights = step.ids, step.logf
         else:
             ids, weights = node.ids, node.log_weights()
@@ -157,7 +157,7 @@ def trie_law(problem, trie) -> dict[tuple[int, ...], float]:  # type: ignore[no-
                 continue
             value = above + weight - total
             if token == problem.eos:
-                law[prefix.tokens] = float(np.exp(value))
+                distribution[prefix.tokens] = float(np.exp(value))
             else:
                 stack.append((problem.extend(prefix, token), value))
-    return law
+    return distribution

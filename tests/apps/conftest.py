@@ -1,4 +1,5 @@
-"""A generator with random weights over a small vocabulary: its laws are strange and can be enumerated."""
+"""A generator with random weights over a small vocabulary: its distributions are strange and can be
+enumerated."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 @pytest.fixture(scope="session")
 def bytewise() -> tf.Generator:
-    """Over bytes: each text has one way to be cut, so that laws of thousands of texts are enumerated soon."""
+    """Over bytes: each text has one way to be cut, so that distributions of thousands of texts are enumerated
+    soon."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=257, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,

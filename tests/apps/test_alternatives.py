@@ -41,7 +41,7 @@ def enumerated(generator: tf.Generator, prompt: str, result: Any, pointer: str, 
         return text.startswith(wanted[number]) and ends
 
     def walk(path: tuple[int, ...], text: bytes, state: Any, logprob: float) -> None:
-        (law,) = model.logprobs([begin + path])
+        (distribution,) = model.logprobs([begin + path])
         for token, part in enumerate(tokens):
             after = text + part
             if not part or not any(one.startswith(after) or after.startswith(one) for one in wanted):
@@ -50,9 +50,14 @@ def enumerated(generator: tf.Generator, prompt: str, result: Any, pointer: str, 
                 continue
             whole = [i for i in range(len(wanted)) if complete(i, after)]
             if whole:
-                mass[whole[0]] += math.exp(logprob + law[token])
+                mass[whole[0]] += math.exp(logprob + distribution[token])
             else:
-                walk((*path, token), after, automaton.advance(state, token), logprob + float(law[token]))
+                walk(
+                    (*path, token),
+                    after,
+                    automaton.advance(state, token),
+                    logprob + float(distribution[token]),
+                )
 
     walk((), b"", state, 0.0)
     return [one / sum(mass) for one in mass]

@@ -18,7 +18,7 @@ from tokenform.bench.validators import (
     Palindrome,
     Seven,
     conditional,
-    masked_law,
+    masked_distribution,
     only,
     valid,
 )
@@ -46,8 +46,8 @@ def test_every_result_is_valid(small: tf.Generator, tp: Any) -> None:
 
 
 def distance(small: tf.Generator, tp: Any, n: int, prompt: Any = PROMPT) -> tuple[float, float, float, float]:
-    """Total variation from the enumerated law, the share, its estimate and that one's error."""
-    want, share = conditional(masked_law(small, prompt, tp), tp)
+    """Total variation from the enumerated distribution, the share, its estimate and that one's error."""
+    want, share = conditional(masked_distribution(small, prompt, tp), tp)
     results = small.sample(prompt, grammar(tp), n=n, seed=11, sampler=tf.Local(), max_tries=50_000)
     got = Counter(result.text for result in results)
     off = 0.5 * sum(abs(got[text] / n - want.get(text, 0.0)) for text in {*got, *want})
@@ -67,8 +67,9 @@ def test_valid_texts_come_as_often_as_the_conditional_says(small: tf.Generator, 
 @pytest.mark.parametrize("tp", TYPES, ids=lambda tp: tp.__name__)
 def test_all_twenty_come_as_often_as_the_conditional_says(bytewise: tf.Generator, tp: Any) -> None:
     prompt = list(PROMPT.encode())
-    want, _ = conditional(masked_law(bytewise, prompt, tp), tp)
-    # the expected distance of n draws from their own law is below half the sum of sqrt(p (1 - p) / n)
+    want, _ = conditional(masked_distribution(bytewise, prompt, tp), tp)
+    # the expected distance of n draws from their own distribution is below half the sum of sqrt(p (1 - p) /
+    # n)
     spread = 0.5 * sum(math.sqrt(p * (1 - p)) for p in want.values())
     n = min(max(int((spread / 0.03) ** 2), 300), 6000)
     off, share, estimate, error = distance(bytewise, tp, n, prompt)
@@ -88,9 +89,9 @@ def test_a_valid_text_costs_less_than_asking_again(small: tf.Generator) -> None:
 
 def test_a_field_asked_alone_again_would_come_too_often() -> None:
     """What "exact" means: beginnings that seldom lead to a valid field must become rare."""
-    law = {("a", 0): 0.5 * 0.9, ("a", 1): 0.5 * 0.1, ("b", 0): 0.5 * 0.1, ("b", 1): 0.5 * 0.9}
-    mass = sum(p for (_, bit), p in law.items() if bit)
-    assert math.isclose(law["a", 1] / mass, 0.1)  # drawing the bit alone again would leave 0.5
+    distribution = {("a", 0): 0.5 * 0.9, ("a", 1): 0.5 * 0.1, ("b", 0): 0.5 * 0.1, ("b", 1): 0.5 * 0.9}
+    mass = sum(p for (_, bit), p in distribution.items() if bit)
+    assert math.isclose(distribution["a", 1] / mass, 0.1)  # drawing the bit alone again would leave 0.5
 
 
 def test_greedy_text_that_is_valid_stays(small: tf.Generator) -> None:

@@ -1,4 +1,4 @@
-"""Laws of the synthetic data: valid, readable off the text, split, reproducible."""
+"""Distributions of the synthetic data: valid, readable off the text, split, reproducible."""
 
 from __future__ import annotations
 

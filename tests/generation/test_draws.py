@@ -1,4 +1,4 @@
-"""Draws of the next token: on the device and on the host alike, by the definition, and in law."""
+"""Draws of the next token: on the device and on the host alike, by the definition, and in distribution."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def masks(random: np.random.Generator) -> Masks:
 
 
 def by_definition(row: np.ndarray, automaton, state, left: int, local: tf.Local, key) -> int:
-    """The law of the docs, with every token's number worked out."""
+    """The distribution of the docs, with every token's number worked out."""
     numbers = np.array(
         [
             float(
@@ -87,7 +87,7 @@ def by_definition(row: np.ndarray, automaton, state, left: int, local: tf.Local,
         if local.temperature == 0:
             return kept
         scores = torch.from_numpy(np.where(kept, row, -np.inf))[None]
-        return (local.log_law(scores)[0] > -math.inf).numpy()
+        return (local.log_distribution(scores)[0] > -math.inf).numpy()
 
     if automaton is None:
         return best(truncated(np.ones(SIZE, bool)))
@@ -116,21 +116,21 @@ def test_distributions_of_many_rows_are_those_of_each(local, mixture):
         nodes.append(Node((row, row[::-1].copy()), [1], (), 1, auto, state, left, 0, place))
     sampler = MaskedSampler(local, SIZE, [0], mixture=mixture)
     second = [torch.from_numpy(node.logits[1]) for node in nodes]
-    found, there = DenseDrawer(MaskTable(SIZE, "cpu")).laws(sampler, [rows, second], nodes)
+    found, there = DenseDrawer(MaskTable(SIZE, "cpu")).distributions(sampler, [rows, second], nodes)
     assert there.tolist() == [place != 6 for place in range(8)]
     for place, node in enumerate(nodes):
         if place != 6:
-            assert np.abs(found[place].numpy() - sampler.law(node)).max() < 1e-12
+            assert np.abs(found[place].numpy() - sampler.distribution(node)).max() < 1e-12
             assert found[place].sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_first_of_a_race_are_draws_without_replacement():
-    law, count = torch.tensor([0.4, 0.0, 0.3, 0.2, 0.1], dtype=torch.float64), 40_000
+    distribution, count = torch.tensor([0.4, 0.0, 0.3, 0.2, 0.1], dtype=torch.float64), 40_000
     keys = [race_key(5, number) for number in range(count)]
-    pairs = Counter(map(tuple, winners(law.expand(count, 5).clone(), keys, 2).tolist()))
+    pairs = Counter(map(tuple, winners(distribution.expand(count, 5).clone(), keys, 2).tolist()))
     squares = 0.0
     for i, j in ((i, j) for i in range(5) for j in range(5) if i != j):
-        want = count * float(law[i] * law[j] / (1 - law[i]))
+        want = count * float(distribution[i] * distribution[j] / (1 - distribution[i]))
         assert want or not pairs[i, j]
         squares += (pairs[i, j] - want) ** 2 / want if want else 0.0
     assert squares < 31.3  # 11 degrees of freedom: exceeded once in a thousand
@@ -159,8 +159,8 @@ def test_host_and_device_draw_what_the_definition_says(local, dtype):
             key = race_key(node.seed, node.sequence, node.position)
             want = by_definition(wide, node.automaton, node.state, node.remaining, local, key)
             assert one.error is None and one.token == want
-            law = torch.log_softmax(row.double(), -1)
-            assert one.logprob == pytest.approx(float(law[one.token]), abs=1e-4)
+            distribution = torch.log_softmax(row.double(), -1)
+            assert one.logprob == pytest.approx(float(distribution[one.token]), abs=1e-4)
 
 
 def test_a_row_that_gives_nothing_costs_itself():
@@ -176,7 +176,7 @@ def test_a_row_that_gives_nothing_costs_itself():
 
 
 @pytest.mark.parametrize("local", [tf.Local(1.0), tf.Local(0.7, top_p=0.8)], ids=str)
-def test_draws_have_the_law(local):
+def test_draws_have_the_distribution(local):
     """Chi-square of 20,000 draws; p > 0.001 is asked for."""
     random = np.random.default_rng(0)
     row = torch.from_numpy(np.full(SIZE, -9.0))
@@ -184,14 +184,14 @@ def test_draws_have_the_law(local):
     sampler, count = MaskedSampler(local, SIZE, []), 20_000
     nodes = [Node((), [1], (), 1, None, None, 30, 7, i) for i in range(count)]
     drawn = Counter(one.token for one in LazyDrawer().draw(sampler, [[row] * count], nodes))
-    law = local.log_law(row[None])[0].exp().numpy()
-    large = np.flatnonzero(law * count >= 5)
-    rest = 1 - law[large].sum()
+    distribution = local.log_distribution(row[None])[0].exp().numpy()
+    large = np.flatnonzero(distribution * count >= 5)
+    rest = 1 - distribution[large].sum()
     seen = [drawn[int(t)] for t in large]
-    expected = [*(law[large] * count), *([rest * count] if rest > 1e-9 else [])]
+    expected = [*(distribution[large] * count), *([rest * count] if rest > 1e-9 else [])]
     seen += [count - sum(seen)] if rest > 1e-9 else []
     statistic = sum((s - e) ** 2 / e for s, e in zip(seen, expected, strict=True))
-    freedom = len(expected) - 1  # Wilson and Hilferty's normal approximation of the chi-square law
+    freedom = len(expected) - 1  # Wilson and Hilferty's normal approximation of the chi-square distribution
     deviate = ((statistic / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / math.sqrt(2 / (9 * freedom))
     assert deviate < 3.1
 
@@ -219,8 +219,8 @@ def test_numbers_of_a_race_are_exponential_and_independent():
     assert abs(neighbours) < 0.005 and np.abs(positions).max() < 0.06
 
 
-def test_equal_laws_are_coupled_and_near_ones_mostly():
-    """Between laws of total variation 0.2, more than 1 - 2 TV / (1 + TV) of the draws are equal."""
+def test_equal_distributions_are_coupled_and_near_ones_mostly():
+    """Between distributions of total variation 0.2, more than 1 - 2 TV / (1 + TV) of the draws are equal."""
     random = np.random.default_rng(1)
     size, count = 20_000, 400
     one = random.normal(size=size)

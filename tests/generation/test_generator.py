@@ -92,8 +92,8 @@ def test_logprob_is_the_models_own(generator, model, tokenizer):
     (result,) = generator.sample("Ada", CODE, seed=0, sampler=tf.Local(temperature=2.0))
     prompt = tokenizer.encode("Ada")
     with torch.inference_mode():
-        law = model(torch.tensor([prompt + result.tokens])).logits[0].double().log_softmax(-1)
-    expected = sum(float(law[len(prompt) - 1 + i, token]) for i, token in enumerate(result.tokens))
+        distribution = model(torch.tensor([prompt + result.tokens])).logits[0].double().log_softmax(-1)
+    expected = sum(float(distribution[len(prompt) - 1 + i, token]) for i, token in enumerate(result.tokens))
     assert result.logprob == pytest.approx(expected, abs=1e-9)
 
 

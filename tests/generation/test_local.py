@@ -1,4 +1,4 @@
-"""The local sampler's law, against the definition spelled out token by token."""
+"""The local sampler's distribution, against the definition spelled out token by token."""
 
 from __future__ import annotations
 
@@ -14,27 +14,38 @@ from tokenform.errors import OptionError, SamplingError
 
 
 def by_definition(logits: list[float], local: Local) -> list[float]:
-    """Temperature, top-k, top-p, min-p in this order, each on the renormalised law; equals stay together."""
+    """Temperature, top-k, top-p, min-p in this order, each on the renormalised distribution; equals stay
+    together."""
     if local.temperature == 0:
         best = max(range(len(logits)), key=lambda t: (logits[t], -t))
         return [float(t == best) for t in range(len(logits))]
     top = max(logits)
-    law = [math.exp((x - top) / local.temperature) for x in logits]
+    distribution = [math.exp((x - top) / local.temperature) for x in logits]
 
     def keep(tokens):
-        total = sum(law[t] for t in tokens)
-        return [law[t] / total if t in tokens else 0.0 for t in range(len(law))]
+        total = sum(distribution[t] for t in tokens)
+        return [distribution[t] / total if t in tokens else 0.0 for t in range(len(distribution))]
 
-    law = keep({t for t in range(len(law)) if law[t] > 0})
-    tokens = range(len(law))
+    distribution = keep({t for t in range(len(distribution)) if distribution[t] > 0})
+    tokens = range(len(distribution))
     if local.top_k is not None:
-        law = keep({t for t in tokens if sum(law[o] > law[t] for o in tokens) < local.top_k})
+        distribution = keep(
+            {t for t in tokens if sum(distribution[o] > distribution[t] for o in tokens) < local.top_k}
+        )
     if local.top_p < 1:
-        likelier = [math.fsum(law[o] for o in tokens if law[o] > law[t]) for t in tokens]
-        law = keep({t for t in tokens if likelier[t] < local.top_p - 1e-12})
+        likelier = [
+            math.fsum(distribution[o] for o in tokens if distribution[o] > distribution[t]) for t in tokens
+        ]
+        distribution = keep({t for t in tokens if likelier[t] < local.top_p - 1e-12})
     if local.min_p > 0:
-        law = keep({t for t in range(len(law)) if law[t] >= local.min_p * max(law) * (1 - 1e-12)})
-    return law
+        distribution = keep(
+            {
+                t
+                for t in range(len(distribution))
+                if distribution[t] >= local.min_p * max(distribution) * (1 - 1e-12)
+            }
+        )
+    return distribution
 
 
 settings_of = st.builds(
@@ -51,9 +62,9 @@ rows = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(rows, settings_of)
-def test_the_law_is_the_documented_one(logits, local):
-    law = local.log_law(torch.tensor([logits], dtype=torch.float64)).exp()[0]
-    assert law.tolist() == pytest.approx(by_definition(logits, local), abs=1e-9)
+def test_the_distribution_is_the_documented_one(logits, local):
+    distribution = local.log_distribution(torch.tensor([logits], dtype=torch.float64)).exp()[0]
+    assert distribution.tolist() == pytest.approx(by_definition(logits, local), abs=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
@@ -71,4 +82,4 @@ def test_options_and_hopeless_rows_are_refused():
         with pytest.raises(OptionError):
             Local(**wrong)
     with pytest.raises(SamplingError):
-        Local().log_law(torch.full((1, 3), -math.inf))
+        Local().log_distribution(torch.full((1, 3), -math.inf))

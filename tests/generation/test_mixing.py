@@ -23,7 +23,7 @@ def other(tokenizer):
     return small_llama(len(tokenizer) + 5, seed=7)
 
 
-def first_law(model, other, tokenizer, mixture, prompts) -> torch.Tensor:
+def first_distribution(model, other, tokenizer, mixture, prompts) -> torch.Tensor:
     """The mixture's scores of the first token, from plain forward passes."""
     from tokenform.decoding.speculative.node import Node
 
@@ -60,7 +60,7 @@ def test_greedy_takes_the_best_token_of_the_mixture(model, tokenizer, other, kin
     mixture = MIXTURES[kind]()
     writer = tf.Generator(model, tokenizer, mixture=mixture, companion=other)
     result = writer.sample("Ada", GRAMMAR, max_tokens=30, companion_prompt="Grace")[0]
-    scores = first_law(model, other, tokenizer, mixture, ("Ada", "Grace"))
+    scores = first_distribution(model, other, tokenizer, mixture, ("Ada", "Grace"))
     assert result.tokens[0] == int(scores.argmax())
 
 

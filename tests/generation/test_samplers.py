@@ -35,9 +35,9 @@ def test_logprob_is_of_the_text_and_its_end(model, tokenizer):
     (result,) = tf.Generator(model, tokenizer).sample("Ada", GRAMMAR, seed=1, sampler=tf.CARS())
     prompt = tokenizer.encode("Ada")
     with torch.inference_mode():
-        law = model(torch.tensor([prompt + result.tokens])).logits[0].double().log_softmax(-1)
+        distribution = model(torch.tensor([prompt + result.tokens])).logits[0].double().log_softmax(-1)
     path = [*result.tokens, tokenizer.eos_token_id]
-    expected = sum(float(law[len(prompt) - 1 + i, token]) for i, token in enumerate(path))
+    expected = sum(float(distribution[len(prompt) - 1 + i, token]) for i, token in enumerate(path))
     assert result.logprob == pytest.approx(expected, abs=1e-8)
 
 

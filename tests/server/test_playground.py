@@ -156,14 +156,14 @@ def test_probabilities_are_the_models(client: TestClient, generator: tf.Generato
         "/playground/api/next", json=body("choices", "new\npaid", prompt="It is paid.")
     ).json()
     grammar = tf.choice(["new", "paid"])
-    law = np.exp(
+    distribution = np.exp(
         generator.language_model().logprobs([tuple(generator.prompt_ids("It is paid.", grammar))])[0]
     )
     automaton = grammar.compile(generator.vocabulary)
     allowed = automaton.allowed_tokens(automaton.start)
-    assert found["mass"] == pytest.approx(float(law[allowed].sum()), rel=1e-4)
+    assert found["mass"] == pytest.approx(float(distribution[allowed].sum()), rel=1e-4)
     for row in found["rows"]:
-        assert row["free"] == pytest.approx(float(law[row["token"]]), rel=1e-4)
+        assert row["free"] == pytest.approx(float(distribution[row["token"]]), rel=1e-4)
         assert row["allowed"] == (row["token"] in allowed)
         assert row["masked"] == pytest.approx(row["allowed"] * row["free"] / found["mass"], rel=1e-4)
     assert sum(row["masked"] for row in found["rows"]) == pytest.approx(1, abs=1e-6)
@@ -202,7 +202,7 @@ def test_samplers_draw_accepted_texts(client: TestClient, sampler: str) -> None:
     assert done["exact"] is (sampler == "cars")
 
 
-def test_the_comparison_has_the_exact_law(client: TestClient) -> None:
+def test_the_comparison_has_the_exact_distribution(client: TestClient) -> None:
     example = BY_NAME["A small language"]
     exact, *samplers, done = events(client, "compare", of(example, draws=60, seed=1))
     assert (

@@ -1,4 +1,4 @@
-"""Samplers spelled out token by token in numpy: judges of the library's own, and laws of the tests'
+"""Samplers spelled out token by token in numpy: judges of the library's own, and distributions of the tests'
 choice.
 """
 
@@ -19,8 +19,8 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     top = scores.max()
     if not np.isfinite(top):
         raise SamplingError("no token is left to draw")
-    law = np.exp(scores - top)
-    return law / law.sum()
+    distribution = np.exp(scores - top)
+    return distribution / distribution.sum()
 
 
 Scores = Callable[[np.ndarray, Node], np.ndarray]
@@ -45,28 +45,28 @@ class Target:
             scores = change(scores, node)
         return scores
 
-    def law(self, node: Node) -> np.ndarray:
+    def distribution(self, node: Node) -> np.ndarray:
         scores = self.scores(node)
         if not self.greedy:
             return softmax(scores)
-        law = np.zeros(len(scores))
-        law[int(np.argmax(scores))] = 1.0
-        return law
+        distribution = np.zeros(len(scores))
+        distribution[int(np.argmax(scores))] = 1.0
+        return distribution
 
 
-class LawSampler:
-    """Draws from a target's law by the inverse of its cumulative sum."""
+class DistributionSampler:
+    """Draws from a target's distribution by the inverse of its cumulative sum."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def law(self, node: Node) -> np.ndarray:
-        return self.target.law(node)
+    def distribution(self, node: Node) -> np.ndarray:
+        return self.target.distribution(node)
 
     def draw(self, node: Node) -> int:
         if self.target.greedy:
             return int(np.argmax(self.target.scores(node)))
-        return invert(self.target.law(node), node.uniform())
+        return invert(self.target.distribution(node), node.uniform())
 
 
 class Mask:

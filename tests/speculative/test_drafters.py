@@ -53,9 +53,9 @@ from tokenform.errors import DrafterError
 from .automata import EOS, Patterned, record, vocabulary, word
 from .models import VOCABULARY, model
 from .plain import plain
-from .targets import Ban, LawSampler, Mask, Target, Temperature
+from .targets import Ban, DistributionSampler, Mask, Target, Temperature
 
-GREEDY = LawSampler(Target([Mask()], greedy=True))
+GREEDY = DistributionSampler(Target([Mask()], greedy=True))
 
 
 def context(tokens: list[int], **more) -> Context:
@@ -210,7 +210,7 @@ def test_lookahead_learns_n_grams_of_its_own_window():
     net = model("llama")
     drafter = Lookahead()
     speculator = Speculator(Backbone(net), drafter)
-    request = Request([1, 2, 3], LawSampler(Target(greedy=True)), max_tokens=16)
+    request = Request([1, 2, 3], DistributionSampler(Target(greedy=True)), max_tokens=16)
     output = speculator.output(speculator.add(request))
     session = speculator._live[0].session._live[0][1]
     while speculator.active:
@@ -220,7 +220,7 @@ def test_lookahead_learns_n_grams_of_its_own_window():
 
 def test_a_model_that_drafts_for_itself_is_always_right():
     net = model("llama")
-    request = Request([1, 2, 3], LawSampler(Target([Temperature(1.3)])), max_tokens=28, seed=5)
+    request = Request([1, 2, 3], DistributionSampler(Target([Temperature(1.3)])), max_tokens=28, seed=5)
     output = decode(Backbone(net), [request], DraftModel(net, tokens=6))[0]
     assert output.report.tokens_per_forward == 7.0
     assert output.tokens == plain(net, request)
@@ -318,7 +318,7 @@ EVERY = {
 }
 
 
-WARM = LawSampler(Target([Mask(), Temperature(0.8)]))
+WARM = DistributionSampler(Target([Mask(), Temperature(0.8)]))
 
 
 @functools.cache
@@ -365,7 +365,7 @@ def test_greedy_text_is_the_same_under_every_rule(rule, kind):
 @pytest.mark.parametrize("rule", [TokenRule, BlockRule, KSeq, BestPath, Recursive, Traversal])
 def test_sampled_texts_under_rules_for_drawn_drafts_follow_the_constraint(rule):
     net, automaton = model("llama"), record()
-    sampler = LawSampler(Target([Mask()]))
+    sampler = DistributionSampler(Target([Mask()]))
     asked = [
         Request([i + 1], sampler, automaton, max_tokens=60, eos=frozenset([EOS]), number=i, seed=2)
         for i in range(4)
@@ -403,7 +403,7 @@ def test_a_source_that_does_not_pay_is_asked_ever_less():
             return None
 
     net = model("llama")
-    sampler = LawSampler(Target([Ban([57])], greedy=True))
+    sampler = DistributionSampler(Target([Ban([57])], greedy=True))
     output = decode(Backbone(net), [Request([1], sampler, max_tokens=200)], Wrong())[0]
     assert 57 not in output.tokens
     assert Wrong.asked < 100

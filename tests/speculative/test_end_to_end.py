@@ -1,4 +1,4 @@
-"""Texts of a model follow the model's own law, drawn many times; the masked sampler and the plot."""
+"""Texts of a model follow the model's own distribution, drawn many times; the masked sampler and the plot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tokenform.errors import OptionError
 from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
-from .targets import LawSampler, Mask, Target
+from .targets import DistributionSampler, Mask, Target
 
 LETTERS = b"abc"
 PROMPT = [5, 9]
@@ -44,21 +44,23 @@ def automaton() -> Bounded:
     return Bounded([(frozenset(LETTERS), 1)] * LENGTH)
 
 
-def whole_law(net) -> dict[tuple[int, ...], float]:
+def whole_distribution(net) -> dict[tuple[int, ...], float]:
     """text -> probability under local masking, by the model's own forward passes."""
     ids = [vocabulary().index(bytes([c])) for c in LETTERS]
-    law = {}
+    distribution = {}
     for text in itertools.product(ids, repeat=LENGTH):
         with torch.inference_mode():
             rows = net(torch.tensor([[*PROMPT, *text]])).logits[0, len(PROMPT) - 1 : -1][:, ids]
         chances = torch.softmax(rows, -1)
-        law[text] = float(torch.stack([chances[i, ids.index(t)] for i, t in enumerate(text)]).prod())
-    return law
+        distribution[text] = float(torch.stack([chances[i, ids.index(t)] for i, t in enumerate(text)]).prod())
+    return distribution
 
 
 def draws(net, count: int, drafter, verifier, masked: bool) -> dict[tuple[int, ...], int]:
     backbone, auto_ = Backbone(net, share=64), automaton()
-    sampler = MaskedSampler(Local(), len(vocabulary()), [EOS]) if masked else LawSampler(Target([Mask()]))
+    sampler = (
+        MaskedSampler(Local(), len(vocabulary()), [EOS]) if masked else DistributionSampler(Target([Mask()]))
+    )
     got: dict[tuple[int, ...], int] = {}
     for start in range(0, count, 64):
         asked = [
@@ -84,16 +86,16 @@ RULES = {
 
 
 def p_value(net, count: int, rule, shape, masked: bool) -> float:
-    law = whole_law(net)
+    distribution = whole_distribution(net)
     drafter = (
         Merge(Suffix(), Recycling())
         if shape is None
         else DraftModel(model("llama", seed=8, layers=1), 2, shape=shape)
     )
     got = draws(net, count, drafter, rule(), masked)
-    assert set(got) <= set(law)
-    keys = sorted(law)
-    want = np.array([law[k] for k in keys])
+    assert set(got) <= set(distribution)
+    keys = sorted(distribution)
+    want = np.array([distribution[k] for k in keys])
     want *= count / want.sum()
     squares = float(((np.array([got.get(k, 0) for k in keys]) - want) ** 2 / want).sum())
     freedom = torch.tensor((len(keys) - 1) / 2, dtype=torch.float64)
@@ -103,7 +105,7 @@ def p_value(net, count: int, rule, shape, masked: bool) -> float:
 @pytest.mark.parametrize(
     ("rule", "masked"), [(SampleAndMatch, False), (Traversal, False), *((r, True) for r in RULES)]
 )
-def test_a_few_draws_follow_the_law(rule, masked):
+def test_a_few_draws_follow_the_distribution(rule, masked):
     """By a sampler of one's own on the host, and by the library's, whose distributions stay on the device."""
     net = model("llama", layers=1, seed=2)
     assert p_value(net, 640, rule, RULES[rule], masked) > 0.001
@@ -112,7 +114,7 @@ def test_a_few_draws_follow_the_law(rule, masked):
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("rule", list(RULES))
-def test_two_hundred_thousand_draws_follow_the_law(rule):
+def test_two_hundred_thousand_draws_follow_the_distribution(rule):
     net = model("llama", layers=1, seed=2)
     assert p_value(net, 200_000, rule, RULES[rule], True) > 0.01 / len(RULES)
 
@@ -141,7 +143,7 @@ class Bounded(Patterned):
         return np.packbits(bits, bitorder="little").view(np.uint32)
 
 
-def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_law():
+def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_distribution():
     auto_ = Bounded([(frozenset(b"ab"), 3), b"xyz"])
     net, size = model("qwen3"), len(vocabulary())
     sampler = MaskedSampler(Local(), size, [EOS])
@@ -154,18 +156,20 @@ def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_law():
     assert all(auto_.is_accepting(o.state) for o in got)
     state = auto_.advance(auto_.start, vocabulary().index(b"a"))
     logits = np.zeros(size + 2)
-    law = sampler.law(Node((logits,), [3], (), 1, auto_, state, remaining=3))
-    letters = {bytes([c]): law[vocabulary().index(bytes([c]))] for c in b"abx"}
+    distribution = sampler.distribution(Node((logits,), [3], (), 1, auto_, state, remaining=3))
+    letters = {bytes([c]): distribution[vocabulary().index(bytes([c]))] for c in b"abx"}
     assert letters == {b"a": 0.0, b"b": 0.0, b"x": 1.0}
-    law = sampler.law(Node((logits,), [3], (), 1, auto_, state, remaining=9))
-    assert law.sum() == pytest.approx(1) and np.count_nonzero(law) == len(auto_.allowed_tokens(state))
+    distribution = sampler.distribution(Node((logits,), [3], (), 1, auto_, state, remaining=9))
+    assert distribution.sum() == pytest.approx(1) and np.count_nonzero(distribution) == len(
+        auto_.allowed_tokens(state)
+    )
 
 
 def test_a_report_is_plotted(tmp_path):
     pytest.importorskip("matplotlib")
     net = model("llama")
     output = decode(
-        Backbone(net), [Request([1, 2], LawSampler(Target(greedy=True)), max_tokens=30)], Suffix()
+        Backbone(net), [Request([1, 2], DistributionSampler(Target(greedy=True)), max_tokens=30)], Suffix()
     )[0]
     plot(output.report, tmp_path / "report.svg")
     assert (

@@ -31,7 +31,7 @@ from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, T
 from .automata import EOS, record, vocabulary
 from .models import model
 from .plain import plain
-from .targets import Ban, LawSampler, Mask, Target, Temperature
+from .targets import Ban, DistributionSampler, Mask, Target, Temperature
 
 BATCH = 8
 
@@ -65,7 +65,7 @@ PASSES = [name for name in CASES if "chains" not in name]  # a model that takes 
 def requests(constrained: bool = False, tokens: int = 12, count: int = BATCH) -> list[Request]:
     """Prompts of several lengths."""
     automaton = record() if constrained else None
-    sampler = LawSampler(Target([Mask(), Temperature(0.7)]))
+    sampler = DistributionSampler(Target([Mask(), Temperature(0.7)]))
     eos = frozenset([EOS]) if constrained else frozenset()
     return [
         Request(
@@ -200,7 +200,7 @@ def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch)
     make, _ = CASES[name]
     net, bad, asked = model("qwen3"), 50, requests(count=5)
     for one in asked:
-        one.sampler = LawSampler(Target([Ban([bad])]))
+        one.sampler = DistributionSampler(Target([Ban([bad])]))
     asked[2].prompt = [3, bad, 4]
     want = [plain(net, one) for one in asked]
     Passes(monkeypatch, small(), lambda ids, thin: bool((ids == bad).any()))
@@ -218,7 +218,7 @@ def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
     make, rule = CASES[name]
     net, asked = model("qwen3"), requests(constrained=True, count=3)
     for one in asked:
-        one.sampler = LawSampler(Target([Mask()], greedy=True))
+        one.sampler = DistributionSampler(Target([Mask()], greedy=True))
     want = [plain(net, one) for one in asked]
     thin = name == "layers"
     Passes(monkeypatch, net if thin else small(), lambda ids, left_out: not thin or left_out)
@@ -299,7 +299,7 @@ def test_a_price_that_keeps_all_from_being_drafted_is_forgotten():
     for drafter in (DraftModel(small(), tokens=3), DraftModel(small(), vocabulary=other_vocabulary(True))):
         backbone = Backbone(model("qwen3"))
         there = Context([1, 2], 2, vocabulary_size=backbone.vocabulary_size)
-        there.sampler = LawSampler(Target(greedy=True))
+        there.sampler = DistributionSampler(Target(greedy=True))
         session, drafter.cost.seconds = drafter.session(there), 2.0
         budget = Budget(8, stop=lambda confidence, cumulative, seconds: seconds > 1.0)
         asked = 0
@@ -326,7 +326,7 @@ def test_threads_that_share_models_write_the_texts_of_one(name):
     """Each call has a cache of its own, of the draft model too, and no call changes a model."""
     net = model("qwen3")
     drafter = LayerSkip([1], tokens=3) if name == "layers" else DraftModel(small(), tokens=3)
-    own = [Request([3, 4, i], LawSampler(Target(greedy=True)), max_tokens=24) for i in range(9)]
+    own = [Request([3, 4, i], DistributionSampler(Target(greedy=True)), max_tokens=24) for i in range(9)]
     want = [plain(net, one) for one in own]
 
     def write(one: Request) -> Any:

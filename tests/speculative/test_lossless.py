@@ -16,10 +16,10 @@ from tokenform.decoding.speculative.speculator import decode
 from .automata import EOS, record, vocabulary, word
 from .models import ARCHITECTURES, VOCABULARY, model
 from .plain import plain
-from .targets import LawSampler, Mask, Target, Temperature
+from .targets import DistributionSampler, Mask, Target, Temperature
 
-GREEDY = LawSampler(Target([Mask()], greedy=True))
-WARM = LawSampler(Target([Mask(), Temperature(0.7)]))
+GREEDY = DistributionSampler(Target([Mask()], greedy=True))
+WARM = DistributionSampler(Target([Mask(), Temperature(0.7)]))
 
 
 def prompts(n: int, seed: int = 0) -> list[list[int]]:
@@ -182,7 +182,7 @@ def test_out_of_memory_costs_drafts_then_the_batch_then_one_text(monkeypatch):
 
 
 def test_a_sampler_that_raises_ends_its_own_text_alone():
-    class Bad(LawSampler):
+    class Bad(DistributionSampler):
         def draw(self, node):
             if node.sequence == 1 and len(node.output) == 3:
                 raise ValueError("broken predicate")

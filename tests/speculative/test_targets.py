@@ -17,15 +17,15 @@ from tokenform.errors import OptionError, SamplingError
 from .automata import EOS, record
 from .models import model
 from .plain import plain
-from .targets import Ban, LawSampler, Mask, Penalised, Target, Temperature
+from .targets import Ban, DistributionSampler, Mask, Penalised, Target, Temperature
 
 RNG = np.random.default_rng(0)
 SCORES = np.log(np.array([0.4, 0.3, 0.2, 0.1]))
 
 
-def law(*transforms, scores=SCORES, mixture=None, others=(), **node) -> np.ndarray:
+def distribution(*transforms, scores=SCORES, mixture=None, others=(), **node) -> np.ndarray:
     there = Node((scores.copy(), *others), node.pop("base", []), node.pop("path", ()), **node)
-    return Target(transforms, mixture).law(there)
+    return Target(transforms, mixture).distribution(there)
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
@@ -46,18 +46,18 @@ def penalised(*options, **named) -> Penalised:
 
 
 def test_the_judges_themselves():
-    assert law() == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert law(Temperature(0.5)) == pytest.approx(np.array([16, 9, 4, 1]) / 30)
-    assert Target(greedy=True).law(Node((SCORES,), [])).tolist() == [1, 0, 0, 0]
+    assert distribution() == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert distribution(Temperature(0.5)) == pytest.approx(np.array([16, 9, 4, 1]) / 30)
+    assert Target(greedy=True).distribution(Node((SCORES,), [])).tolist() == [1, 0, 0, 0]
 
 
 def test_penalties_count_the_drafted_path():
     base, path = [0], (1, 1)
-    got = law(penalised(frequency=1.0, presence=0.5), base=base, path=path, prompt_length=1)
+    got = distribution(penalised(frequency=1.0, presence=0.5), base=base, path=path, prompt_length=1)
     want = np.exp(SCORES - np.array([0, 2.5, 0, 0]))
     assert got == pytest.approx(want / want.sum())
     scores = np.array([2.0, -1.0, 1.0, 0.0])
-    got = law(penalised(repetition=2.0), scores=scores, base=base, path=path, prompt_length=1)
+    got = distribution(penalised(repetition=2.0), scores=scores, base=base, path=path, prompt_length=1)
     want = np.exp([1.0, -2.0, 1.0, 0.0])
     assert got == pytest.approx(want / want.sum())
 
@@ -70,16 +70,18 @@ def test_mixtures_follow_their_formulas():
         (ContextAware(0.4), 1.4 * p - 0.4 * s),
         (Safety(0.25), np.log(0.75 * np.exp(p) + 0.25 * np.exp(s))),
     ):
-        assert law(scores=a, mixture=mixture, others=(b,)) == pytest.approx(np.exp(log_softmax(scores)))
-    cut = law(scores=a, mixture=Contrastive(alpha=1.0), others=(b,))
+        assert distribution(scores=a, mixture=mixture, others=(b,)) == pytest.approx(
+            np.exp(log_softmax(scores))
+        )
+    cut = distribution(scores=a, mixture=Contrastive(alpha=1.0), others=(b,))
     assert cut == pytest.approx(np.eye(4)[int(np.argmax(a))])
-    late = law(scores=a, mixture=Safety(1.0, tokens=2), others=(b,), base=[1, 2, 3])
+    late = distribution(scores=a, mixture=Safety(1.0, tokens=2), others=(b,), base=[1, 2, 3])
     assert late == pytest.approx(np.exp(p))
     with pytest.raises(OptionError, match="mixes 2"):
-        law(mixture=Safety())
+        distribution(mixture=Safety())
 
 
-def test_anchored_is_the_nearest_law_within_the_radius():
+def test_anchored_is_the_nearest_distribution_within_the_radius():
     for _ in range(20):
         a, b = RNG.normal(size=3) * 2, RNG.normal(size=3) * 2
         p, s = log_softmax(a), log_softmax(b)
@@ -97,7 +99,7 @@ def test_anchored_is_the_nearest_law_within_the_radius():
 def test_mask_takes_away_what_the_state_refuses():
     automaton = record()
     size = len(automaton.tokens)
-    got = law(Mask(), scores=np.zeros(size + 3), automaton=automaton, state=automaton.start)
+    got = distribution(Mask(), scores=np.zeros(size + 3), automaton=automaton, state=automaton.start)
     allowed = automaton.allowed_tokens(automaton.start)
     assert np.flatnonzero(got).tolist() == allowed.tolist()
     assert not mask_bits(automaton.mask(automaton.start), 200)[size:].any()
@@ -105,9 +107,9 @@ def test_mask_takes_away_what_the_state_refuses():
 
 def test_no_token_left_is_an_error():
     with pytest.raises(SamplingError):
-        law(Ban([0, 1, 2, 3]))
+        distribution(Ban([0, 1, 2, 3]))
     with pytest.raises(SamplingError):
-        law(scores=np.array([0.0, np.nan]))
+        distribution(scores=np.array([0.0, np.nan]))
 
 
 IMPOSSIBLE = [
@@ -130,7 +132,7 @@ def test_mixtures_are_lossless_on_the_backbone(mixture, second):
     other = net if second == "prompt" else model("gpt2", seed=4)
     backbone = Backbone(net)
     companion = backbone if second == "prompt" else Backbone(other)
-    sampler = LawSampler(Target([penalised(1.2), Mask(), Temperature(0.8)], mixture))
+    sampler = DistributionSampler(Target([penalised(1.2), Mask(), Temperature(0.8)], mixture))
     asked = [
         Request(
             [3, 4, 3],

@@ -1,4 +1,5 @@
-"""Each verifier returns the target's law exactly: every outcome is enumerated with its probability."""
+"""Each verifier returns the target's distribution exactly: every outcome is enumerated with its
+probability."""
 
 from __future__ import annotations
 
@@ -49,17 +50,17 @@ class Enumerated:
         chance = min(max(float(probability), 0.0), 1.0)
         return bool(self._choose([1 - chance, chance]))
 
-    def draw(self, law: np.ndarray) -> int:
-        return self._choose([float(x) for x in law / law.sum()])
+    def draw(self, distribution: np.ndarray) -> int:
+        return self._choose([float(x) for x in distribution / distribution.sum()])
 
 
 def enumerate_outcomes(run: Callable[[Enumerated], tuple[int, ...]]) -> dict[tuple[int, ...], float]:
     """outcome -> probability, over every sequence of choices of positive probability."""
-    law: dict[tuple[int, ...], float] = defaultdict(float)
+    distribution: dict[tuple[int, ...], float] = defaultdict(float)
     script: list[int] = []
     while True:
         choice = Enumerated(script)
-        law[run(choice)] += choice.probability
+        distribution[run(choice)] += choice.probability
         while script:
             options = choice.options[len(script) - 1]
             following = next((i for i in range(script[-1] + 1, len(options)) if options[i] > 0), None)
@@ -68,11 +69,11 @@ def enumerate_outcomes(run: Callable[[Enumerated], tuple[int, ...]]) -> dict[tup
                 break
             script.pop()
         if not script:
-            return law
+            return distribution
 
 
-class Laws:
-    """Random laws at every path, some tokens masked; equal paths have equal laws."""
+class Distributions:
+    """Random distributions at every path, some tokens masked; equal paths have equal distributions."""
 
     def __init__(self, rng: np.random.Generator, vocabulary: int, masked: bool, sharp: float = 1.0) -> None:
         self.rng, self.v, self.masked, self.sharp = rng, vocabulary, masked, sharp
@@ -81,28 +82,28 @@ class Laws:
     def __call__(self, path) -> np.ndarray:
         key = tuple(path)
         if key not in self.known:
-            law = self.rng.random(self.v) ** self.sharp
+            distribution = self.rng.random(self.v) ** self.sharp
             if self.masked:
-                law[self.rng.random(self.v) < 0.35] = 0.0
-                if not law.any():
-                    law[self.rng.integers(self.v)] = 1.0
-            self.known[key] = law / law.sum()
+                distribution[self.rng.random(self.v) < 0.35] = 0.0
+                if not distribution.any():
+                    distribution[self.rng.integers(self.v)] = 1.0
+            self.known[key] = distribution / distribution.sum()
         return self.known[key]
 
 
-def at(laws: Laws, choice: Enumerated):
+def at(distributions: Distributions, choice: Enumerated):
     """Draws of a drafter that needs no pass, by the enumerated choice."""
 
     def given(tree, wanted, apart):
         yield from ()
         samples = []
         for node, count in wanted:
-            law = laws(tree.path(node) if node >= 0 else [])
-            rest, tokens = law.copy(), []
-            for _ in range(min(count, np.count_nonzero(law)) if apart else count):
+            distribution = distributions(tree.path(node) if node >= 0 else [])
+            rest, tokens = distribution.copy(), []
+            for _ in range(min(count, np.count_nonzero(distribution)) if apart else count):
                 tokens.append(choice.draw(rest))
                 rest[tokens[-1]] *= not apart
-            samples.append(Sample(law, tokens, [float(law[t]) for t in tokens]))
+            samples.append(Sample(distribution, tokens, [float(distribution[t]) for t in tokens]))
         return samples
 
     return given
@@ -111,14 +112,14 @@ def at(laws: Laws, choice: Enumerated):
 class Nodes:
     """The target at a tree's nodes, with the sampler's draws from the enumerated choice."""
 
-    def __init__(self, tree: DraftTree, laws: Laws, choice: Enumerated) -> None:
-        self.tree, self.laws, self.choice = tree, laws, choice
+    def __init__(self, tree: DraftTree, distributions: Distributions, choice: Enumerated) -> None:
+        self.tree, self.distributions, self.choice = tree, distributions, choice
 
-    def law(self, node: int) -> np.ndarray:
-        return self.laws(self.tree.path(node) if node >= 0 else [])
+    def distribution(self, node: int) -> np.ndarray:
+        return self.distributions(self.tree.path(node) if node >= 0 else [])
 
     def draw(self, node: int) -> int:
-        return self.choice.draw(self.law(node))
+        return self.choice.draw(self.distribution(node))
 
 
 def remembered(rule):
@@ -137,7 +138,7 @@ def remembered(rule):
     return rule
 
 
-def distance(verifier, draft, p: Laws, depth: int) -> tuple[float, float]:
+def distance(verifier, draft, p: Distributions, depth: int) -> tuple[float, float]:
     """(total variation of the first `depth + 1` tokens from the target, mean number of committed tokens)."""
 
     verifier = remembered(copy.copy(verifier))
@@ -179,28 +180,28 @@ TREES = {Recursive: [(1, 1), (2, 1), (3, 2)], Traversal: [(1, 1), (2, 1), (3, 2)
         if (v**d) ** k <= 1000
     ],
 )
-def test_rules_for_drawn_paths_keep_the_law(rule, paths, vocabulary, depth, masked):
+def test_rules_for_drawn_paths_keep_the_distribution(rule, paths, vocabulary, depth, masked):
     rng = np.random.default_rng([paths, vocabulary, depth, masked])
     for sharp in (1.0, 4.0):
-        p, q = Laws(rng, vocabulary, masked, sharp), Laws(rng, vocabulary, masked)
+        p, q = Distributions(rng, vocabulary, masked, sharp), Distributions(rng, vocabulary, masked)
         tv, _ = distance(rule(), lambda choice, q=q: alone(draw_paths(at(q, choice), paths, depth)), p, depth)
         assert tv <= BOUND
 
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(("rule", "widths"), [(rule, w) for rule, shapes in TREES.items() for w in shapes])
-def test_rules_for_drawn_trees_keep_the_law(rule, widths, masked):
+def test_rules_for_drawn_trees_keep_the_distribution(rule, widths, masked):
     rng = np.random.default_rng([*widths, masked])
     for vocabulary in (3, 4) if len(widths) == 2 and widths != (3, 2) else (3,):
-        p, q = Laws(rng, vocabulary, masked, 3.0), Laws(rng, vocabulary, masked)
+        p, q = Distributions(rng, vocabulary, masked, 3.0), Distributions(rng, vocabulary, masked)
         tv, _ = distance(rule(), lambda choice, q=q: alone(draw_tree(at(q, choice), widths)), p, len(widths))
         assert tv <= BOUND
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_sample_and_match_keeps_the_law_whatever_was_drafted(masked):
+def test_sample_and_match_keeps_the_distribution_whatever_was_drafted(masked):
     rng = np.random.default_rng(5)
-    p = Laws(rng, 3, masked)
+    p = Distributions(rng, 3, masked)
     tree = DraftTree()
     for path in ([0, 1], [0, 2], [2, 2], [1]):
         tree.add_path(ROOT, path)
@@ -209,11 +210,11 @@ def test_sample_and_match_keeps_the_law_whatever_was_drafted(masked):
 
 
 def test_greedy_tree_follows_the_best_tokens():
-    class Greedy(Laws):
+    class Greedy(Distributions):
         def __call__(self, path):
-            law = np.zeros(self.v)
-            law[int(np.argmax(super().__call__(path)))] = 1.0
-            return law
+            distribution = np.zeros(self.v)
+            distribution[int(np.argmax(super().__call__(path)))] = 1.0
+            return distribution
 
     for seed in range(20):
         p = Greedy(np.random.default_rng(seed), 3, False)
@@ -223,14 +224,14 @@ def test_greedy_tree_follows_the_best_tokens():
         tv, committed = distance(GreedyTree(), lambda choice, tree=tree: tree, p, 2)
         assert tv == 0 and committed == 3
     with pytest.raises(OptionError, match="greedy"):
-        distance(GreedyTree(), lambda choice: tree, Laws(np.random.default_rng(0), 3, False), 2)
+        distance(GreedyTree(), lambda choice: tree, Distributions(np.random.default_rng(0), 3, False), 2)
 
 
 def mean_committed(rule, draft, trials: int = 6) -> float:
     total = 0.0
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        p, q = Laws(rng, 3, False, 2.0), Laws(rng, 3, False, 2.0)
+        p, q = Distributions(rng, 3, False, 2.0), Distributions(rng, 3, False, 2.0)
         total += distance(rule, lambda choice, q=q: draft(q, choice), p, 2)[1]
     return total / trials
 
@@ -248,14 +249,14 @@ def test_stronger_rules_commit_more():
 def test_traversal_of_a_chain_is_block_verification():
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        p, q = Laws(rng, 3, True), Laws(rng, 3, False)
+        p, q = Distributions(rng, 3, True), Distributions(rng, 3, False)
         chain = distance(Traversal(), lambda choice, q=q: alone(draw_tree(at(q, choice), (1, 1))), p, 2)[1]
         block = distance(BlockRule(), lambda choice, q=q: alone(draw_paths(at(q, choice), 1, 2)), p, 2)[1]
         assert chain == pytest.approx(block, abs=1e-12)
 
 
 def test_rules_for_drawn_drafts_refuse_drafts_that_were_looked_up():
-    p = Laws(np.random.default_rng(0), 3, False)
+    p = Distributions(np.random.default_rng(0), 3, False)
     for rule in (TokenRule, BlockRule, KSeq, Recursive, Traversal, BestPath):
         with pytest.raises(DrafterError, match="draw"):
             distance(rule(), lambda choice: DraftTree.chain([0, 1]), p, 2)

@@ -4,7 +4,7 @@ Purpose: a model that puts real mass on a task's language, made in milliseconds 
 samplers can be held against each other where the built-in model knows nothing (programs, molecules,
 patterns).
 Invariant: every token has some mass everywhere.
-Source: Witten, Bell 1991 (smoothing), down to the uniform law.
+Source: Witten, Bell 1991 (smoothing), down to the uniform distribution.
 Rejected: training a transformer for each task (minutes each, and the comparison is the same).
 """
 
@@ -23,7 +23,7 @@ class NgramModel:
 
     Args:
         texts: what it is trained on; characters beyond its tokens are left out.
-        order: n; a law looks at the last n - 1 tokens.
+        order: n; a distribution looks at the last n - 1 tokens.
         words: how many words of the texts become tokens.
     """
 
@@ -63,11 +63,11 @@ class NgramModel:
         return np.stack([self._row(tuple(prefix)) for prefix in prefixes])
 
     def _row(self, prefix: tuple[int, ...]) -> NDArray[np.float64]:
-        law = np.full(self.vocab_size, 1 / self.vocab_size)
+        distribution = np.full(self.vocab_size, 1 / self.vocab_size)
         for n in range(min(self.order, len(prefix) + 1)):
             counts = self._counts.get(prefix[len(prefix) - n :])
             if counts:
                 kinds, total = len(counts), sum(counts.values())
-                law *= kinds / (kinds + total)
-                law[list(counts)] += np.array(list(counts.values())) / (kinds + total)
-        return np.asarray(np.log(law))
+                distribution *= kinds / (kinds + total)
+                distribution[list(counts)] += np.array(list(counts.values())) / (kinds + total)
+        return np.asarray(np.log(distribution))

@@ -2,7 +2,7 @@
 
 Purpose: what `Generator.sample` does with validators, judged: every result valid, how often each comes, and
 how many passes of the model a valid text costs beside generating and asking again.
-Invariant: the texts of each type are few enough to be enumerated, with the model's own laws.
+Invariant: the texts of each type are few enough to be enumerated, with the model's own distributions.
 """
 
 from __future__ import annotations
@@ -188,9 +188,9 @@ def valid(tp: Any, text: str) -> bool:
     return True
 
 
-def masked_law(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) -> dict[str, float]:
-    """The probability of every text when each token is drawn from the model's law at temperature 1 under the
-    mask.
+def masked_distribution(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) -> dict[str, float]:
+    """The probability of every text when each token is drawn from the model's distribution at temperature 1
+    under the mask.
 
     Raises:
         LimitExceeded: there are more prefixes than `limit`.
@@ -208,10 +208,10 @@ def masked_law(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) ->
             part = level[first : first + 512]  # all of one length
             with torch.inference_mode():
                 logits = model(torch.tensor([begin + written for written, _, _ in part])).logits[:, -1]
-            laws = torch.log_softmax(logits.double(), -1).numpy()
-            for (written, state, chance), law in zip(part, laws, strict=True):
+            distributions = torch.log_softmax(logits.double(), -1).numpy()
+            for (written, state, chance), distribution in zip(part, distributions, strict=True):
                 ids = np.asarray(automaton.allowed_tokens(state), dtype=np.int64)
-                shares = np.exp(law[ids] - law[ids].max())
+                shares = np.exp(distribution[ids] - distribution[ids].max())
                 shares /= shares.sum()
                 for token, share in zip(ids.tolist(), shares.tolist(), strict=True):
                     if token in ends:
@@ -226,8 +226,8 @@ def masked_law(generator: Any, prompt: Any, tp: Any, *, limit: int = 200_000) ->
     return found
 
 
-def conditional(law: dict[str, float], tp: Any) -> tuple[dict[str, float], float]:
-    """The law given that the text is valid, and the share of valid texts."""
-    kept = {text: chance for text, chance in law.items() if valid(tp, text)}
+def conditional(distribution: dict[str, float], tp: Any) -> tuple[dict[str, float], float]:
+    """The distribution given that the text is valid, and the share of valid texts."""
+    kept = {text: chance for text, chance in distribution.items() if valid(tp, text)}
     share = sum(kept.values())
     return {text: chance / share for text, chance in kept.items()}, share

@@ -1,9 +1,9 @@
 """What a field could have been: the probability of every value that the constraint left, in one forward pass.
 
 Purpose: `Field.alternatives`.
-Law: the probability of each value under the model's own distribution, after the tokens before the field and
-given that one of the values follows; all ways to cut a value into tokens count, written without escapes that
-it does not need.
+Distribution: the probability of each value under the model's own distribution, after the tokens before the
+field and given that one of the values follows; all ways to cut a value into tokens count, written without
+escapes that it does not need.
 Invariant: values that begin alike are weighed as wholes, never by their first tokens.
 Complexity: values are found by their bytes, each beginning once; one forward pass scores all ways of cutting
 them (at most `PATHS`), a beginning that two ways share once.  Where there are more ways, each value counts
@@ -191,16 +191,16 @@ def alternatives(
         encode: bytes -> tokens as the model's tokenizer writes them.
     """
     paths = values.paths() or values.spelled(encode)
-    laws = ask([(*written, *path) for path, _ in paths])
+    distributions = ask([(*written, *path) for path, _ in paths])
     place = {path: number for number, (path, _) in enumerate(paths)}
     reached: dict[tuple[int, ...], float] = {(): 0.0}
     for path, _ in paths[1:]:
-        reached[path] = reached[path[:-1]] + float(laws[place[path[:-1]]][path[-1]])
+        reached[path] = reached[path[:-1]] + float(distributions[place[path[:-1]]][path[-1]])
     parts: dict[str, list[float]] = {name: [] for name in values.values}
     for path, text in paths:
-        law = laws[place[path]]
+        distribution = distributions[place[path]]
         for token, name in values.beginnings[text].ends.items():
-            parts[name].append(reached[path] + float(law[token]))
+            parts[name].append(reached[path] + float(distribution[token]))
     top = max((one for several in parts.values() for one in several), default=-math.inf)
     if top == -math.inf:
         raise OptionError("the model gives none of the values a probability.")

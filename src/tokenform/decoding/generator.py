@@ -235,7 +235,7 @@ class Generator:
                 written (they are in its attribute `results`, with None in its place); "return" puts it in
                 the place of its result.
             on_invalid: what becomes of a text that validators of the type refuse: "resample" draws another,
-                with a temperature from the law given that they accept; "return" gives it back, with
+                with a temperature from the distribution given that they accept; "return" gives it back, with
                 `Result.error`; "raise" makes it an error.
             max_tries: most attempts at a text that validators accept; after them it is an error.
         Returns:

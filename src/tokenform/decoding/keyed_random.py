@@ -2,20 +2,21 @@
 
 Purpose: a draw depends on nothing but its key, so drafts, batches, devices and the order of requests can't
 change a text.  A token is drawn by a race: each token t of probability p_t runs for E_t / p_t, with E_t from
-the exponential law; the fastest wins with chance p_t.  In logarithms that is the Gumbel-max trick, argmax of
-log p_t - log E_t.
+the exponential distribution; the fastest wins with chance p_t.  In logarithms that is the Gumbel-max trick,
+argmax of log p_t - log E_t.
 Invariant: equal keys give equal numbers, on every device and in every batch (the logarithm up to its last
 bit).  The E_t of one key are independent and exponential, so a race over a part of the tokens is a draw from
-their law.
+their distribution.
 Complexity: O(tokens asked about).  Tokens come in blocks of `BLOCK`: the block's least number is known
 beforehand, a bound on what any of its tokens can reach, so most blocks of a large vocabulary are never asked
 about.  By exponential races: the least of n is exponential of rate n, each of the n is it with equal chance,
 and the others exceed it by exponential numbers of their own.
 Source: SplitMix64 (Steele, Lea, Flood 2014) for keys; Wellons' `lowbias32` for bits of a token; Gumbel-max
 and its top-down construction, Maddison, Tarlow, Minka 2014.
-Rejected: the inverse of the cumulative law (over the same seeds, 1 - TV = 0.80 between two laws of 128,000
-tokens, it draws equal tokens 0.15 of the time, the race 0.75: a rounding, or a draft model's error, moves
-all tokens behind it); a generator for each sequence (a rejected draft would have to rewind it).
+Rejected: the inverse of the cumulative distribution (over the same seeds, 1 - TV = 0.80 between two
+distributions of 128,000 tokens, it draws equal tokens 0.15 of the time, the race 0.75: a rounding, or a draft
+model's error, moves all tokens behind it); a generator for each sequence (a rejected draft would have to
+rewind it).
 """
 
 from __future__ import annotations
@@ -69,19 +70,19 @@ def uniform(seed: int, sequence: int, position: int, stream: int = 0) -> float:
     return (keyed(seed, sequence, position, stream) >> 11) * (1.0 / (1 << 53))
 
 
-def invert(law: np.ndarray, u: float) -> int:
-    """Inverse of the cumulative law at `u`: the least token whose cumulative mass exceeds it.
+def invert(distribution: np.ndarray, u: float) -> int:
+    """Inverse of the cumulative distribution at `u`: the least token whose cumulative mass exceeds it.
 
     Args:
-        law: float64 [V], non-negative; need not be normalised.
+        distribution: float64 [V], non-negative; need not be normalised.
         u: number in [0, 1).
     Returns:
         A token of positive mass.
     """
-    cumulative = np.cumsum(law)
+    cumulative = np.cumsum(distribution)
     token = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
-    if token >= len(law) or law[token] <= 0.0:  # rounding at the upper end
-        token = int(np.flatnonzero(law > 0.0)[-1])
+    if token >= len(distribution) or distribution[token] <= 0.0:  # rounding at the upper end
+        token = int(np.flatnonzero(distribution > 0.0)[-1])
     return token
 
 
@@ -99,8 +100,8 @@ class KeyedChoice:
     def accept(self, probability: float) -> bool:
         return self._next() < probability
 
-    def draw(self, law: np.ndarray) -> int:
-        return invert(law, self._next())
+    def draw(self, distribution: np.ndarray) -> int:
+        return invert(distribution, self._next())
 
 
 Key = tuple[int, int]

@@ -1,4 +1,4 @@
-"""What a generator mixes into its model's law: a second model, a second prompt, penalties.
+"""What a generator mixes into its model's distribution: a second model, a second prompt, penalties.
 
 Purpose: `Mixing` holds the options of a generator and opens the companion's backbone for a call.
 Invariant: the companion reads the same draft trees as the model, so that every drafter and verifier works
@@ -40,7 +40,7 @@ class Mixing:
 
     @property
     def plain(self) -> bool:
-        """Whether the model's own law is all there is."""
+        """Whether the model's own distribution is all there is."""
         return self.mixture is None and self.penalties is None
 
     def backbone(self, own: Runner) -> Runner | None:

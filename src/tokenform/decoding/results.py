@@ -47,14 +47,15 @@ class Stats:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a weighted sampler knows about the law that its draws stand for.
+    """What a weighted sampler knows about the distribution that its draws stand for.
 
     Attributes:
-        target: the law aimed at, in words.
-        exact: whether each draw has exactly that law.
+        target: the distribution aimed at, in words.
+        exact: whether each draw has exactly that distribution.
         log_z, log_z_error: estimate of the logarithm of the target's mass under the model, and its standard
             error; None where the sampler gives none.
-        distance: proven upper bound on the total variation between the draws' law and the target, or None.
+        distance: proven upper bound on the total variation between the draws' distribution and the target, or
+            None.
         ess: effective number of draws, 1 / sum of squared normalised weights.
         forwards, evaluations, attempts: forward passes, evaluations of the constraint and texts begun, for
             all draws of the call together.
@@ -82,14 +83,14 @@ class Result(Generic[T]):
         text: the text.
         tokens: its ids, without the end-of-text token.
         value: the parsed text: JSON, an instance of the type that was asked for, or the text itself.
-        logprob: natural logarithm of the probability of `tokens` under the model's own law at temperature 1,
-            before masks, transforms and truncation; without the end-of-text token.  Weighted samplers: under
-            the law after temperature and truncation, end-of-text included.
+        logprob: natural logarithm of the probability of `tokens` under the model's own distribution at
+            temperature 1, before masks, transforms and truncation; without the end-of-text token.  Weighted
+            samplers: under the distribution after temperature and truncation, end-of-text included.
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
         stats: the work behind it; of weighted samplers an equal part of the call's.
         report: what speculation did (acceptance by depth and source, times, notes); None for plain decoding.
-        estimates: what a weighted sampler knows about its law, for all draws of the call; else None.
+        estimates: what a weighted sampler knows about its distribution, for all draws of the call; else None.
         token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
             empty for weighted samplers.
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.

@@ -31,10 +31,10 @@ class Row:
         tokens: what was written so far, end-of-text excluded.
         hints: what the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
-        law: how its tokens are drawn; None: as those of the decoder's other rows.
+        distribution: how its tokens are drawn; None: as those of the decoder's other rows.
         alternatives: how many of the model's likeliest tokens to tell at each token.
         drafter: guesses its tokens; None: the decoder's own does.
-        logprob: log-probability of `tokens` under the model's own law.
+        logprob: log-probability of `tokens` under the model's own distribution.
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
@@ -50,7 +50,7 @@ class Row:
     number: int = 0
     hints: Hints | None = None
     companion: Sequence[int] = ()
-    law: MaskedSampler | None = None
+    distribution: MaskedSampler | None = None
     alternatives: int = 0
     drafter: Any = None
     state: State = field(init=False)

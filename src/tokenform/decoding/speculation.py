@@ -2,9 +2,9 @@
 
 Purpose: `Decoder(...).run(rows, batch_size)` runs all rows to their ends and tells each token as it is taken.
 Plain decoding is the same loop without drafts.
-Invariant: drafts change no text, up to the model's own rounding; a verifier for drawn drafts keeps the law
-alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).  A row that
-fails has its error, and the others go on.
+Invariant: drafts change no text, up to the model's own rounding; a verifier for drawn drafts keeps the
+distribution alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).
+A row that fails has its error, and the others go on.
 Complexity: see `speculative/speculator.py`; the cache lives as long as one `run`.
 Rejected: one backbone for all calls of a generator (calls in several threads would share its cache); drafts
 for models that can only be run token by token (the plain loop runs those as a batch, the backbone does not).
@@ -95,7 +95,7 @@ class Decoder:
     ) -> None:
         self._encode, self._eos = encode, frozenset(vocabulary.eos)
         self._mixing, self._size, self._transforms = mixing or Mixing(), vocabulary.size, tuple(transforms)
-        self._masked = self.law(sampler)
+        self._masked = self.distribution(sampler)
         self._rows: dict[int, Row] = {}
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._reports = backbone.mode == "plain", drafter is not None
@@ -182,10 +182,11 @@ class Decoder:
         self._rows.clear()
         self._speculator.close()
 
-    def law(
+    def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
     ) -> MaskedSampler:
-        """How a row of its own sampler is drawn (`Row.law`), with this decoder's mixture and transforms."""
+        """How a row of its own sampler is drawn (`Row.distribution`), with this decoder's mixture and
+        transforms."""
         every = (*self._transforms, *transforms)
         penalties = penalties or self._mixing.penalties
         return MaskedSampler(sampler, self._size, sorted(self._eos), every, self._mixing.mixture, penalties)
@@ -193,7 +194,7 @@ class Decoder:
     def _request(self, row: Row) -> Request:
         return Request(
             row.prompt,
-            row.law or self._masked,
+            row.distribution or self._masked,
             row.automaton,
             state=row.state,
             max_tokens=row.budget,

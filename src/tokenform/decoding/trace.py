@@ -23,7 +23,7 @@ class Written:
     Attributes:
         token: its id.
         data: its bytes, which may be a part of a character.
-        logprob: natural logarithm of its probability under the model's own law.
+        logprob: natural logarithm of its probability under the model's own distribution.
         guessed: it is an accepted draft.
         forced: the constraint left no other text here.
     """

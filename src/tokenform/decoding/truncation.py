@@ -1,10 +1,10 @@
-"""Top-k, top-p and min-p, in this order, each on the law that the one before it left.
+"""Top-k, top-p and min-p, in this order, each on the distribution that the one before it left.
 
 Purpose: the one rule of truncation.  Each of the three keeps the likeliest tokens, so all of them together
 are one
 threshold: the least score that stays.
-Invariant: the likeliest token stays; tokens of equal score stay or go together, so the law is a function of
-the scores, whatever the ids.
+Invariant: the likeliest token stays; tokens of equal score stay or go together, so the distribution is a
+function of the scores, whatever the ids.
   top-k  a token stays if fewer than k tokens are likelier,
   top-p  if the tokens likelier than it have less than top_p of the mass that top-k left,
   min-p  if it has at least min_p times the probability of the likeliest.

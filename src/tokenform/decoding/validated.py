@@ -1,12 +1,13 @@
 """Texts that a type's own validators accept, drawn without asking the model for everything again.
 
 Purpose: `Local` writes a batch as always; what validators refuse is drawn again here.
-Law: with a temperature, exactly that of `Local` given that the validators accept. The first text of a row
-is a draw of `Local`, kept if it is valid; else one is drawn from `Local`'s law given that it is valid, by
-rejection that learns (`aligned.cars` over the masked law): a refused prefix is never entered again, and the
-mass that it had is taken from every prefix of it. Both together are that law. Greedy: the text that is
-written by taking the token of most mass left, of equals the smallest id, the masses being the masked law's
-at temperature 1 without what was refused; for a row that is valid at once it is the greedy text.
+Distribution: with a temperature, exactly that of `Local` given that the validators accept. The first text of
+a row is a draw of `Local`, kept if it is valid; else one is drawn from `Local`'s distribution given that it
+is valid, by rejection that learns (`aligned.cars` over the masked distribution): a refused prefix is never
+entered again, and the mass that it had is taken from every prefix of it. Both together are that distribution.
+Greedy: the text that is written by taking the token of most mass left, of equals the smallest id, the masses
+being the masked distribution's at temperature 1 without what was refused; for a row that is valid at once it
+is the greedy text.
 Invariant: draws depend on the row's seed and on the rows of its prompt before it, nothing else.
 Complexity: a pass of the model for each prefix that was not met before; a walk through known ones asks
 nothing.
@@ -27,7 +28,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.cars import CARS, Walks
 from tokenform.decoding.aligned.checked import Checked, has_validators
-from tokenform.decoding.aligned.descent import allowed, child, law
+from tokenform.decoding.aligned.descent import allowed, child, distribution
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
@@ -52,11 +53,11 @@ EXPLORED = 8  # prefixes that are visited beside each walk
 _STATES = 1 << 14  # states of prefixes that are kept
 
 
-class LocalLaw(WrappedModel):
-    """`LanguageModel` whose law is `Local`'s: masked, within the budget, truncated.
+class LocalDistribution(WrappedModel):
+    """`LanguageModel` whose distribution is `Local`'s: masked, within the budget, truncated.
 
     Args:
-        model: the laws of the model itself.
+        model: the distributions of the model itself.
         sampler: draws from them.
         row: prompt, constraint and budget.
     """
@@ -81,7 +82,7 @@ class LocalLaw(WrappedModel):
                 remaining=self._row.budget - len(written),
             )
             with np.errstate(divide="ignore"):
-                out[number] = np.log(self._sampler.law(node))
+                out[number] = np.log(self._sampler.distribution(node))
         return out
 
     def _state(self, written: Tokens) -> State:
@@ -102,7 +103,7 @@ class Redraw:
 
     Args:
         grammar: stands for the type.
-        model: the model's own laws.
+        model: the model's own distributions.
         sampler: how rows are drawn.
         automaton: the grammar over the model's tokens.
         tries: most walks for a text.
@@ -130,7 +131,7 @@ class Redraw:
         """Puts a valid text in the place of the row's; the last refusal where none was found."""
         walks = self._walks
         if walks is None:
-            model = LocalLaw(self._model, self._sampler, row)
+            model = LocalDistribution(self._model, self._sampler, row)
             problem = Problem(model, self._checked, tuple(row.prompt))
             seed = (stream_seed(row.seed, row.prompt) << 64) | row.number
             walks = self._walks = Walks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
@@ -155,9 +156,11 @@ class Redraw:
     def _take(self, row: Row, tokens: Tokens) -> None:
         prompt = tuple(row.prompt)
         prefixes = [prompt + tokens[:place] for place in range(len(tokens))]
-        laws = self._model.logprobs(prefixes) if tokens else ()
+        distributions = self._model.logprobs(prefixes) if tokens else ()
         row.tokens = list(tokens)
-        row.token_logprobs = [float(law[token]) for law, token in zip(laws, tokens, strict=True)]
+        row.token_logprobs = [
+            float(distribution[token]) for distribution, token in zip(distributions, tokens, strict=True)
+        ]
         row.logprob = math.fsum(row.token_logprobs)
         row.guessed = [False] * len(tokens)
         row.likeliest, row.reason = [], "end"
@@ -206,7 +209,7 @@ class Redraw:
         return LogZ(value, max(error, 1 / (len(chances) + 1)), len(chances))
 
     def estimates(self) -> Estimates | None:
-        """What is known about the law of the rows."""
+        """What is known about the distribution of the rows."""
         share = self.share
         if share is None:
             return None
@@ -214,7 +217,7 @@ class Redraw:
         what = (
             "the greedy text that validators leave"
             if self._greedy
-            else "Local's law given that validators accept"
+            else "Local's distribution given that validators accept"
         )
         return Estimates(
             target=what,
@@ -236,7 +239,7 @@ def _greedy(problem: Problem, trie: Trie) -> Tokens | None:
     while True:
         node = child(trie, parent, index)
         if node is None:
-            node = trie.visit(law(problem, trie, prefix), parent, index, exact=False)
+            node = trie.visit(distribution(problem, trie, prefix), parent, index, exact=False)
         if node.log_theta == -math.inf:
             return None
         index = int(np.argmax(node.log_weights()))
@@ -301,7 +304,8 @@ def _redrawn(
     redraw: Redraw,
     read: Callable[[Row], Result],
 ) -> None:
-    """Puts valid results in the place of refused ones, and what is known about their law into all."""
+    """Puts valid results in the place of refused ones, and what is known about their distribution into
+    all."""
     written = [one for one in results if isinstance(one, Result)]
     redraw.rows, redraw.valid = len(written), sum(one.error is None for one in written)
     for place, row in enumerate(group):

@@ -117,7 +117,7 @@ def _fits_at_all(session: Session, max_tokens: int) -> bool:
 
 
 def _draw(logits: torch.Tensor, mask: torch.Tensor, temperature: float, draw: torch.Generator) -> int:
-    """A token of the masked law at the temperature; greedy at 0."""
+    """A token of the masked distribution at the temperature; greedy at 0."""
     masked = apply_mask_(logits.double().cpu(), mask.unsqueeze(0))
     best = masked.max()
     if best == -torch.inf:

@@ -1,15 +1,15 @@
 """ASAp: sampling with approximate expected futures.
 
 Every draw walks the trie with a ∝ f(a|u)·θ(ua) and what it visits sharpens θ for the next one.  The first
-draw is local masking; the law moves to the target as the trie covers the accepted texts, with a certificate
-on the way: total variation ≤ 1 - Lo/U.  Each draw also carries its importance weight f(x)/q(x), so that
-weighted means are right from the first draw on.
+draw is local masking; the distribution moves to the target as the trie covers the accepted texts, with a
+certificate on the way: total variation ≤ 1 - Lo/U.  Each draw also carries its importance weight f(x)/q(x),
+so that weighted means are right from the first draw on.
 Source: Park et al., "Grammar-aligned decoding", NeurIPS 2024; the certificate and the weights are ours (see
 `trie`).
 
 Invariants: warpers act on p before θ; a dead end gets θ = 0 and the walk starts again; the trie belongs to
 one problem.
-Cost: as many laws as new prefixes; walks inside the trie cost no forward pass at all.
+Cost: as many distributions as new prefixes; walks inside the trie cost no forward pass at all.
 """
 
 from __future__ import annotations

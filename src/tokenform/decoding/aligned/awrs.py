@@ -4,7 +4,7 @@ Each step draws from f restricted to the valid tokens by testing a few of them (
 product of the steps' unbiased mass estimates is the importance weight: E[w·1(text = x)] = f(x)·1[x ∈ L].  It
 is SMC with one particle; with several, resampled against each other, use `SMC(weights="rejection")`.
 
-Law of an unweighted draw: that of local masking.  The weights carry the correction.
+Distribution of an unweighted draw: that of local masking.  The weights carry the correction.
 """
 
 from __future__ import annotations

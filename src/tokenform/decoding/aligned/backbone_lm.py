@@ -6,7 +6,7 @@ of a call are scored in one forward pass over one row of slots, so the prompt's 
 of every common beginning) are there once, and a token costs one slot whoever continues it.  What is drafted
 beyond the prefixes that were asked for (see `drafts`) rides in the same trees.
 
-Invariant: a law depends on the prefix alone, up to the rounding of the model's kernels.
+Invariant: a distribution depends on the prefix alone, up to the rounding of the model's kernels.
 Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
 Every token of a call attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
 forgotten.
@@ -40,7 +40,7 @@ class BackboneLM:
     Args:
         model: a Hugging Face causal language model that takes custom attention masks.
         eos: ids that end a text.
-        size: V; wider logits are cut to it before the law is formed.  None keeps all.
+        size: V; wider logits are cut to it before the distribution is formed.  None keeps all.
         cache_bytes: bound on what is kept of known prefixes.
         fingerprint: names the model's weights for saved tries; None takes its name or class.
         prompts: what earlier calls have left of their prompts; None for nothing.
@@ -94,13 +94,13 @@ class BackboneLM:
                 f"the model gives {rows.shape[1]} logits, but the vocabulary has {self._size} ids;"
                 " build it with size= the model's own"
             )
-        laws = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
+        distributions = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
         self._keep(wanted, places, trees)
         self.rows += len(wanted)
         if len(wanted) == len(prefixes):
-            return np.asarray(laws)
+            return np.asarray(distributions)
         number = {prefix: i for i, prefix in enumerate(wanted)}
-        return np.asarray(laws[[number[tuple(prefix)] for prefix in prefixes]])
+        return np.asarray(distributions[[number[tuple(prefix)] for prefix in prefixes]])
 
     def _placed(self, wanted: list[Tokens]) -> tuple[list[tuple[int, int]], dict[int, DraftTree]]:
         """For each prefix the sequence and the node of its tree where it ends; and the trees."""

@@ -31,7 +31,7 @@ import numpy as np
 from typing_extensions import Unpack
 
 from tokenform.decoding.aligned.phrases import Phrases, Progress
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.errors import OptionError, SamplingError
@@ -139,10 +139,12 @@ class Beam(AlignedSampler):
         finished: list[list[Hypothesis]] = [[] for _ in range(self.groups)]
         while any(beams):
             prefixes = [h.prefix for beam in beams for h in beam]
-            laws = iter(problem.laws(prefixes))
+            distributions = iter(problem.distributions(prefixes))
             taken: dict[int, int] = {}
             for g, beam in enumerate(beams):
-                fresh = [c for h in beam for c in self._successors(problem, h, next(laws), share, taken)]
+                fresh = [
+                    c for h in beam for c in self._successors(problem, h, next(distributions), share, taken)
+                ]
                 kept = self._allocate(fresh, share)
                 for _, last in kept:
                     taken[last] = taken.get(last, 0) + 1
@@ -164,23 +166,28 @@ class Beam(AlignedSampler):
         return self.length_penalty == 0 and all(self.score(h) <= worst for h in live)
 
     def _successors(
-        self, problem: Problem, hypothesis: Hypothesis, law: StepLaw, share: int, taken: dict[int, int]
+        self,
+        problem: Problem,
+        hypothesis: Hypothesis,
+        distribution: StepDistribution,
+        share: int,
+        taken: dict[int, int],
     ) -> list[tuple[float, Hypothesis, int]]:
         """Candidates (rank, hypothesis, its last token): the best few, and those that advance a phrase."""
         fines = (
-            np.array([self.diversity * taken.get(int(token), 0) for token in law.ids])
+            np.array([self.diversity * taken.get(int(token), 0) for token in distribution.ids])
             if taken and self.groups > 1
             else 0.0
         )
-        ranks = law.logf - fines
+        ranks = distribution.logf - fines
         # EOS and phrase tokens may be refused or pushed out, so a few more than the share are looked at
         best = np.argsort(-ranks, kind="stable")[: share + 1]
         chosen = dict.fromkeys(best.tolist())
         if self.phrases.phrases:
-            chosen.update(dict.fromkeys(self._advancing(problem, hypothesis, law)))
+            chosen.update(dict.fromkeys(self._advancing(problem, hypothesis, distribution)))
         out = []
         for i in chosen:
-            token, logf = int(law.ids[i]), hypothesis.logf + float(law.logf[i])
+            token, logf = int(distribution.ids[i]), hypothesis.logf + float(distribution.logf[i])
             if token == problem.eos:
                 if not self.phrases.complete(hypothesis.progress):
                     continue
@@ -188,19 +195,25 @@ class Beam(AlignedSampler):
             else:
                 progress = self.phrases.feed(hypothesis.progress, problem.constraint.token_bytes[token])
                 child = Hypothesis(problem.extend(hypothesis.prefix, token), logf, progress)
-            fine = float(law.logf[i] - ranks[i])
+            fine = float(distribution.logf[i] - ranks[i])
             out.append((self.score(child) - fine, child, token))
         return out
 
-    def _advancing(self, problem: Problem, hypothesis: Hypothesis, law: StepLaw) -> list[int]:
+    def _advancing(
+        self, problem: Problem, hypothesis: Hypothesis, distribution: StepDistribution
+    ) -> list[int]:
         """For each open phrase the likeliest token that begins what it wants, or holds it whole."""
         out = []
         for wanted in self.phrases.wanted(hypothesis.progress):
             best, best_logf = -1, -math.inf
-            for i, token in enumerate(law.ids.tolist()):
+            for i, token in enumerate(distribution.ids.tolist()):
                 spelled = problem.constraint.token_bytes[token] if token != problem.eos else b""
-                if spelled and law.logf[i] > best_logf and (wanted.startswith(spelled) or wanted in spelled):
-                    best, best_logf = i, float(law.logf[i])
+                if (
+                    spelled
+                    and distribution.logf[i] > best_logf
+                    and (wanted.startswith(spelled) or wanted in spelled)
+                ):
+                    best, best_logf = i, float(distribution.logf[i])
             if best >= 0:
                 out.append(best)
         return out
@@ -262,8 +275,10 @@ class Beam(AlignedSampler):
                     batch.append(best)
             if not batch:
                 return found
-            for hypothesis, law in zip(batch, problem.laws([h.prefix for h in batch]), strict=True):
-                queue.open(hypothesis, law)
+            for hypothesis, distribution in zip(
+                batch, problem.distributions([h.prefix for h in batch]), strict=True
+            ):
+                queue.open(hypothesis, distribution)
         return found
 
 
@@ -275,7 +290,7 @@ class _Queue:
         self._heap: list[tuple[float, int, Hypothesis, Iterator[Hypothesis]]] = []
         self._push(Hypothesis(problem.root(), 0.0, ()), iter(()))
 
-    def open(self, hypothesis: Hypothesis, law: StepLaw) -> None:
+    def open(self, hypothesis: Hypothesis, distribution: StepDistribution) -> None:
         """Adds the children of a prefix."""
         self.opened += 1
         if self.opened > EXPANSIONS:
@@ -283,16 +298,21 @@ class _Queue:
                 f"the search has opened {EXPANSIONS} prefixes; give a width or a smaller max_tokens"
             )
         # children fall in f, but a finished one is scored by its own length: it goes in by itself
-        end = np.flatnonzero(law.ids == self.problem.eos)
+        end = np.flatnonzero(distribution.ids == self.problem.eos)
         if len(end) and (self.beam.empty or hypothesis.prefix.tokens):
             self._push(
-                Hypothesis(hypothesis.prefix, hypothesis.logf + float(law.logf[end[0]]), (), True), iter(())
+                Hypothesis(hypothesis.prefix, hypothesis.logf + float(distribution.logf[end[0]]), (), True),
+                iter(()),
             )
-        order = [i for i in np.argsort(-law.logf, kind="stable").tolist() if law.ids[i] != self.problem.eos]
+        order = [
+            i
+            for i in np.argsort(-distribution.logf, kind="stable").tolist()
+            if distribution.ids[i] != self.problem.eos
+        ]
         self._push_next(
             Hypothesis(
-                self.problem.extend(hypothesis.prefix, int(law.ids[i])),
-                hypothesis.logf + float(law.logf[i]),
+                self.problem.extend(hypothesis.prefix, int(distribution.ids[i])),
+                hypothesis.logf + float(distribution.logf[i]),
                 (),
             )
             for i in order

@@ -6,9 +6,9 @@ f(x)/q(x) = U, so every draw is exactly the target, from the first one on; the r
 rises while U falls to Z.
 Source: "Constrained adaptive rejection sampling", 2025.
 
-Invariants: a walk's law is that of the trie at its start (see `descent`); capping the number of walks leaves
-draws exact, stopping within a walk would not.  A potential with an upper bound B is one more rejection, with
-chance Φ(x)/B.
+Invariants: a walk's distribution is that of the trie at its start (see `descent`); capping the number of
+walks leaves draws exact, stopping within a walk would not.  A potential with an upper bound B is one more
+rejection, with chance Φ(x)/B.
 
 `learn` names the special cases:  "masks" (CARS: all forbidden tokens of a visited prefix at once) ·
 "rejected" (adaptive rejection: only the token that was refused) · "first" (the first token is masked, the
@@ -134,7 +134,7 @@ class Walks:
         )
         if self.sampler.learn == "first":
             root = self.problem.root()
-            node = trie.visit(self.problem.full_laws([root])[0], None, 0, exact=False)
+            node = trie.visit(self.problem.full_distributions([root])[0], None, 0, exact=False)
             allowed = self.problem.masks([root])[0]
             for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
                 trie.forbid(node, index)

@@ -40,7 +40,7 @@ class CausalLM:
     Args:
         model: called as Hugging Face models are, on any device.
         eos: ids that end a text; None takes them from the model's configuration.
-        size: V; wider logits are cut to it before the law is formed.  None keeps all.
+        size: V; wider logits are cut to it before the distribution is formed.  None keeps all.
         cache_bytes: bound on the kept keys and values; 0 keeps none.
         fingerprint: names the model's weights for saved tries; None takes its name or class.
     Raises:
@@ -107,11 +107,13 @@ class CausalLM:
             shortest = min(depth[row])
             if len(row) - need[i] >= shortest:
                 need[i] = len(row) - (shortest - 1)
-        laws = self._forward(rows, [past for _, past in pasts], need, {row: min(depth[row]) for row in rows})
+        distributions = self._forward(
+            rows, [past for _, past in pasts], need, {row: min(depth[row]) for row in rows}
+        )
         self.rows += len(set(wanted))
         return np.stack(
             [
-                next(laws[row][len(prefix)] for row in rows if row[: len(prefix)] == prefix)
+                next(distributions[row][len(prefix)] for row in rows if row[: len(prefix)] == prefix)
                 for prefix in wanted
             ]
         )
@@ -130,7 +132,8 @@ class CausalLM:
     def _forward(
         self, rows: list[Tokens], pasts: list[Past], need: list[int], shortest: dict[Tokens, int]
     ) -> dict[Tokens, dict[int, Float]]:
-        """For each row the log-laws after its prefixes from the shortest wanted one on, by length."""
+        """For each row the log-distributions after its prefixes from the shortest wanted one on, by
+        length."""
         known = [len(row) - n for row, n in zip(rows, need, strict=True)]
         width, fresh = max(known), max(need)
         ids = torch.zeros(len(rows), fresh, dtype=torch.long)
@@ -159,9 +162,12 @@ class CausalLM:
         if self._reuse:
             self._keep(output, rows, known, need, width)
         logits = output.logits[:, -keep:, : self._size].double().cpu()
-        laws = torch.log_softmax(logits, -1).numpy()
+        distributions = torch.log_softmax(logits, -1).numpy()
         return {
-            row: {length: laws[i, length - len(row) - 1] for length in range(shortest[row], len(row) + 1)}
+            row: {
+                length: distributions[i, length - len(row) - 1]
+                for length in range(shortest[row], len(row) + 1)
+            }
             for i, row in enumerate(rows)
         }
 

@@ -6,8 +6,8 @@ nodes still ahead, so the probability of every choice is that of the trie at the
 `reject=False` (ASAp): at a new node and at a token that a predicate refuses, go on within the node.
 `reject=True` (CARS): the walk ends there, with the probability that makes accepted texts exact: a new node
 whose sum s is below the bound b that its parent promised survives with probability s/b.  For an exact mask
-and b = 1 this is the same law as drawing from the raw model and rejecting forbidden tokens, without touching
-them.
+and b = 1 this is the same distribution as drawing from the raw model and rejecting forbidden tokens, without
+touching them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.rejection_step import run_steps, two_loops
 from tokenform.decoding.aligned.streams import Purpose, pick, stream
@@ -33,7 +33,7 @@ class Walk:
     logf: log measure of tokens and EOS.
     log_weight: log of an unbiased weight f(x)/q(x), q the chance of this walk (for ASAp; CARS is exact
     without).
-    visited: prefixes whose law was looked at.
+    visited: prefixes whose distribution was looked at.
     """
 
     tokens: Tokens | None
@@ -67,7 +67,10 @@ def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bo
         if node is None:
             promised = trie.bound(parent, index)
             node = trie.visit(
-                law(problem, trie, prefix), parent, index, exact=problem.constraint.exact and trie.restricted
+                distribution(problem, trie, prefix),
+                parent,
+                index,
+                exact=problem.constraint.exact and trie.restricted,
             )
             if node.log_theta == -math.inf or (
                 reject and math.log1p(-numbers.uniform()) > node.log_theta - promised
@@ -94,10 +97,10 @@ def child(trie: Trie, parent: Node | None, index: int) -> Node | None:
     return trie.root if parent is None else parent.children.get(index)
 
 
-def law(problem: Problem, trie: Trie, prefix: Prefix) -> StepLaw:
+def distribution(problem: Problem, trie: Trie, prefix: Prefix) -> StepDistribution:
     if trie.restricted:
-        return problem.laws([prefix], masked=False)[0]
-    return problem.full_laws([prefix])[0]
+        return problem.distributions([prefix], masked=False)[0]
+    return problem.full_distributions([prefix])[0]
 
 
 def _choose(

@@ -1,7 +1,8 @@
 """The target by brute force: every accepted token sequence with its measure.  For tests and for `evaluate
 fidelity`.
 
-Invariant: exact up to float64 rounding.  Complexity: one law for each live prefix; refuses beyond a limit.
+Invariant: exact up to float64 rounding.  Complexity: one distribution for each live prefix; refuses beyond a
+limit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tokenform.errors import LimitExceeded
 
 
 @dataclass(frozen=True)
-class ExactLaw:
+class ExactDistribution:
     """Every accepted sequence (EOS excluded) with log f(x)·Φ(x), and log Z."""
 
     log_measure: dict[Tokens, float]
@@ -29,7 +30,7 @@ class ExactLaw:
         return {tokens: math.exp(value - self.log_z) for tokens, value in self.log_measure.items()}
 
 
-def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256) -> ExactLaw:
+def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256) -> ExactDistribution:
     """Walks all accepted sequences breadth first.  Raises LimitExceeded beyond `limit` prefixes or
     sequences.
     """
@@ -40,8 +41,10 @@ def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256
         following = []
         for first in range(0, len(level), batch):
             part = level[first : first + batch]
-            for (prefix, above), law in zip(part, problem.laws([prefix for prefix, _ in part]), strict=True):
-                for token, logf in zip(law.ids.tolist(), law.logf.tolist(), strict=True):
+            for (prefix, above), distribution in zip(
+                part, problem.distributions([prefix for prefix, _ in part]), strict=True
+            ):
+                for token, logf in zip(distribution.ids.tolist(), distribution.logf.tolist(), strict=True):
                     if token == problem.eos:
                         found[prefix.tokens] = above + logf
                     else:
@@ -57,11 +60,11 @@ def enumerate_target(problem: Problem, *, limit: int = 100_000, batch: int = 256
         tokens: value + float(score) for (tokens, value), score in zip(found.items(), scores, strict=True)
     }
     values = np.array(list(measure.values()))
-    return ExactLaw(measure, float(np.logaddexp.reduce(values)) if len(values) else -math.inf)
+    return ExactDistribution(measure, float(np.logaddexp.reduce(values)) if len(values) else -math.inf)
 
 
 def total_variation(p: dict[Tokens, float], q: dict[Tokens, float]) -> float:
-    """½ Σ |p - q| of two laws."""
+    """½ Σ |p - q| of two distributions."""
     return 0.5 * sum(abs(p.get(x, 0.0) - q.get(x, 0.0)) for x in {*p, *q})
 
 

@@ -27,8 +27,8 @@ EVERY = 8  # walks between two explorations
 
 
 def explore(problem: Problem, trie: Trie, count: int) -> None:
-    """Visits up to `count` prefixes of largest uncertain mass.  Does nothing for predicates (their laws
-    aren't masked), but for those that say that they are `cheap`.
+    """Visits up to `count` prefixes of largest uncertain mass.  Does nothing for predicates (their
+    distributions aren't masked), but for those that say that they are `cheap`.
     """
     exact = problem.constraint.exact
     may = exact or getattr(problem.constraint, "cheap", False)
@@ -40,9 +40,9 @@ def explore(problem: Problem, trie: Trie, count: int) -> None:
         if (before := _prefix_of(problem, parent)) is not None
         and (exact or allowed(problem, trie, parent, before, index))
     ]
-    laws = problem.laws([prefix for _, _, prefix in found], masked=exact) if found else []
-    for (parent, index, _), law in zip(found, laws, strict=True):
-        trie.visit(law, parent, index, exact=exact)
+    distributions = problem.distributions([prefix for _, _, prefix in found], masked=exact) if found else []
+    for (parent, index, _), distribution in zip(found, distributions, strict=True):
+        trie.visit(distribution, parent, index, exact=exact)
 
 
 def _frontier(problem: Problem, trie: Trie, root: Node, count: int) -> list[tuple[Node, int]]:

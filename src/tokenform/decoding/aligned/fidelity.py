@@ -1,15 +1,17 @@
-"""How far each sampler's law is from the target, and what it costs: behind `tokenform evaluate fidelity`.
+"""How far each sampler's distribution is from the target, and what it costs: behind `tokenform evaluate
+fidelity`.
 
 Distances are total variation and never guesses; each says how it was found:
-  exact        the law itself was computed (local masking; ASAp by its trie; CARS, whose law is the target)
-  empirical    between the draws and the enumerated target; `noise` is what exact draws of the same number
+  exact        the distribution itself was computed (local masking; ASAp by its trie; CARS, whose distribution
+  is the target) empirical    between the draws and the enumerated target; `noise` is what exact draws of the
+  same number
                would show
   certificate  proven upper bound, where the target can't be enumerated
   none         no bound; there the estimates of log Z of all samplers are held against each other
 
 Agreement on log Z: each estimate against the exact value, or against the precision-weighted mean of the
-*others*, in standard errors.  Invariant: every sampler gets a problem of its own, so that no law is paid for
-by another
+*others*, in standard errors.  Invariant: every sampler gets a problem of its own, so that no distribution is
+paid for by another
                   one.
 Rejected: distance to "the set of texts that anybody has drawn", which is not a distance to the target.
 """
@@ -30,7 +32,7 @@ import numpy as np
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.awrs import AWRS
 from tokenform.decoding.aligned.cars import CARS
-from tokenform.decoding.aligned.enumeration import ExactLaw, enumerate_target, total_variation
+from tokenform.decoding.aligned.enumeration import ExactDistribution, enumerate_target, total_variation
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.mcmc import MCMC
 from tokenform.decoding.aligned.problem import Problem
@@ -45,7 +47,7 @@ from tokenform.errors import LimitExceeded, SamplingError
 ENUMERABLE = 20_000  # prefixes up to which a target is enumerated
 MOST_FORWARDS = 20_000  # forward passes of one sampler
 TOLD = 500  # forward passes after which a sampler is reported again
-ROUNDING = 1e-4  # of log Z: laws in float32 differ that much between batches of other shapes
+ROUNDING = 1e-4  # of log Z: distributions in float32 differ that much between batches of other shapes
 
 LEGEND = """\
 distance   total variation to the target, 0 to 1; how it is known: exact; empirical (noise: what as many exact
@@ -64,7 +66,7 @@ class Row:
 
     Attributes:
         agreement: in standard errors of log Z; nan where unknown.
-        forwards, rows: forward passes and laws a draw.
+        forwards, rows: forward passes and distributions a draw.
         forwards_per_token: forward passes a token of the draws, ends included.
         evaluations_per_token: of the constraint, a step of whatever took steps (walks, chains, particles).
     """
@@ -265,7 +267,7 @@ def evaluate_fidelity(
     return Fidelity(reference.target, draws, None if exact is None else exact.log_z, texts, rows, gave_up)
 
 
-def _enumerated(problem: Problem, limit: int) -> ExactLaw | None:
+def _enumerated(problem: Problem, limit: int) -> ExactDistribution | None:
     if limit <= 0:
         return None
     try:
@@ -280,7 +282,7 @@ def _row(
     problem: Problem,
     sample: Sample,
     seconds: float,
-    exact: ExactLaw | None,
+    exact: ExactDistribution | None,
     agreement: float,
 ) -> Row:
     count = len(sample.draws)
@@ -306,7 +308,7 @@ def _row(
 
 
 def _distance(
-    sampler: AlignedSampler, problem: Problem, sample: Sample, exact: ExactLaw | None
+    sampler: AlignedSampler, problem: Problem, sample: Sample, exact: ExactDistribution | None
 ) -> tuple[float, str, float]:
     if sample.exact:
         return 0.0, "exact", 0.0
@@ -318,7 +320,7 @@ def _distance(
         )
     target = exact.probabilities
     if isinstance(sampler, ASAp | Masked) and problem.constraint.exact:
-        return total_variation(target, trie_law(problem, sample.trie)), "exact", 0.0
+        return total_variation(target, trie_distribution(problem, sample.trie)), "exact", 0.0
     count = len(sample.draws)
     seen = Counter(draw.tokens for draw in sample.draws)
     return (
@@ -328,18 +330,18 @@ def _distance(
     )
 
 
-def trie_law(problem: Problem, trie: Trie | None) -> dict[Tokens, float]:
-    """The law of ASAp's next draw, for exact constraints: ∝ f·θ where the trie knows the prefix, else masked
-    f.
+def trie_distribution(problem: Problem, trie: Trie | None) -> dict[Tokens, float]:
+    """The distribution of ASAp's next draw, for exact constraints: ∝ f·θ where the trie knows the prefix,
+    else masked f.
 
-    Without a trie this is the law of local masking (of paths that run into no dead end).
+    Without a trie this is the distribution of local masking (of paths that run into no dead end).
     """
-    law: dict[Tokens, float] = {}
+    distribution: dict[Tokens, float] = {}
     stack = [(problem.root(), 0.0)]
     while stack:
         prefix, above = stack.pop()
         node = None if trie is None else trie.find(prefix.tokens)
-        step = problem.laws([prefix])[0] if node is None else None
+        step = problem.distributions([prefix])[0] if node is None else None
         ids, weights = (step.ids, step.logf) if step is not None else (node.ids, node.log_weights())  # type: ignore[union-attr]
         if len(ids) == 0 or weights.max() == -math.inf:
             continue
@@ -348,22 +350,22 @@ def trie_law(problem: Problem, trie: Trie | None) -> dict[Tokens, float]:
             if chance == -math.inf:
                 continue
             if token == problem.eos:
-                law[prefix.tokens] = math.exp(above + chance)
+                distribution[prefix.tokens] = math.exp(above + chance)
             else:
                 stack.append((problem.extend(prefix, token), above + chance))
-    total = sum(law.values())  # below 1 by dead ends, after which the samplers start again
-    return {x: p / total for x, p in law.items()}
+    total = sum(distribution.values())  # below 1 by dead ends, after which the samplers start again
+    return {x: p / total for x, p in distribution.items()}
 
 
-def sampling_noise(law: Mapping[Tokens, float], count: int, repeats: int = 50) -> float:
-    """Mean total variation between a law and `count` exact draws of it."""
-    chances = np.array(list(law.values()))
+def sampling_noise(distribution: Mapping[Tokens, float], count: int, repeats: int = 50) -> float:
+    """Mean total variation between a distribution and `count` exact draws of it."""
+    chances = np.array(list(distribution.values()))
     generator = np.random.default_rng(0)
     drawn = generator.multinomial(count, chances / chances.sum(), size=repeats) / count
     return float(0.5 * np.abs(drawn - chances).sum(1).mean())
 
 
-def _agreement(name: str, estimates: Mapping[str, LogZ], exact: ExactLaw | None) -> float:
+def _agreement(name: str, estimates: Mapping[str, LogZ], exact: ExactDistribution | None) -> float:
     mine = estimates.get(name)
     if mine is None or not math.isfinite(mine.error):
         return math.nan

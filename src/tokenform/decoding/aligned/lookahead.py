@@ -1,14 +1,15 @@
-"""Fetching the laws that coming walks and particles will need in one batch, without changing what they do.
+"""Fetching the distributions that coming walks and particles will need in one batch, without changing what
+they do.
 
 ASAp and CARS are sequential: each walk changes the trie that the next one sees.  But a walk's random numbers
 are known beforehand (they depend on its number alone), and the trie changes little from one walk to the next,
 so where the next k walks will go can be guessed on the present trie.  The guesses run side by side, one model
-call a level, and fill the problem's cache of laws; then the real walks run, one by one, and mostly find
-theirs.
+call a level, and fill the problem's cache of distributions; then the real walks run, one by one, and mostly
+find theirs.
 
 Particles go side by side, and a model call that one of them needs can carry what the others will need: along
-laws that are known already (those of forced bytes come early) the expected number of particles that take each
-token is known too.
+distributions that are known already (those of forced bytes come early) the expected number of particles that
+take each token is known too.
 
 Invariant: nothing but the cache is touched, so draws are the same for every k.
 Cost: wrong guesses are forwards of rows that may not be used.  Rejected: walking k times on a frozen trie and
@@ -23,19 +24,19 @@ from collections.abc import Generator, Mapping
 import numpy as np
 
 from tokenform.decoding.aligned.descent import Numbers
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.streams import Purpose, pick, stream
 from tokenform.decoding.aligned.trie import Node, Trie
 
-EXPECTED = 0.5  # particles at a prefix from which on its law is asked for beforehand
+EXPECTED = 0.5  # particles at a prefix from which on its distribution is asked for beforehand
 BESIDE = 32  # prefixes that are asked for beforehand in one call
 
-Guess = Generator[Prefix, StepLaw, None]
+Guess = Generator[Prefix, StepDistribution, None]
 
 
 def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject: bool) -> None:
-    """Fills the cache of laws for the walks of these numbers.  Only for exact constraints; others are left
-    alone.
+    """Fills the cache of distributions for the walks of these numbers.  Only for exact constraints; others
+    are left alone.
     """
     if not (problem.constraint.exact and trie.restricted):
         return
@@ -45,11 +46,11 @@ def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject
         if (prefix := next(guess, None)) is not None:
             waiting.append((guess, prefix))
     while waiting:
-        laws = problem.laws([prefix for _, prefix in waiting], masked=False)
+        distributions = problem.distributions([prefix for _, prefix in waiting], masked=False)
         still: list[tuple[Guess, Prefix]] = []
-        for (guess, _), law in zip(waiting, laws, strict=True):
+        for (guess, _), distribution in zip(waiting, distributions, strict=True):
             try:
-                still.append((guess, guess.send(law)))
+                still.append((guess, guess.send(distribution)))
             except StopIteration:
                 continue
         waiting = still
@@ -64,11 +65,11 @@ def _guess(problem: Problem, trie: Trie, seed: int, attempt: int, reject: bool) 
     index = 0
     while True:
         if node is None:
-            law = yield prefix
+            distribution = yield prefix
             promised = trie.bound(parent, index)
-            if reject and math.log1p(-numbers.uniform()) > law.log_mass - promised:
+            if reject and math.log1p(-numbers.uniform()) > distribution.log_mass - promised:
                 return
-            ids, weights, total = law.ids, law.logf, law.log_mass
+            ids, weights, total = distribution.ids, distribution.logf, distribution.log_mass
         else:
             ids, weights, total = node.ids, node.log_weights(), node.log_theta
         if total == -math.inf:
@@ -81,7 +82,8 @@ def _guess(problem: Problem, trie: Trie, seed: int, attempt: int, reject: bool) 
 
 
 def likely(problem: Problem, crowd: Mapping[Prefix, int]) -> list[Prefix]:
-    """Prefixes without a known law where half a particle or more of the crowd is expected to come."""
+    """Prefixes without a known distribution where half a particle or more of the crowd is expected to
+    come."""
     if not problem.constraint.exact or all(problem.known_measure(p) is not None for p in crowd):
         return []
     found: list[Prefix] = []
@@ -93,11 +95,11 @@ def likely(problem: Problem, crowd: Mapping[Prefix, int]) -> list[Prefix]:
             if prefix not in crowd:
                 found.append(prefix)
             continue
-        law = problem.law_of(problem.candidates([prefix])[0], logf)
-        if law.log_mass == -math.inf:
+        distribution = problem.distribution_of(problem.candidates([prefix])[0], logf)
+        if distribution.log_mass == -math.inf:
             continue
-        expected = count * np.exp(law.logf - law.log_mass)
+        expected = count * np.exp(distribution.logf - distribution.log_mass)
         for i in np.flatnonzero(expected >= EXPECTED).tolist():
-            if law.ids[i] != problem.eos:
-                waiting.append((problem.extend(prefix, int(law.ids[i])), float(expected[i])))
+            if distribution.ids[i] != problem.eos:
+                waiting.append((problem.extend(prefix, int(distribution.ids[i])), float(expected[i])))
     return found

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepLaw
+from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
@@ -32,7 +32,7 @@ class Path:
     Attributes:
         tokens: ids, EOS excluded; T of them.
         logf, log_mass, entropy: float64 `[T + 1]`: log f of the token taken, log Z_u, entropy of the masked
-            law in nats.
+            distribution in nats.
     """
 
     tokens: Tokens
@@ -66,9 +66,9 @@ def masked_paths(
         for (head, keep), address in zip(heads, numbers, strict=True)
     ]
     while live := [writer for writer in writers if writer.prefix is not None and not writer.done]:
-        laws = problem.laws([writer.prefix for writer in live if writer.prefix is not None])
-        for writer, law in zip(live, laws, strict=True):
-            writer.take(problem, law)
+        distributions = problem.distributions([writer.prefix for writer in live if writer.prefix is not None])
+        for writer, distribution in zip(live, distributions, strict=True):
+            writer.take(problem, distribution)
     return [writer.path() for writer in writers]
 
 
@@ -92,15 +92,15 @@ class _Writer:
             )
         self.tokens: Tokens = self.prefix.tokens
 
-    def take(self, problem: Problem, law: StepLaw) -> None:
-        mass = law.log_mass
+    def take(self, problem: Problem, distribution: StepDistribution) -> None:
+        mass = distribution.log_mass
         if mass == -math.inf:
             self.prefix = None
             return
-        index = pick(law.logf, self.generator.random())
-        local = law.logf - mass
-        self.steps.append((float(law.logf[index]), mass, float(-(np.exp(local) * local).sum())))
-        token = int(law.ids[index])
+        index = pick(distribution.logf, self.generator.random())
+        local = distribution.logf - mass
+        self.steps.append((float(distribution.logf[index]), mass, float(-(np.exp(local) * local).sum())))
+        token = int(distribution.ids[index])
         if token == problem.eos:
             self.done = True
         else:

@@ -3,20 +3,20 @@
 A chain starts from a locally masked text x.  A step cuts x at a position i, writes a new suffix by local
 masking, and moves to the result y with probability min(1, π(y)·q(x|y) / (π(x)·q(y|x))), where
     q(y|x) = Σ_{i ≤ common prefix of x and y} cut_x(i)·Π_{j ≥ i} q_local(y_j | y_<j).
-All texts of L are reachable (cut 0), so the chain converges to the target, and each step brings the law
-closer.
+All texts of L are reachable (cut 0), so the chain converges to the target, and each step brings the
+distribution closer.
 Source: arXiv 2506.05754.  Cuts: "restart" always 0, where the ratio is that of importance weights, min(1,
-w_y/w_x); "uniform" any position; "priority" ∝ ε + entropy of the masked law there, so that suffixes are
-rewritten where there was a choice.  Every accepted step leaves a valid text; a suffix that runs into a dead
-end is a rejected move.
+w_y/w_x); "uniform" any position; "priority" ∝ ε + entropy of the masked distribution there, so that suffixes
+are rewritten where there was a choice.  Every accepted step leaves a valid text; a suffix that runs into a
+dead end is a rejected move.
 
 A restart may write several texts y_1..y_M side by side (`tries`): one of them, y, is picked ∝ w, and the
 chain moves to it with probability min(1, Σw_i / (Σw_i − w_y + w_x)).
 Proof of detailed balance: w_x·q(x) ∝ π(x), so the flow from x to y among the proposals y, y_2..y_M is
 ∝ q(x)w_x·q(y)w_y·Πq(y_i) / max(w_y + R, w_x + R) with R = Σ_{i ≥ 2} w_i, which is symmetric in x and y.
 (Liu 2008, "Monte Carlo strategies", section 5.5: independent multiple tries; M = 1 is the published chain.)
-On twenty random toys the law after ten steps is up to 0.34 off with one try, 0.04 with four: a chain that
-starts from a text of small weight stays with the first heavy one that it meets, and meets more.
+On twenty random toys the distribution after ten steps is up to 0.34 off with one try, 0.04 with four: a chain
+that starts from a text of small weight stays with the first heavy one that it meets, and meets more.
 
 Invariant: cut_x depends on x alone, so the reverse probability can be computed.  A draw is a chain of its
 own.
@@ -132,18 +132,18 @@ class MCMC(AlignedSampler):
         others = np.append(np.delete(ratios, index), 0.0)  # those left beside, and the chain's own text
         return proposed[index] if coin <= log_sum(ratios) - log_sum(others) else at
 
-    def _cut_law(self, path: Path) -> Float:
+    def _cut_distribution(self, path: Path) -> Float:
         """Log-probabilities of the cuts 0..T, float64 `[T + 1]`."""
         length = len(path.logf)
         if self.cut == "restart":
-            law = np.full(length, -np.inf)
-            law[0] = 0.0
-            return law
+            distribution = np.full(length, -np.inf)
+            distribution[0] = 0.0
+            return distribution
         weights = np.zeros(length) if self.cut == "uniform" else np.log(path.entropy + FLOOR)
         return np.asarray(weights - log_sum(weights))
 
     def _cut(self, path: Path, seed: int, chain: int, step: int) -> int:
-        return pick(self._cut_law(path), stream(seed, Purpose.CUT, chain, step).random())
+        return pick(self._cut_distribution(path), stream(seed, Purpose.CUT, chain, step).random())
 
     def _log_proposal(self, x: Path, y: Path) -> float:
         """log q(y|x)."""
@@ -152,6 +152,6 @@ class MCMC(AlignedSampler):
             if a != b:
                 break
             common += 1
-        law = self._cut_law(x)
+        distribution = self._cut_distribution(x)
         tails = np.cumsum((y.logf - y.log_mass)[::-1])[::-1]
-        return log_sum(law[: common + 1] + tails[: common + 1])
+        return log_sum(distribution[: common + 1] + tails[: common + 1])

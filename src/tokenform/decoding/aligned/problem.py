@@ -4,15 +4,16 @@ Purpose: everything that all samplers need and none should redo: the measure f(a
 the budget, caching and chunking of model calls, fast-forwarding over forced tokens.
 
 The target is  π(x) ∝ f(x)·Φ(x)·1[x ∈ L, |x| ≤ T]  over *token sequences* x:
-  f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the law after temperature and truncation; all EOS
-  ids count as one ending, so p(EOS|u) is their sum; Φ = `potential`; T = `max_tokens`, EOS excluded.
+  f(x) = Π p(a|u)^α (α = `power`, 1 unless asked) with p the distribution after temperature and truncation;
+  all EOS ids count as one ending, so p(EOS|u) is their sum; Φ = `potential`; T = `max_tokens`, EOS excluded.
 String-level targets (one, canonical tokenisation a text) are the same with `Canonical` among the constraints.
 
-Invariants: a law depends on (prefix tokens) alone, never on batch, chunk or order; the ids that the distance
-bound removes are ones that no accepted text of at most T tokens can go through, so the target is untouched.
+Invariants: a distribution depends on (prefix tokens) alone, never on batch, chunk or order; the ids that the
+distance bound removes are ones that no accepted text of at most T tokens can go through, so the target is
+untouched.
 
 Rejected: letting forced tokens skip the model.  They must still multiply f, or weights are wrong;
-fast-forward only asks for their laws in the call that computes the law before them.
+fast-forward only asks for their distributions in the call that computes the distribution before them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Prefix(NamedTuple):
     state: State
 
 
-class StepLaw(NamedTuple):
+class StepDistribution(NamedTuple):
     """The measure of one step on the tokens that may follow: sorted ids int64 `[k]`, log f float64 `[k]`."""
 
     ids: Ids
@@ -71,7 +72,7 @@ class Problem:
     """See the module's header.
 
     Args:
-        model: next-token laws; the prefix it gets is `prompt` + generated tokens.
+        model: next-token distributions; the prefix it gets is `prompt` + generated tokens.
         constraint: the set L.
         prompt: token ids before the first generated one.
         max_tokens: T, or None for no budget.
@@ -79,8 +80,9 @@ class Problem:
         power: α > 0.
         potential: Φ, or None.
         batch_size: most prefixes a model call is given; None for no bound.
-        fast_forward: ask in one call for the laws along the bytes that must follow, as mostly written.
-        cache_bytes: bound on the memory of kept laws.
+        fast_forward: ask in one call for the distributions along the bytes that must follow, as mostly
+            written.
+        cache_bytes: bound on the memory of kept distributions.
     """
 
     model: LanguageModel
@@ -105,8 +107,8 @@ class Problem:
         if not self.model.eos:
             raise ModelError("the model has no EOS id, so no text can end; give one by eos=[...]")
         self.eos: int = self.model.eos[0]
-        self._laws: OrderedDict[Tokens, Float] = OrderedDict()
-        self._law_bytes = 0
+        self._distributions: OrderedDict[Tokens, Float] = OrderedDict()
+        self._distribution_bytes = 0
         self._masks: OrderedDict[State, Ids] = OrderedDict()
         self._near: OrderedDict[tuple[State, int], Ids] = OrderedDict()
         self._everything: tuple[Ids, Ids] | None = None
@@ -130,7 +132,7 @@ class Problem:
 
     def known_measure(self, prefix: Prefix) -> Float | None:
         """log f(·|u) where it is kept."""
-        return self._laws.get(prefix.tokens)
+        return self._distributions.get(prefix.tokens)
 
     def log_measure(self, prefixes: Sequence[Prefix], beside: Sequence[Prefix] = ()) -> list[Float]:
         """log f(·|u) for each prefix: float64 `[V]` each; EOS ids other than `self.eos` are -inf.
@@ -138,17 +140,17 @@ class Problem:
         Where the model must be asked, it is asked about the prefixes `beside` too.
         """
         wanted: dict[Tokens, None] = {}
-        if all(prefix.tokens in self._laws for prefix in prefixes):
+        if all(prefix.tokens in self._distributions for prefix in prefixes):
             beside = ()
         for prefix in (*prefixes, *beside):
-            if prefix.tokens in self._laws or prefix.tokens in wanted:
+            if prefix.tokens in self._distributions or prefix.tokens in wanted:
                 continue
             wanted[prefix.tokens] = None
             if self.fast_forward:
                 for tokens in self._forced_chain(prefix):
                     wanted.setdefault(tokens, None)
         fresh: dict[Tokens, Float] = {}
-        missing = [tokens for tokens in wanted if tokens not in self._laws]
+        missing = [tokens for tokens in wanted if tokens not in self._distributions]
         chunk = self.batch_size or self.widest or max(len(missing), 1)
         for first in range(0, len(missing), chunk):
             part = missing[first : first + chunk]
@@ -158,11 +160,11 @@ class Problem:
             fresh.update(zip(part, self.power * logp if self.power != 1.0 else logp, strict=True))
         out = []
         for prefix in prefixes:
-            if prefix.tokens in self._laws:
-                self._laws.move_to_end(prefix.tokens)
-            out.append(fresh[prefix.tokens] if prefix.tokens in fresh else self._laws[prefix.tokens])
-        for tokens, law in fresh.items():
-            self._remember(tokens, law)
+            if prefix.tokens in self._distributions:
+                self._distributions.move_to_end(prefix.tokens)
+            out.append(fresh[prefix.tokens] if prefix.tokens in fresh else self._distributions[prefix.tokens])
+        for tokens, distribution in fresh.items():
+            self._remember(tokens, distribution)
         return out
 
     def _fold(self, logp: Float) -> Float:
@@ -173,12 +175,12 @@ class Problem:
             logp[:, others] = -np.inf
         return logp
 
-    def _remember(self, tokens: Tokens, law: Float) -> None:
-        law.setflags(write=False)
-        self._laws[tokens] = law
-        self._law_bytes += law.nbytes
-        while self._law_bytes > self.cache_bytes and len(self._laws) > 1:
-            self._law_bytes -= self._laws.popitem(last=False)[1].nbytes
+    def _remember(self, tokens: Tokens, distribution: Float) -> None:
+        distribution.setflags(write=False)
+        self._distributions[tokens] = distribution
+        self._distribution_bytes += distribution.nbytes
+        while self._distribution_bytes > self.cache_bytes and len(self._distributions) > 1:
+            self._distribution_bytes -= self._distributions.popitem(last=False)[1].nbytes
 
     def _forced_chain(self, prefix: Prefix) -> list[Tokens]:
         """Prefixes below this one that are likely to be asked for next: along the bytes that must follow."""
@@ -237,29 +239,29 @@ class Problem:
             )
         return out
 
-    def laws(
+    def distributions(
         self, prefixes: Sequence[Prefix], *, masked: bool = True, beside: Sequence[Prefix] = ()
-    ) -> list[StepLaw]:
+    ) -> list[StepDistribution]:
         """f restricted to the masks (`masked`) or to the candidates; tokens of measure 0 are left out.
         `beside`: see `log_measure`.
         """
         sets = self.masks(prefixes) if masked else self.candidates(prefixes)
         measures = self.log_measure(prefixes, beside)
-        return [self.law_of(ids, logf) for ids, logf in zip(sets, measures, strict=True)]
+        return [self.distribution_of(ids, logf) for ids, logf in zip(sets, measures, strict=True)]
 
-    def full_laws(self, prefixes: Sequence[Prefix]) -> list[StepLaw]:
+    def full_distributions(self, prefixes: Sequence[Prefix]) -> list[StepDistribution]:
         """f over every token of measure above 0, forbidden ones included."""
         everything = np.arange(self.model.vocab_size, dtype=np.int64)
-        return [self.law_of(everything, logf) for logf in self.log_measure(prefixes)]
+        return [self.distribution_of(everything, logf) for logf in self.log_measure(prefixes)]
 
     @staticmethod
-    def law_of(ids: Ids, logf: Float) -> StepLaw:
+    def distribution_of(ids: Ids, logf: Float) -> StepDistribution:
         """f, given on the whole vocabulary, restricted to these ids; tokens of measure 0 are left out."""
         part = logf.take(ids)
         if len(part) == 0 or part.min() > -np.inf:
-            return StepLaw(ids, part)
+            return StepDistribution(ids, part)
         alive = part > -np.inf
-        return StepLaw(ids[alive], part[alive])
+        return StepDistribution(ids[alive], part[alive])
 
     def _candidate_ids(self, prefixes: Sequence[Prefix]) -> list[Ids]:
         sets: dict[State, Ids] = {}
@@ -341,7 +343,7 @@ class Problem:
 
     @property
     def target(self) -> str:
-        """The law aimed at, in words."""
+        """The distribution aimed at, in words."""
         what = "P(x)" if self.power == 1.0 else f"P(x)^{self.power:g}"
         factor = "" if self.potential is None else "·Φ(x)"
         budget = "" if self.max_tokens is None else f", |x| ≤ {self.max_tokens} tokens"

@@ -187,8 +187,9 @@ def _uniforms(seed: int, prefixes: Sequence[Prefix], places: Sequence[Address]) 
     """One number a place.  Particles of a run that stand at the same prefix get evenly spaced ones, frac(u +
     j/m).
 
-    Each of the m numbers is uniform by itself, so weights stay proper; together they spread over the law as
-    systematic resampling does, and N particles at the root are no longer N independent guesses.
+    Each of the m numbers is uniform by itself, so weights stay proper; together they spread over the
+    distribution as systematic resampling does, and N particles at the root are no longer N independent
+    guesses.
     """
     widest: dict[tuple[int, int], int] = {}
     groups: dict[tuple[int, int, Tokens], list[int]] = {}
@@ -216,12 +217,14 @@ def _tables(
     crowd = Counter(prefixes)
     unique = list(crowd)
     if everything:
-        laws = problem.full_laws(unique)
+        distributions = problem.full_distributions(unique)
     else:
-        laws = problem.laws(unique, masked=masked, beside=likely(problem, crowd) if masked else ())
+        distributions = problem.distributions(
+            unique, masked=masked, beside=likely(problem, crowd) if masked else ()
+        )
     return {
-        prefix.tokens: _twisted(prefix, law.ids, law.logf, twist)
-        for prefix, law in zip(unique, laws, strict=True)
+        prefix.tokens: _twisted(prefix, distribution.ids, distribution.logf, twist)
+        for prefix, distribution in zip(unique, distributions, strict=True)
     }
 
 

@@ -8,7 +8,7 @@ Invariants: every call is a pure function of its arguments (caches and counters 
 equals the single calls.  States are hashable values; `advance` returns a new one.
 
 Rejected: one "potential" type that scores tokens for everything (model, mask and critic alike).  Masks and
-laws then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
+distributions then lose what makes them fast: a mask is a short list of ids, a model wants whole batches.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ State = Hashable
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """The next-token law of a model.
+    """The next-token distribution of a model.
 
     Attributes:
         vocab_size: V, the length of a row of log-probabilities.
         eos: the ids that end a text, at least one.
         forwards: forward passes (batched calls of the network) made so far.
-        rows: next-token laws computed so far.
+        rows: next-token distributions computed so far.
     """
 
     @property

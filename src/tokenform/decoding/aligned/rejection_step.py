@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 class _Start:
-    """The cumulative law that all draws of a group begin with."""
+    """The cumulative distribution that all draws of a group begin with."""
 
     def __init__(self, log_weights: Float) -> None:
         self.log_weights = log_weights
@@ -76,7 +76,8 @@ class Spaced(np.random.Generator):
     """The generator of one of m draws: the k-th choice of the j-th draw is made by frac(u_k + j/m).
 
     Each draw by itself has independent uniform numbers, so it stays proper; together they spread over the
-    law: on the worst of twenty random toys that takes the distance of 20 particles from 0.16 to 0.09.
+    distribution: on the worst of twenty random toys that takes the distance of 20 particles from 0.16 to
+        0.09.
     Rejected: handing on what was found invalid from draw to draw (it was found by numbers that tell the next
     ones); the verdicts are in the constraint's cache, so nothing is asked twice.
     """
@@ -200,7 +201,7 @@ def estimator(name: Estimator, accepts: int = 2) -> Callable[[Float, np.random.G
 
 
 def _fewest_tests(log_weights: Float, generator: np.random.Generator) -> Step:
-    # the choice is made by the law alone, before anything is drawn: the weight stays proper
+    # the choice is made by the distribution alone, before anything is drawn: the weight stays proper
     top = float(log_weights.max()) if len(log_weights) else -math.inf
     peaked = top > -math.inf and top - log_sum(log_weights) >= PEAK
     return geometric(log_weights, generator) if peaked else recursive(log_weights, generator)
@@ -211,7 +212,7 @@ def spaced(
     log_weights: Float,
     generators: list[np.random.Generator],
 ) -> list[Step]:
-    """Several draws from one law, spread over it: see `Spaced`."""
+    """Several draws from one distribution, spread over it: see `Spaced`."""
     if len(generators) == 1:
         return [make(log_weights, generators[0])]
     shifts = generators[0].random(LEADS)

@@ -88,8 +88,8 @@ def _log_normal_error(log_estimates: Float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Proven bounds: lower ≤ Z ≤ upper, and total variation between the sampler's law and the target ≤
-    distance.
+    """Proven bounds: lower ≤ Z ≤ upper, and total variation between the sampler's distribution and the target
+    ≤ distance.
 
     Attributes:
         log_lower: log of the mass of the accepted texts that are known.
@@ -122,7 +122,7 @@ class Counts:
     """Work done: for a sample, the difference between two readings of the counters.
 
     Attributes:
-        forwards, rows: forward passes, and next-token laws they computed.
+        forwards, rows: forward passes, and next-token distributions they computed.
         evaluations: of the constraint.
         tokens: steps taken by walks, chains and particles, ends included.
         attempts: texts begun (SMC: runs).
@@ -146,8 +146,8 @@ class Sample:
 
     Attributes:
         draws: in the order drawn.
-        target: the law aimed at, in words.
-        exact: True if each draw has exactly the target law.
+        target: the distribution aimed at, in words.
+        exact: True if each draw has exactly the target distribution.
         log_z: estimate of log Z, or None where the sampler gives none.
         certificate: bounds on Z and the distance, or None.
         counts: the work done by this call.

@@ -4,15 +4,15 @@ Each step multiplies a particle's weight by the (estimated) mass of the tokens i
 Φ(prefix) or a twist enters as a provisional factor that the next step divides out again, and the complete
 text's Φ takes its place at EOS.  When 1/Σw̄² < τN the particles are resampled and each gets the mean weight.
 With mask weights, which do not depend on the token, a step weighs, resamples and only then draws: on the
-worst of twenty random toys the law with 20 particles is 0.05 off, and 0.12 when it draws first.
+worst of twenty random toys the distribution with 20 particles is 0.05 off, and 0.12 when it draws first.
 The mean weight Ẑ of a run is unbiased for Z, and one particle picked ∝ weight, with log weight log Ẑ, is
 properly weighted (Del Moral 2004; for language models Lew et al. 2023, Loula et al. 2025).
 
 Invariants: a run depends on (seed, run, step, slot) alone, so batch sizes and the number of runs don't
 matter; finished particles stay and are resampled with the rest; a run whose weights are all zero counts as Ẑ
 = 0.
-Law of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking, with
-weights.
+Distribution of a draw: the target as N → ∞; with N particles it is biased by O(1/N).  N = 1 is local masking,
+with weights.
 τ: by rejection the token is drawn before its weight is known, and a weight is an estimate; resampling often
 then takes the worst toy from 0.14 to 0.09.  With mask weights it gains nothing: 0.09 and 0.13.
 Rejected: resampling every step (τ = 1 gives it): it throws away particles for no gain while weights are even.

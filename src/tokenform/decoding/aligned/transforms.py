@@ -1,6 +1,7 @@
-"""Temperature and truncation, applied to the model's law *before* any constraint sees it.
+"""Temperature and truncation, applied to the model's distribution *before* any constraint sees it.
 
-Purpose: p in every formula of this package is the law after these transforms; the target is defined by it.
+Purpose: p in every formula of this package is the distribution after these transforms; the target is defined
+by it.
 Invariant: a row stays normalised; what truncation keeps is decided in `decoding/truncation.py`, as for
 `Local`.
 Order: temperature, top-k, top-p, min-p.  Complexity: O(V) a row.
@@ -21,10 +22,10 @@ from tokenform.errors import OptionError
 
 @dataclass(frozen=True, slots=True)
 class Transforms:
-    """How the model's law is warped.
+    """How the model's distribution is warped.
 
     Attributes:
-        temperature: above 0; 1 leaves the law as it is.
+        temperature: above 0; 1 leaves the distribution as it is.
         top_k: keep the k likeliest tokens; None keeps all.
         top_p: keep the likeliest tokens until their mass reaches top_p; 1 keeps all.
         min_p: drop tokens below min_p times the largest probability; 0 keeps all.
@@ -44,7 +45,7 @@ class Transforms:
 
     @property
     def truncation(self) -> Truncation:
-        """What is left of the law."""
+        """What is left of the distribution."""
         return Truncation(self.top_k, self.top_p, self.min_p)
 
     @property
@@ -53,7 +54,8 @@ class Transforms:
         return self == Transforms()
 
     def apply(self, logp: Float) -> Float:
-        """The warped law: log-probabilities float64 `[n, V]` in and out; the input is not changed."""
+        """The warped distribution: log-probabilities float64 `[n, V]` in and out; the input is not
+        changed."""
         if self.identity:
             return logp
         warm = logp if self.temperature == 1.0 else _normalise(logp / self.temperature)

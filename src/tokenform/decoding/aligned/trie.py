@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tokenform.decoding.aligned.problem import Problem, StepLaw
+from tokenform.decoding.aligned.problem import Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.results import Certificate
 from tokenform.decoding.aligned.streams import log_sum
@@ -36,7 +36,7 @@ NODE_OVERHEAD = 600  # bytes of a node's objects besides its arrays, measured wi
 
 
 class Node:
-    """A visited prefix: its step law and what is known of each child.
+    """A visited prefix: its step distribution and what is known of each child.
 
     Attributes:
         ids, logf: the tokens that may follow (sorted) and their log measure.
@@ -60,13 +60,13 @@ class Node:
         "theta",
     )
 
-    def __init__(self, law: StepLaw, parent: Node | None, index: int) -> None:
-        self.ids: Ids = law.ids
-        self.logf: Float = law.logf
+    def __init__(self, distribution: StepDistribution, parent: Node | None, index: int) -> None:
+        self.ids: Ids = distribution.ids
+        self.logf: Float = distribution.logf
         self.parent, self.index = parent, index
         self.theta: dict[int, float] = {}
         self.children: dict[int, Node] = {}
-        self.log_theta = log_sum(law.logf)
+        self.log_theta = log_sum(distribution.logf)
         self.log_known = self.log_eos = -math.inf
         self.stamp = 0
 
@@ -111,8 +111,8 @@ class Trie:
     Args:
         problem: what it belongs to.
         limit_bytes: bound on memory; the least recently visited leaves are forgotten beyond it.
-        restricted: the laws cover the constraint's candidates (True) or every token of f > 0 (False), in
-            which case forbidden tokens are only ruled out one by one.
+        restricted: the distributions cover the constraint's candidates (True) or every token of f > 0
+            (False), in which case forbidden tokens are only ruled out one by one.
     """
 
     def __init__(self, problem: Problem, *, limit_bytes: int = 512 << 20, restricted: bool = True) -> None:
@@ -136,15 +136,15 @@ class Trie:
         """log θ of a child that is not visited (of the root: 0)."""
         return 0.0 if parent is None else parent.theta.get(index, 0.0)
 
-    def visit(self, law: StepLaw, parent: Node | None, index: int, *, exact: bool) -> Node:
+    def visit(self, distribution: StepDistribution, parent: Node | None, index: int, *, exact: bool) -> Node:
         """Adds the node of a prefix that is not in the trie yet and passes its θ on towards the root.
 
-        `exact`: the law is the exact mask, so that EOS, if it is there, is allowed.
+        `exact`: the distribution is the exact mask, so that EOS, if it is there, is allowed.
         """
-        node = Node(law, parent, index)
+        node = Node(distribution, parent, index)
         place = node.find(self.eos)
         if exact and place is not None:
-            node.log_eos = node.log_known = float(law.logf[place])
+            node.log_eos = node.log_known = float(distribution.logf[place])
         if parent is None:
             self.root = node
         else:
@@ -189,7 +189,7 @@ class Trie:
         self.bytes += 100 * (len(node.theta) - before)
 
     def certificate(self) -> Certificate:
-        """Lo ≤ Z ≤ U and the distance 1 - Lo/U of the law ∝ f·θ from the target."""
+        """Lo ≤ Z ≤ U and the distance 1 - Lo/U of the distribution ∝ f·θ from the target."""
         if self.root is None:
             return Certificate(-math.inf, 0.0)
         return Certificate(min(self.root.log_known, self.root.log_theta), self.root.log_theta)

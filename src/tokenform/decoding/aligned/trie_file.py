@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tokenform.decoding.aligned.problem import Problem, StepLaw
+from tokenform.decoding.aligned.problem import Problem, StepDistribution
 from tokenform.decoding.aligned.trie import Node, Trie
 from tokenform.errors import DataError, TokenformError
 
@@ -89,13 +89,13 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
     places, count = np.arange(len(parent)), len(parent)
     above = np.maximum(parent, 0)
     theta, where = arrays["theta_value"], arrays["theta_place"]
-    laws = (
+    distributions = (
         (count > 0 and len(index) == len(length) == len(arrays["stamp"]) == count, "nodes of one number"),
         (arrays["sums"].shape == (count, 3), "three sums a node"),
         (parent[:1].tolist() == [-1] and bool((parent[1:] >= 0).all()), "one root, written first"),
         (bool((parent < places).all()), "parents before their children"),
         (bool((length >= 0).all()), "lengths that are no less than 0"),
-        (int(length.sum()) == len(arrays["ids"]) == len(arrays["logf"]), "a law for every token"),
+        (int(length.sum()) == len(arrays["ids"]) == len(arrays["logf"]), "a distribution for every token"),
         (bool(((index >= 0) & (index < length[above]))[1:].all()), "children among their parent's tokens"),
         (where.shape == (len(theta), 2), "a place for every bound"),
         (
@@ -109,7 +109,7 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         ),
         (bool((arrays["logf"] <= 1e-9).all() and (theta <= 1e-9).all()), "no share above 1"),
     )
-    for holds, what in laws:
+    for holds, what in distributions:
         if not holds:
             raise DataError(f"the saved trie is broken: it should have {what}; learn it anew")
 
@@ -122,7 +122,7 @@ def _rebuild(trie: Trie, arrays: dict[str, np.ndarray]) -> None:
     ):
         span = slice(int(ends[i] - arrays["length"][i]), int(ends[i]))
         above = nodes[parent] if parent >= 0 else None
-        node = Node(StepLaw(arrays["ids"][span], arrays["logf"][span]), above, index)
+        node = Node(StepDistribution(arrays["ids"][span], arrays["logf"][span]), above, index)
         node.stamp = int(arrays["stamp"][i])
         node.log_theta, node.log_known, node.log_eos = (float(value) for value in arrays["sums"][i])
         if above is None:

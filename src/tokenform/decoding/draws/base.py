@@ -1,12 +1,12 @@
-"""From a node's logits to its law and its draw: the settings, and what a drawer answers.
+"""From a node's logits to its distribution and its draw: the settings, and what a drawer answers.
 
 Purpose: `MaskedSampler` holds how tokens are drawn: mixture, penalties, transforms, the mask, `Local`.
-Law: the model's logits are mixed, penalised and transformed, masked, and drawn from by `Local`, so
-truncation knows the mask.  Where no accepted end is left within the budget after the drawn token, the law is
-the same given that one is left; where truncation has kept no such token, it is `Local`'s law over those that
-leave one.
-Invariant: the race of a node has one set of numbers, so the conditional law is drawn by the next best token
-that fits, and tokens that fit are drawn as if there were no budget.
+Distribution: the model's logits are mixed, penalised and transformed, masked, and drawn from by `Local`, so
+truncation knows the mask.  Where no accepted end is left within the budget after the drawn token, the
+distribution is the same given that one is left; where truncation has kept no such token, it is `Local`'s
+distribution over those that leave one.
+Invariant: the race of a node has one set of numbers, so the conditional distribution is drawn by the next
+best token that fits, and tokens that fit are drawn as if there were no budget.
 Complexity: O(V) a node; one mask, one `distance`, and a second mask near the budget's end.
 Rejected: the budget's mask at every node (as many states as the mask has bits).
 """
@@ -38,10 +38,10 @@ class Drawn(NamedTuple):
 
     Attributes:
         token: its id.
-        logprob: natural logarithm of its probability under the model's own law.
+        logprob: natural logarithm of its probability under the model's own distribution.
         error: why there is none.
         best: the model's likeliest tokens, best first, as many as were asked for.
-        chances: their probabilities under the model's own law, if these were asked for.
+        chances: their probabilities under the model's own distribution, if these were asked for.
         allowed: the likeliest allowed token that does not end the text; -1 for none, or if not asked for.
     """
 
@@ -161,16 +161,16 @@ class MaskedSampler:
             raise drawn.error
         return drawn.token
 
-    def law(self, node: Node) -> np.ndarray:
-        """float64 [V of the model]: the law of `draw`."""
+    def distribution(self, node: Node) -> np.ndarray:
+        """float64 [V of the model]: the distribution of `draw`."""
         rows = [torch.as_tensor(row) for row in node.logits]
         self.check(rows)
         free = self.free(rows, node)
-        law = np.zeros(len(rows[0]))
+        distribution = np.zeros(len(rows[0]))
         if node.automaton is None:
-            law[: self.size] = self._law(free)
-            return law
-        first = self._law(_masked(free, node.automaton.mask(node.state)))
+            distribution[: self.size] = self._distribution(free)
+            return distribution
+        first = self._distribution(_masked(free, node.automaton.mask(node.state)))
         words = np.asarray(node.automaton.mask_within(node.state, node.remaining)).view(np.uint32)
         fits = mask_bits(words, self.size)
         fits[list(self.eos)] = True
@@ -179,13 +179,13 @@ class MaskedSampler:
             within = _masked(free, words)
             if self.mixture is not None and not bool(within.isfinite().any()):
                 within = _masked(rows[0][: self.size].double(), words)
-            kept = self._law(within)
-        law[: self.size] = kept / kept.sum()
-        return law
+            kept = self._distribution(within)
+        distribution[: self.size] = kept / kept.sum()
+        return distribution
 
-    def _law(self, scores: torch.Tensor) -> np.ndarray:
-        law: np.ndarray = self.local.log_law(scores[None])[0].exp().cpu().numpy()
-        return law
+    def _distribution(self, scores: torch.Tensor) -> np.ndarray:
+        distribution: np.ndarray = self.local.log_distribution(scores[None])[0].exp().cpu().numpy()
+        return distribution
 
 
 def _masked(free: torch.Tensor, words: Any) -> torch.Tensor:

@@ -5,7 +5,7 @@ Purpose: what stays on the device stays there.  Up go row numbers of masks and k
 node; down comes one table float64 of token, log-probability and largest score, with what was wished for.
 Invariant: one transfer a call, and one more where a draw would leave the budget (see `base.py`).
 Complexity: a copy of the rows, one pass of the mask, and a race over them; a sort where top-p is on.
-Memory: `laws` takes three float64 [N, V] at a time.
+Memory: `distributions` takes three float64 [N, V] at a time.
 """
 
 from __future__ import annotations
@@ -72,13 +72,14 @@ class DenseDrawer:
         return found
 
     @torch.inference_mode()
-    def laws(
+    def distributions(
         self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What tokens are drawn from at each of N nodes; nothing is brought to the host.
 
         Returns:
-            float64 [N, V of the model]; bool [N], False for rows that have no law, which are undefined.
+            float64 [N, V of the model]; bool [N], False for rows that have no distribution, which are
+            undefined.
         Raises:
             TokenformError: a mask, mixture or transform of one of them fails.
         """
@@ -89,34 +90,38 @@ class DenseDrawer:
         if len(places) < len(nodes):
             raise next(one.error for one in failed if one.error is not None)
         ample, tight = self._ample(nodes), self._tight(nodes)
-        law, there = sampler.local.log_laws(self._applied(free, ample))
-        law = law.exp_().nan_to_num_(nan=0.0)
+        distribution, there = sampler.local.log_distributions(self._applied(free, ample))
+        distribution = distribution.exp_().nan_to_num_(nan=0.0)
         closer = [i for i, (one, other) in enumerate(zip(ample, tight, strict=True)) if one is not other]
         if closer:
-            rows = torch.tensor(closer, device=law.device)
-            kept, also = self._within(sampler, own[rows], free[rows], law[rows], [tight[i] for i in closer])
-            law[rows], there[rows] = kept, there[rows] & also
+            rows = torch.tensor(closer, device=distribution.device)
+            kept, also = self._within(
+                sampler, own[rows], free[rows], distribution[rows], [tight[i] for i in closer]
+            )
+            distribution[rows], there[rows] = kept, there[rows] & also
         if own.shape[1] > sampler.size:
-            law = torch.nn.functional.pad(law, (0, own.shape[1] - sampler.size))
-        return law, there
+            distribution = torch.nn.functional.pad(distribution, (0, own.shape[1] - sampler.size))
+        return distribution, there
 
     def _within(
         self,
         sampler: MaskedSampler,
         own: torch.Tensor,
         free: torch.Tensor,
-        law: torch.Tensor,
+        distribution: torch.Tensor,
         wanted: Sequence[Wanted | None],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Laws given that the budget's masks allow the token, and whether there are any."""
-        fits = self._applied(torch.zeros_like(law), wanted) == 0
+        """Distributions given that the budget's masks allow the token, and whether there are any."""
+        fits = self._applied(torch.zeros_like(distribution), wanted) == 0
         fits[:, [t for t in sampler.eos if t < sampler.size]] = True
         masked = self._applied(free, wanted)
-        if sampler.mixture is not None:  # that leaves nothing which fits: the model's own law decides
+        if (
+            sampler.mixture is not None
+        ):  # that leaves nothing which fits: the model's own distribution decides
             alone = self._applied(own[:, : sampler.size].to(free.dtype), wanted)
             masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
-        instead, there = sampler.local.log_laws(masked)
-        kept = law * fits
+        instead, there = sampler.local.log_distributions(masked)
+        kept = distribution * fits
         total = kept.sum(-1, keepdim=True)
         some = total > 0
         return torch.where(some, kept / total, instead.exp().nan_to_num(nan=0.0)), some[:, 0] | there
@@ -216,7 +221,9 @@ class DenseDrawer:
         least = _least(wide, local)
         assert least is not None
         masked = self._applied(free, tight)
-        if sampler.mixture is not None:  # that leaves nothing which fits: the model's own law decides
+        if (
+            sampler.mixture is not None
+        ):  # that leaves nothing which fits: the model's own distribution decides
             alone = self._applied(own[torch.tensor(places), : sampler.size].to(free.dtype), tight)
             masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
         over = masked.amax(-1, keepdim=True).double() / local.temperature >= least

@@ -95,7 +95,8 @@ def draw_row(row: np.ndarray, allowed: Allowed, local: Local, key: Key, least: f
 
     Args:
         allowed: what the mask allows.
-        least: threshold of a wider mask's law: tokens below it are not drawn if any other is allowed.
+        least: threshold of a wider mask's distribution: tokens below it are not drawn if any other is
+            allowed.
     Raises:
         SamplingError: no allowed token has a finite score.
     """

@@ -29,13 +29,13 @@ def race(
     return _finished(scores, keys).argmax(-1)
 
 
-def winners(laws: torch.Tensor, keys: Sequence[Key], count: int) -> torch.Tensor:
+def winners(distributions: torch.Tensor, keys: Sequence[Key], count: int) -> torch.Tensor:
     """The first `count` of each row's race in their order, int64 [n, count]: draws without replacement.
 
     Args:
-        laws: float64 [n, V], non-negative; need not be normalised.
+        distributions: float64 [n, V], non-negative; need not be normalised.
     """
-    return _finished(laws.log(), keys).topk(min(count, laws.shape[1]), -1).indices
+    return _finished(distributions.log(), keys).topk(min(count, distributions.shape[1]), -1).indices
 
 
 def _finished(scores: torch.Tensor, keys: Sequence[Key]) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Samplers: each draws from a law that it documents."""
+"""Samplers: each draws from a distribution that it documents."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Local masking: at each step the next token is drawn from the model's law given that it is allowed.
+"""Local masking: at each step the next token is drawn from the model's distribution given that it is allowed.
 
 Purpose: greedy decoding, temperature, top-k, top-p and min-p under a mask.
-Law: the mask comes first, then temperature, top-k, top-p, min-p, each on the renormalised law that the
-one before it left (`decoding/truncation.py`).  So truncation never empties the set of allowed tokens.  This
-bends the model's law over whole texts (a token is chosen without regard to how likely a good ending is after
-it).
+Distribution: the mask comes first, then temperature, top-k, top-p, min-p, each on the renormalised
+distribution that the one before it left (`decoding/truncation.py`).  So truncation never empties the set of
+allowed tokens.  This bends the model's distribution over whole texts (a token is chosen without regard to how
+likely a good ending is after it).
 Draws: greedy takes the best token, of equals the smallest id; else the race of `decoding/keyed_random.py`
 decides. How rows are drawn from, on a device or on the host, is `decoding/draws`.
 Rejected: truncating before the mask (top-p could leave no allowed token).
@@ -26,10 +26,10 @@ _NEVER = float("-inf")
 
 @dataclass(frozen=True)
 class Local:
-    """Draws each token from the masked law of the model.
+    """Draws each token from the masked distribution of the model.
 
     Attributes:
-        temperature: 0 takes the likeliest token; 1 leaves the law as it is.
+        temperature: 0 takes the likeliest token; 1 leaves the distribution as it is.
         top_k: keep the k likeliest tokens; None keeps all.
         top_p: keep the likeliest tokens until their mass reaches top_p; 1 keeps all.
         min_p: drop tokens below min_p times the largest probability; 0 keeps all.
@@ -47,11 +47,11 @@ class Local:
 
     @cached_property
     def truncation(self) -> Truncation:
-        """What is left of the law."""
+        """What is left of the distribution."""
         return Truncation(self.top_k, self.top_p, self.min_p)
 
-    def log_law(self, logits: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities of the law that a token is drawn from.
+    def log_distribution(self, logits: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities of the distribution that a token is drawn from.
 
         Args:
             logits: [B, V], -inf where the mask forbids.
@@ -60,14 +60,14 @@ class Local:
         Raises:
             SamplingError: a row has no token of positive probability, or is not a number.
         """
-        law, there = self.log_laws(logits)
+        distribution, there = self.log_distributions(logits)
         if not bool(there.all()):
             raise hopeless()
-        return law
+        return distribution
 
-    def log_laws(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """`log_law`, and bool [B] in place of the error: False for rows that have no law, which are
-        undefined.  Nothing is brought to the host.
+    def log_distributions(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """`log_distribution`, and bool [B] in place of the error: False for rows that have no distribution,
+        which are undefined.  Nothing is brought to the host.
         """
         wide = logits.double()
         top, best = wide.max(-1, keepdim=True)

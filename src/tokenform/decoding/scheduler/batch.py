@@ -23,7 +23,7 @@ from tokenform.decoding.speculation import Decoder, Moved
 from tokenform.decoding.speculative.targets import Penalties
 
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
-_LAWS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
+_DISTRIBUTIONS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
 
 
@@ -37,7 +37,7 @@ class Batch:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
         self._waiting, self._running = Turns(), dict[int, Text]()
-        self._laws: OrderedDict[Hashable, MaskedSampler] = OrderedDict()
+        self._distributions: OrderedDict[Hashable, MaskedSampler] = OrderedDict()
         self._done = Load()
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
@@ -72,19 +72,19 @@ class Batch:
 
     # -- in callers' threads
 
-    def law(
+    def distribution(
         self, sampler: Local, transforms: tuple[Transform, ...], penalties: Penalties | None
     ) -> MaskedSampler:
         """How texts of this sampler are drawn; the same object for equal plain ones."""
         if transforms or penalties is not None:
-            return self.decoder.law(sampler, transforms, penalties)
+            return self.decoder.distribution(sampler, transforms, penalties)
         with self._changed:
-            known = self._laws.get(sampler)
+            known = self._distributions.get(sampler)
             if known is None:
-                known = self._laws[sampler] = self.decoder.law(sampler)
-            self._laws.move_to_end(sampler)
-            while len(self._laws) > _LAWS:
-                self._laws.popitem(last=False)
+                known = self._distributions[sampler] = self.decoder.distribution(sampler)
+            self._distributions.move_to_end(sampler)
+            while len(self._distributions) > _DISTRIBUTIONS:
+                self._distributions.popitem(last=False)
             return known
 
     # -- in the batch's thread

@@ -128,9 +128,9 @@ class Scheduler:
             raise thinking.refused(self.generator, max_tokens, error.least) from None
         job.prompt_tokens = len(rows[0].prompt)
         texts = self._texts(job, rows, thinking)
-        law = self._batch.law(chosen, tuple(transforms), penalties)
+        distribution = self._batch.distribution(chosen, tuple(transforms), penalties)
         for row in [*rows, *(text.row for text in texts)]:
-            row.law, row.alternatives, row.drafter = law, alternatives, drafter
+            row.distribution, row.alternatives, row.drafter = distribution, alternatives, drafter
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)

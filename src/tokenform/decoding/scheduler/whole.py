@@ -1,4 +1,5 @@
-"""Calls of faithful samplers, which ask the model for laws of many prefixes at once and so run as wholes.
+"""Calls of faithful samplers, which ask the model for distributions of many prefixes at once and so run as
+wholes.
 
 Threads: at most `jobs`, each with caches of its own, while calls wait.
 """

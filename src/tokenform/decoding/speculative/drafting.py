@@ -221,7 +221,7 @@ def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
 
 def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
     """Independent draws, in one transfer."""
-    laws, keys, counts = [], list[Sequence[Key]](), list[int]()
+    distributions, keys, counts = [], list[Sequence[Key]](), list[int]()
     for one in scored:
         assert one.ask.independent is not None
         keys += one.ask.independent.keys
@@ -235,7 +235,7 @@ def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
     for group in groups:
         rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
         nodes = [node for one in group for _, node in one.ask.nodes]
-        laws.append(draws.laws(group[0].ask.sampler, rows, nodes))
-    found = draws.samples(laws, keys, counts) if keys else []
+        distributions.append(draws.distributions(group[0].ask.sampler, rows, nodes))
+    found = draws.samples(distributions, keys, counts) if keys else []
     for one in scored:
         one.samples, found = found[: len(one.ask.nodes)], found[len(one.ask.nodes) :]

@@ -1,6 +1,6 @@
 """The target at the nodes of one scored tree, for samplers of one's own that are asked on the host.
 
-Invariant: laws and draws are computed at most once a node, and only where a verifier asks.
+Invariant: distributions and draws are computed at most once a node, and only where a verifier asks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .tree import DraftTree
 _AT_ONCE = 1 << 17  # logits of a tree
 
 
-class NodeLaws:
+class NodeDistributions:
     """Asks the request's sampler at the nodes of a tree.
 
     Args:
@@ -43,7 +43,7 @@ class NodeLaws:
         self._base, self._states, self._remaining = base, states, remaining
         self._rows: list[np.ndarray | None] = [None] * len(logits)
         self._nodes: dict[int, Node] = {}
-        self._laws: dict[int, np.ndarray] = {}
+        self._distributions: dict[int, np.ndarray] = {}
         self.seconds = 0.0
 
     def _ended(self, node: int) -> bool:
@@ -78,17 +78,17 @@ class NodeLaws:
             return one
         return self._logits[number][row].to("cpu", torch.float64).numpy()
 
-    def law(self, node: int) -> np.ndarray:
-        if node not in self._laws:
+    def distribution(self, node: int) -> np.ndarray:
+        if node not in self._distributions:
             began = time.perf_counter()
             if self._ended(node):  # never committed; verifiers may look one step too far
-                law = np.zeros(self._logits[0].shape[-1])
-                law[next(iter(self._request.eos), 0)] = 1.0
+                distribution = np.zeros(self._logits[0].shape[-1])
+                distribution[next(iter(self._request.eos), 0)] = 1.0
             else:
-                law = self._request.sampler.law(self.node(node))
-            self._laws[node] = law
+                distribution = self._request.sampler.distribution(self.node(node))
+            self._distributions[node] = distribution
             self.seconds += time.perf_counter() - began
-        return self._laws[node]
+        return self._distributions[node]
 
     def draw(self, node: int) -> int:
         if self._ended(node):
@@ -99,6 +99,6 @@ class NodeLaws:
         return token
 
     def logprobs(self, nodes: Sequence[int], tokens: Sequence[int]) -> list[float]:
-        """Log-probabilities under the model's own law of tokens, each at its node."""
+        """Log-probabilities under the model's own distribution of tokens, each at its node."""
         rows = [self.node(node).logits[0] for node in nodes[: len(tokens)]]
         return [float(row[t] - np.logaddexp.reduce(row)) for row, t in zip(rows, tokens, strict=False)]

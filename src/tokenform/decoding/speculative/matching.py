@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
     Attributes:
         tokens: those that are committed, an end-of-text included, perhaps with some behind it.
-        logprobs: of each, under the model's own law.
+        logprobs: of each, under the model's own distribution.
         drawn: at each row of the tree, where all were drawn at on a device; else None.
     """
 
@@ -125,10 +125,12 @@ class DeviceDraws:
         nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
         device = logits[0].device
         with torch.inference_mode():
-            p, there = self.draws.laws(sampler, logits, nodes)
+            p, there = self.draws.distributions(sampler, logits, nodes)
             forest = Forest([live.tree for live, _ in scored], device)
-            laws = [_on(torch.as_tensor(law), device) for law in forest.distributions]
-            q = torch.stack(laws).double() if laws else p[:0]
+            distributions = [
+                _on(torch.as_tensor(distribution), device) for distribution in forest.distributions
+            ]
+            q = torch.stack(distributions).double() if distributions else p[:0]
             p = torch.where(there[:, None], p, 1.0 / p.shape[1])
             chance, final, lean = rule.weigh(forest, p, q)
             keys = [

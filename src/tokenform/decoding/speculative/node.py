@@ -1,8 +1,8 @@
 """What a sampler sees at one node of a draft tree, and what it answers.
 
-Purpose: the seam between the backbone and every sampler.  A sampler is asked for the law
+Purpose: the seam between the backbone and every sampler.  A sampler is asked for the distribution
 or for a draw at a node; whether the node was committed or drafted it can't tell.
-Invariant: a node's law is a function of its text, its state and the tokens that remain.
+Invariant: a node's distribution is a function of its text, its state and the tokens that remain.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Sampler(Protocol):
         """A token id."""
         ...
 
-    def law(self, node: Node) -> np.ndarray:
-        """float64 [V], sums to one: the law that `draw` draws from."""
+    def distribution(self, node: Node) -> np.ndarray:
+        """float64 [V], sums to one: the distribution that `draw` draws from."""
         ...
 
 

@@ -37,11 +37,11 @@ class Sample(NamedTuple):
     """Independent draws at a node.
 
     Attributes:
-        law: [V], what was drawn from; on the device.
+        distribution: [V], what was drawn from; on the device.
         tokens, chances: the draws and their probabilities.
     """
 
-    law: Any
+    distribution: Any
     tokens: list[int]
     chances: list[float]
 
@@ -91,22 +91,24 @@ class NodeDraws:
             except TokenformError as error:
                 found.append(Drawn(-1, 0.0, error))
                 continue
-            law = torch.log_softmax(row, -1)
+            distribution = torch.log_softmax(row, -1)
             best = row.topk(min(wish.best, len(row))).indices.tolist()
-            found.append(Drawn(token, float(law[token]), None, best, law[best].exp().tolist()))
+            found.append(
+                Drawn(token, float(distribution[token]), None, best, distribution[best].exp().tolist())
+            )
             assert len(found) == place + 1
         return found
 
-    def laws(
+    def distributions(
         self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the sampler draws from at each of N nodes; see `DenseDrawer.laws`."""
+        """What the sampler draws from at each of N nodes; see `DenseDrawer.distributions`."""
         if isinstance(sampler, MaskedSampler):
-            return self._device_drawer(sampler).laws(sampler, logits, nodes)
+            return self._device_drawer(sampler).distributions(sampler, logits, nodes)
         rows, there = [], []
         for node in _with_rows(logits, nodes):
             try:
-                rows.append(torch.as_tensor(np.asarray(sampler.law(node))))
+                rows.append(torch.as_tensor(np.asarray(sampler.distribution(node))))
                 there.append(True)
             except SamplingError:
                 rows.append(torch.zeros(len(node.logits[0]), dtype=torch.float64))
@@ -122,17 +124,17 @@ class NodeDraws:
         """Independent draws at each of N nodes, in one transfer.
 
         Args:
-            asked: what `laws` gave, for one sampler after the other; N rows in all.  A row that has no law is
-                drawn from as a uniform one.
+            asked: what `distributions` gave, for one sampler after the other; N rows in all.  A row that has
+                no distribution is drawn from as a uniform one.
             keys: of the races at each node.
             count: how many draws without replacement each race makes at a node.
         """
-        laws = torch.cat([law for law, _ in asked])
+        distributions = torch.cat([distribution for distribution, _ in asked])
         there = torch.cat([there for _, there in asked])
-        laws = torch.where(there[:, None], laws, 1.0 / laws.shape[1])
+        distributions = torch.where(there[:, None], distributions, 1.0 / distributions.shape[1])
         rows = [row for row, own in enumerate(keys) for _ in own]
         flat = [key for own in keys for key in own]
-        whole = laws[torch.tensor(rows, device=laws.device)]
+        whole = distributions[torch.tensor(rows, device=distributions.device)]
         tokens = winners(whole, flat, max(count))
         table = torch.stack([tokens.double(), whole.gather(1, tokens)], -1)
         found = table.flatten(0, 1).tolist()  # the transfer: a row a draw
@@ -142,7 +144,7 @@ class NodeDraws:
             for _ in own:
                 drawn += [(t, c) for t, c in found[at : at + width][: count[row]] if c > 0]
                 at += width
-            out.append(Sample(laws[row], [int(t) for t, _ in drawn], [c for _, c in drawn]))
+            out.append(Sample(distributions[row], [int(t) for t, _ in drawn], [c for _, c in drawn]))
         return out
 
     def _device_drawer(self, sampler: MaskedSampler) -> DenseDrawer:

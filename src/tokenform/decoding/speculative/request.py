@@ -57,7 +57,7 @@ class Output:
     Attributes:
         tokens: the output so far, end-of-text excluded.
         state: the automaton's state after `tokens`, or None.
-        logprob: natural logarithm of the probability of `tokens` under the model's own law.
+        logprob: natural logarithm of the probability of `tokens` under the model's own distribution.
         token_logprobs: the same for each token.
         guessed: whether each token is an accepted draft.
         alternatives: at each token (id, log-probability) of the model's likeliest ones, best first.

@@ -2,7 +2,7 @@
 
 Purpose: `add` requests at any time, `step` until they are done; one forward pass of the model
 serves all of them in each step.
-Invariant: the law of a text is the sampler's, whatever is drafted; with sample-and-match the
+Invariant: the distribution of a text is the sampler's, whatever is drafted; with sample-and-match the
 text itself does not depend on drafts, the batch or the order of requests.  A sequence that
 fails takes no other with it, and leaves nothing in the cache.
 Complexity: one forward pass a step, plus the drafters' own, which the batch shares (`drafting.py`).
@@ -31,7 +31,7 @@ from .backbone import Runner
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
-from .judging import NodeLaws
+from .judging import NodeDistributions
 from .live import Live
 from .matching import DeviceDraws, Verdict, Verdicts
 from .policies import Fixed, Policy
@@ -83,7 +83,7 @@ class Speculator:
         """Refuses a drafter that does not fit the verifier (`DrafterError`)."""
         if self.verifier.drawn and not drafter.drawn and not isinstance(drafter, Nothing):
             raise DrafterError(
-                f"{type(self.verifier).__name__} needs drafts drawn from a law,"
+                f"{type(self.verifier).__name__} needs drafts drawn from a distribution,"
                 f" {drafter.name!r} looks them up; use SampleAndMatch with it"
             )
 
@@ -249,12 +249,14 @@ class Speculator:
         return self._matcher
 
     def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
-        """One sequence by a verifier that looks at whole laws, or a sampler of one's own."""
-        laws = NodeLaws(live.request, live.tree, logits, live.text, live.session.states, live.remaining)
+        """One sequence by a verifier that looks at whole distributions, or a sampler of one's own."""
+        distributions = NodeDistributions(
+            live.request, live.tree, logits, live.text, live.session.states, live.remaining
+        )
         choice = KeyedChoice(live.request.seed, live.request.number, len(live.text))
-        tokens = self.verifier.verify(live.tree, laws, choice)
+        tokens = self.verifier.verify(live.tree, distributions, choice)
         nodes = [-1, *live.tree.walk(tokens)]
-        return Verdict(tokens, laws.logprobs(nodes, tokens))
+        return Verdict(tokens, distributions.logprobs(nodes, tokens))
 
     def _commit(
         self, live: Live, verdict: Verdict, logits: list[torch.Tensor], likely: list[Likely]

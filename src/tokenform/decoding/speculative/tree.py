@@ -30,13 +30,23 @@ class DraftTree:
         sources: name of the drafter that guessed the node first.
         confidences: the drafter's estimate, in (0, 1], that the node is accepted given
             that its parent is.
-        laws: node -> float64 [V], the law q that the node's children were *drawn* from.
+        distributions: node -> float64 [V], the distribution q that the node's children were *drawn* from.
             No entry: the children are point masses (looked up, not drawn).
         paths: independently drawn root-to-leaf paths as node indices, repeats included;
             empty where the tree was not drawn path by path.
     """
 
-    __slots__ = ("_index", "_kids", "confidences", "depths", "laws", "parents", "paths", "sources", "tokens")
+    __slots__ = (
+        "_index",
+        "_kids",
+        "confidences",
+        "depths",
+        "distributions",
+        "parents",
+        "paths",
+        "sources",
+        "tokens",
+    )
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
@@ -44,7 +54,7 @@ class DraftTree:
         self.depths: list[int] = []
         self.sources: list[str] = []
         self.confidences: list[float] = []
-        self.laws: dict[int, np.ndarray] = {}
+        self.distributions: dict[int, np.ndarray] = {}
         self.paths: list[list[int]] = []
         self._index: dict[tuple[int, int], int] = {}
         self._kids: dict[int, list[int]] = {}
@@ -120,7 +130,7 @@ class DraftTree:
             parent = new.get(self.parents[i])
             if keep[i] and parent is not None:
                 new[i] = out.add(parent, token, self.sources[i], self.confidences[i])
-        out.laws = {new[n]: q for n, q in self.laws.items() if n in new}
+        out.distributions = {new[n]: q for n, q in self.distributions.items() if n in new}
         out.paths = [[new[n] for n in p if n in new] for p in self.paths]
         return out
 
@@ -150,9 +160,9 @@ class DraftTree:
                     continue
                 node = self.add(parent, token, other.sources[i], other.confidences[i])
             new[i] = node
-        for node, law in other.laws.items():
+        for node, distribution in other.distributions.items():
             if node in new:
-                self.laws.setdefault(new[node], law)
+                self.distributions.setdefault(new[node], distribution)
         if not before and whole:
             self.paths = [[new[n] for n in p if n in new] for p in other.paths]
         return new

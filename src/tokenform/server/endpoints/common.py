@@ -36,7 +36,7 @@ def finish(work: Work, result: Result) -> str:
 
 
 def told(engine: Engine, token: int, logprob: float) -> dict[str, Any]:
-    """A token with its probability under the model's own law, before masks."""
+    """A token with its probability under the model's own distribution, before masks."""
     data = engine.text(token)
     return {"token": data.decode("utf-8", "replace"), "logprob": number(logprob), "bytes": list(data)}
 
@@ -80,8 +80,8 @@ def extras_of(work: Work, result: Result) -> dict[str, Any]:
 
 
 def _confidence(result: Result, pointers: list[str] | None) -> dict[str, Any] | None:
-    """How sure the model was of fields of a document, by its own law, before masks; None for a text that is
-    no document.
+    """How sure the model was of fields of a document, by its own distribution, before masks; None for a text
+    that is no document.
     """
     try:
         fields = result_fields(result, pointers)

@@ -1,7 +1,7 @@
 """Samplers on a small language, beside the exact distribution over its texts.
 
 Invariant: the exact bars are enumerated (`aligned/enumeration.py`), never sampled; a language of more than
-`PREFIXES` prefixes is refused.  Each sampler has a budget of its own and pays for its own laws.
+`PREFIXES` prefixes is refused.  Each sampler has a budget of its own and pays for its own distributions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenform.decoding.aligned.enumeration import enumerate_target
-from tokenform.decoding.aligned.fidelity import sampling_noise, trie_law
+from tokenform.decoding.aligned.fidelity import sampling_noise, trie_distribution
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
@@ -60,13 +60,15 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
         )
         began = time.perf_counter()
         try:
-            known = _law(name, problem, sampler, draws, seed)
+            known = _distribution(name, problem, sampler, draws, seed)
         except SamplingError as error:
             channel.send("sampler", {"name": name, "gave_up": str(error)})
             continue
-        law = known.pop("law")
-        distance = 0.5 * sum(abs(target.get(x, 0.0) - law.get(x, 0.0)) for x in {*target, *law})
-        bars = [law.get(text, 0.0) for text in shown]
+        distribution = known.pop("distribution")
+        distance = 0.5 * sum(
+            abs(target.get(x, 0.0) - distribution.get(x, 0.0)) for x in {*target, *distribution}
+        )
+        bars = [distribution.get(text, 0.0) for text in shown]
         seconds = time.perf_counter() - began
         channel.send(
             "sampler",
@@ -82,21 +84,21 @@ def compare(asked: Asked, generator: Generator, channel: Channel) -> None:
     channel.send("done", {})
 
 
-def _law(name: str, problem: Problem, sampler: Any, draws: int, seed: int) -> dict[str, Any]:
+def _distribution(name: str, problem: Problem, sampler: Any, draws: int, seed: int) -> dict[str, Any]:
     """The sampler's distribution over texts: exactly where that is known, else that of its weighted draws."""
     if name == "local":
-        return {"law": _by_text(problem, trie_law(problem, None)), "how": "computed"}
+        return {"distribution": _by_text(problem, trie_distribution(problem, None)), "how": "computed"}
     sample = sampler.sample(problem, draws, seed=seed)
-    law: dict[str, float] = defaultdict(float)
+    distribution: dict[str, float] = defaultdict(float)
     for draw, weight in zip(sample.draws, sample.weights.tolist(), strict=True):
-        law[draw.text] += weight
-    return {"law": law, "how": f"{len(sample.draws)} draws", "exact": sample.exact}
+        distribution[draw.text] += weight
+    return {"distribution": distribution, "how": f"{len(sample.draws)} draws", "exact": sample.exact}
 
 
-def _by_text(problem: Problem, law: Mapping[Tokens, float]) -> dict[str, float]:
+def _by_text(problem: Problem, distribution: Mapping[Tokens, float]) -> dict[str, float]:
     """A distribution over token sequences as one over texts."""
     tokens = problem.constraint.token_bytes
     texts: dict[str, float] = defaultdict(float)
-    for sequence, probability in law.items():
+    for sequence, probability in distribution.items():
         texts[b"".join(tokens[token] for token in sequence).decode("utf-8", "replace")] += probability
     return dict(texts)

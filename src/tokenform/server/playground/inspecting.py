@@ -116,13 +116,13 @@ def following(asked: Asked, generator: Generator) -> dict[str, Any]:
     tokens = _spelled(generator, text)
     began = time.perf_counter()
     prefix = (*generator.prompt_ids(asked.prompt, asked.grammar), *tokens)
-    law = np.exp(generator.language_model().logprobs([prefix])[0])
+    distribution = np.exp(generator.language_model().logprobs([prefix])[0])
     micros = 1e6 * (time.perf_counter() - began)
-    allowed = np.zeros(len(law), dtype=bool)
+    allowed = np.zeros(len(distribution), dtype=bool)
     allowed[automaton.allowed_tokens(state)] = True
-    mass = float(law[allowed].sum())
-    masked = np.where(allowed, law, 0.0) / mass if mass > 0 else np.zeros_like(law)
-    top = [*np.argsort(-law)[:LIKELIEST], *np.argsort(-masked)[:LIKELIEST]]
+    mass = float(distribution[allowed].sum())
+    masked = np.where(allowed, distribution, 0.0) / mass if mass > 0 else np.zeros_like(distribution)
+    top = [*np.argsort(-distribution)[:LIKELIEST], *np.argsort(-masked)[:LIKELIEST]]
     ends = set(generator.vocabulary.eos)
     rows: list[dict[str, Any]] = [
         {
@@ -130,11 +130,11 @@ def following(asked: Asked, generator: Generator) -> dict[str, Any]:
             "text": shown_token(generator.vocabulary.token(int(token))),
             "end": int(token) in ends,
             "allowed": bool(allowed[token]),
-            "free": float(law[token]),
+            "free": float(distribution[token]),
             "masked": float(masked[token]),
         }
         for token in dict.fromkeys(int(t) for t in top)
-        if law[token] > 0 and (masked[token] > 0 or not allowed[token])
+        if distribution[token] > 0 and (masked[token] > 0 or not allowed[token])
     ]
     rows.sort(key=lambda row: (-row["masked"], -row["free"]))
     return {"rows": rows, "mass": mass, "micros": round(micros, 1), "tokens": len(tokens)}

@@ -130,8 +130,8 @@ def first_path(tree: DraftTree) -> DraftTree:
     chain, node = DraftTree(), ROOT
     while kids := tree.children(node):
         below = kids[0]
-        if node in tree.laws:
-            chain.laws[len(chain) - 1] = tree.laws[node]
+        if node in tree.distributions:
+            chain.distributions[len(chain) - 1] = tree.distributions[node]
         chain.add(len(chain) - 1, tree.tokens[below], tree.sources[below], tree.confidences[below])
         node = below
     return chain

@@ -198,7 +198,7 @@ class Drafter(Protocol):
 
     Attributes:
         name: stands in reports as the source of its nodes.
-        drawn: whether its drafts are drawn from laws that are kept in the tree.
+        drawn: whether its drafts are drawn from distributions that are kept in the tree.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """A smaller model drafts.
 
 Purpose: the second model writes with the *same sampler* as the first: same mask, same
-temperature, same counter-based numbers.  So where the two models agree on the law their draws agree
+temperature, same counter-based numbers.  So where the two models agree on the distribution their draws agree
 too, and sample-and-match accepts often although nothing about q is kept.  With `shape` given,
-drafts are drawn independently instead, with their laws, for the rules of drawn drafts.
+drafts are drawn independently instead, with their distributions, for the rules of drawn drafts.
 Invariant: the second model's sequence is cut to what it shares with the text before it drafts.
 Complexity: at most one pass of the small model a drafted token (a chain, see `matched.py`) or level (a tree),
 shared by all sequences of a step; where it takes no trees, one a node of the level.
@@ -79,7 +79,9 @@ class DraftModel:
         self.drawn = shape is not None
         self.cost = PassCost()
         if vocabulary is not None and vocabulary.retokenise and self.drawn:
-            raise DrafterError("re-tokenised drafts can't be drawn with their laws; leave shape=None")
+            raise DrafterError(
+                "re-tokenised drafts can't be drawn with their distributions; leave shape=None"
+            )
 
     @property
     def forwards(self) -> int:
@@ -198,7 +200,7 @@ class _DraftModelSession(Asking):
     def _drawn(
         self, seq: int, context: Context, shape: int | Sequence[int], most: int, budget: Budget
     ) -> Drafting[DraftTree]:
-        """Drafts that are drawn, with their laws, in the drafter's shape."""
+        """Drafts that are drawn, with their distributions, in the drafter's shape."""
         draws = _Independent(self, seq, context)
         if isinstance(shape, int):
             depth = min(most, budget.nodes // shape)

@@ -1,7 +1,7 @@
-"""Drawing drafts from a law, in the three shapes that verifiers know.
+"""Drawing drafts from a distribution, in the three shapes that verifiers know.
 
 Purpose: chains and independent paths (`draw_paths`), trees whose siblings are draws without
-replacement (`draw_tree`).  Every law that was drawn from is kept in the tree.
+replacement (`draw_tree`).  Every distribution that was drawn from is kept in the tree.
 Invariant: the tree is drawn by exactly the process that the verifiers assume.  All draws of a
 level are asked for at once, so a model can give them in one pass.
 """
@@ -16,7 +16,8 @@ from ..tree import ROOT, DraftTree
 
 Draws = Callable[[DraftTree, Sequence[tuple[int, int]], bool], Drafting[list[Sample | None]]]
 """(tree so far, distinct nodes of one level with the number of draws at each, whether they are made without
-replacement) -> the draws at each; None where nothing may follow.  Fewer where the law has no more tokens.
+replacement) -> the draws at each; None where nothing may follow.  Fewer where the distribution has no more
+tokens.
 """
 
 
@@ -34,7 +35,7 @@ def draw_paths(draws: Draws, count: int, depth: int, source: str = "") -> Drafti
         going = []
         for (node, paths), sample in zip(level.items(), samples, strict=True):
             if sample is not None:
-                tree.laws[node] = sample.law
+                tree.distributions[node] = sample.distribution
                 for path, token, chance in zip(paths, sample.tokens, sample.chances, strict=True):
                     path.append(tree.add(node, token, source, max(chance, 1e-6)))
                     going.append(path)
@@ -49,7 +50,7 @@ def draw_tree(draws: Draws, widths: Sequence[int], source: str = "") -> Drafting
         below = []
         for node, sample in zip(level, samples, strict=True):
             if sample is not None:
-                tree.laws[node] = sample.law
+                tree.distributions[node] = sample.distribution
                 for token, chance in zip(sample.tokens, sample.chances, strict=True):
                     below.append(tree.add(node, token, source, max(chance, 1e-6)))
         level = below

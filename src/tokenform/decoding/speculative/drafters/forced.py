@@ -12,7 +12,7 @@ but for the learnt longer tokens.
 Complexity: a plan a state, made once an automaton: O(choices^rounds) automaton calls, memoised there.
 Source: jump-forward decoding (Zheng et al. 2024, SGLang) made lossless as a draft; healing of the
 span's end as in token healing (Lundberg 2023).
-Rejected: appending forced tokens without a forward pass (it changes the law: the model may prefer
+Rejected: appending forced tokens without a forward pass (it changes the distribution: the model may prefer
 another tokenisation); choices by token (a choice of two bytes is often one of fifty tokens).
 """
 

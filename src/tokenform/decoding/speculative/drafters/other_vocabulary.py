@@ -1,6 +1,6 @@
 """Drafting with a model of another vocabulary.
 
-Purpose: `shared`: its law is restricted to the tokens that both have and renormalised (TLI);
+Purpose: `shared`: its distribution is restricted to the tokens that both have and renormalised (TLI);
 `retokenise`: its text is written in the target's tokens (SLEM), for exact match alone.
 Invariant: a token is shared if both vocabularies spell it with the same, non-empty bytes.
 Complexity: O(1) a token to translate a shared one; longest match for the others.

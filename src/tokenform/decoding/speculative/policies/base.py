@@ -3,7 +3,7 @@
 Purpose: a policy says how many nodes may be drafted, when a drafter that pays for each token
 should stop, and which nodes of the proposal are worth scoring.
 Invariant: a policy changes what is scored, never what is committed, unless the drafts were
-drawn from laws: then it may only cut by what it knows before the draw (`depth`, `nodes`).
+drawn from distributions: then it may only cut by what it knows before the draw (`depth`, `nodes`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is mixed into the model's law before the mask: a second model or prompt, penalties."""
+"""What is mixed into the model's distribution before the mask: a second model or prompt, penalties."""
 
 from .anchored import Anchored
 from .base import Mixture

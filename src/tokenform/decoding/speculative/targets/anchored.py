@@ -1,4 +1,4 @@
-"""Anchored decoding: the law nearest to the model's own within a KL radius of a safe model's.
+"""Anchored decoding: the distribution nearest to the model's own within a KL radius of a safe model's.
 
 Purpose: minimise KL(p || p_model) subject to KL(p || p_safe) <= radius at every token, so
 a text of n tokens diverges from the safe model by at most n x radius nats.
@@ -8,7 +8,7 @@ with w, so bisection finds it).
 Complexity: 60 steps of O(V), none of which asks the device for a number.
 Source: the exponential-family projection (Csiszar 1975) behind anchored decoding.
 Rejected: a linear mixture (its divergence has no closed direction of descent: it is not the
-nearest law).
+nearest distribution).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 from tokenform.errors import OptionError
 
 from ..node import Node
-from .base import log_law
+from .base import log_distribution
 
 _LEAST = -1e30  # stands for log 0, so that no weight makes it a NaN
 
@@ -38,7 +38,7 @@ class Anchored:
         self.radius = radius
 
     def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
-        own, safe = (log_law(row).clamp(min=_LEAST) for row in logits[:2])
+        own, safe = (log_distribution(row).clamp(min=_LEAST) for row in logits[:2])
         low, high = own.new_zeros(()), own.new_ones(())
         for _ in range(60):
             middle = (low + high) / 2

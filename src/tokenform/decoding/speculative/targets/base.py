@@ -29,6 +29,6 @@ class Mixture(Protocol):
         ...
 
 
-def log_law(row: torch.Tensor) -> torch.Tensor:
+def log_distribution(row: torch.Tensor) -> torch.Tensor:
     """float64 [V], normalised log-probabilities of logits [V]."""
     return torch.log_softmax(torch.as_tensor(row).double(), -1)

@@ -3,7 +3,7 @@
 Purpose: contrastive decoding (an expert against an amateur), context-aware decoding (with
 and without the document), a safety mixture.  The companion
 scores the same draft tree, so that every verifier works unchanged.
-Invariant: each returns scores of a proper law on the tokens of finite score.
+Invariant: each returns scores of a proper distribution on the tokens of finite score.
 Source: Li et al. 2023, equation 2 (contrastive); Shi et al. 2024, equation 2
 (context-aware); Xu et al. 2024 (SafeDecoding, equation 4).
 """
@@ -18,7 +18,7 @@ import torch
 from tokenform.errors import OptionError
 
 from ..node import Node
-from .base import log_law
+from .base import log_distribution
 
 
 class Contrastive:
@@ -35,7 +35,7 @@ class Contrastive:
         self.beta, self.alpha = beta, alpha
 
     def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
-        expert, amateur = log_law(logits[0]), log_law(logits[1])
+        expert, amateur = log_distribution(logits[0]), log_distribution(logits[1])
         scores = (1 + self.beta) * expert - self.beta * amateur
         if self.alpha > 0:
             best = expert.max()
@@ -57,7 +57,7 @@ class ContextAware:
         self.alpha = alpha
 
     def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
-        return (1 + self.alpha) * log_law(logits[0]) - self.alpha * log_law(logits[1])
+        return (1 + self.alpha) * log_distribution(logits[0]) - self.alpha * log_distribution(logits[1])
 
 
 class Safety:
@@ -74,8 +74,8 @@ class Safety:
         self.alpha, self.tokens = alpha, tokens
 
     def __call__(self, logits: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
-        own = log_law(logits[0])
+        own = log_distribution(logits[0])
         if self.tokens is not None and node.position - node.prompt_length >= self.tokens:
             return own
-        p, safe = own.exp(), log_law(logits[1]).exp()
+        p, safe = own.exp(), log_distribution(logits[1]).exp()
         return (p + self.alpha * (safe - p)).clamp(min=0.0).log()

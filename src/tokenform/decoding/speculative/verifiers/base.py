@@ -29,7 +29,7 @@ from .forest import Forest
 class TargetAtNodes(Protocol):
     """The target at the nodes of one tree."""
 
-    def law(self, node: int) -> np.ndarray:
+    def distribution(self, node: int) -> np.ndarray:
         """p at the node (-1: the root), float64 [V], sums to one."""
         ...
 
@@ -45,8 +45,8 @@ class Choice(Protocol):
         """True with this probability (values outside of [0, 1] are clipped)."""
         ...
 
-    def draw(self, law: np.ndarray) -> int:
-        """An index drawn by the law, which need not be normalised."""
+    def draw(self, distribution: np.ndarray) -> int:
+        """An index drawn by the distribution, which need not be normalised."""
         ...
 
 
@@ -54,7 +54,8 @@ class Verifier(Protocol):
     """One rule of acceptance.
 
     Attributes:
-        drawn: whether the rule needs the laws that the drafts were drawn from; it is a `DrawnRule` then.
+        drawn: whether the rule needs the distributions that the drafts were drawn from; it is a `DrawnRule`
+            then.
     """
 
     drawn: bool
@@ -97,7 +98,7 @@ class DrawnRule:
 
         Args:
             p: float64 [R, V], the target's at each row.
-            q: float64 [L, V], what children were drawn from; `forest.laws` says where each row's is.
+            q: float64 [L, V], what children were drawn from; `forest.distributions` says where each row's is.
         """
         raise NotImplementedError
 
@@ -111,10 +112,10 @@ class DrawnRule:
         Raises:
             DrafterError: the children of a node were looked up, or drawn in another way.
         """
-        if any(node not in tree.laws and tree.children(node) for node in range(ROOT, len(tree))):
+        if any(node not in tree.distributions and tree.children(node) for node in range(ROOT, len(tree))):
             raise DrafterError(
-                f"{type(self).__name__} needs drafts that were drawn from a law; for those that are looked up"
-                " use SampleAndMatch"
+                f"{type(self).__name__} needs drafts that were drawn from a distribution; for those that are "
+                "looked up use SampleAndMatch"
             )
         if self.needs_paths and len(tree) and not tree.paths:
             raise DrafterError(
@@ -122,12 +123,12 @@ class DrawnRule:
             )
 
     def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        """One tree by laws on the host."""
+        """One tree by distributions on the host."""
         self.check(tree)
         forest = Forest([tree], torch.device("cpu"))
-        p = torch.stack([torch.as_tensor(target.law(node)) for node in range(ROOT, len(tree))])
-        laws = [torch.as_tensor(law) for law in forest.distributions]
-        weights = self.weigh(forest, p, torch.stack(laws) if laws else p[:0])
+        p = torch.stack([torch.as_tensor(target.distribution(node)) for node in range(ROOT, len(tree))])
+        distributions = [torch.as_tensor(distribution) for distribution in forest.distributions]
+        weights = self.weigh(forest, p, torch.stack(distributions) if distributions else p[:0])
         node = self.stop(tree, Coins(weights.chance.tolist(), weights.lean.tolist()), choice)
         return [*tree.path(node), choice.draw(weights.final[node + 1].numpy())]
 

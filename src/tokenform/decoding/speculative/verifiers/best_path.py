@@ -2,12 +2,12 @@
 
 At each node tokens are ordered by p / q, ascending; of the K paths the lexicographically
 largest is kept.  With c the mass (under q) of all paths below the prefix's range and m the mass
-of the prefix, and c_x = c + m x (mass of the tokens before x), the law with which the kept path goes on is
-q'(x | prefix) = [(c_x + m q(x))^K - c_x^K] / [(c + m)^K - c^K], the maximum of K uniform draws
+of the prefix, and c_x = c + m x (mass of the tokens before x), the distribution with which the kept path goes
+on is q'(x | prefix) = [(c_x + m q(x))^K - c_x^K] / [(c + m)^K - c^K], the maximum of K uniform draws
 falling into x's share of the prefix's interval.  Block verification with q' for q is then exact.
 Source: the construction agrees with "Greedy multi-path block verification" (2025); K = 1 is
 block verification.
-Rejected: ordering by q (accepts less than one path alone on some laws).
+Rejected: ordering by q (accepts less than one path alone on some distributions).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class BestPath(DrawnRule):
         count = forest.numbers([len(tree.paths) for tree in forest.trees for _ in range(len(tree) + 1)])
         one = torch.ones(forest.rows, dtype=torch.float64, device=p.device)
         chance, held, below, mass, lean = one.clone(), one.clone(), 0 * one, one.clone(), 0 * one
-        for rows, laws, siblings in forest.levels():
-            here, drawn = p[rows], q[laws]
+        for rows, distributions, siblings in forest.levels():
+            here, drawn = p[rows], q[distributions]
             start = mass_before(here, drawn)
-            best = largest_law(below[rows], mass[rows], start, drawn, count[rows].double())
+            best = largest_distribution(below[rows], mass[rows], start, drawn, count[rows].double())
             left = (held[rows, None] * here - best).clamp_(min=0.0)
             total = left.sum(1)
             final[rows] = normalised(left, here)
@@ -68,10 +68,10 @@ def mass_before(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(q).scatter_(1, order, before)
 
 
-def largest_law(
+def largest_distribution(
     below: torch.Tensor, mass: torch.Tensor, start: torch.Tensor, q: torch.Tensor, count: torch.Tensor
 ) -> torch.Tensor:
     """q'(. | prefix), float64 [n, V], each row sums to one."""
     low, power = below[:, None] + mass[:, None] * start, count[:, None]
-    law = ((low + mass[:, None] * q) ** power - low**power).masked_fill_(q <= 0, 0.0)
-    return normalised(law, q)
+    distribution = ((low + mass[:, None] * q) ** power - low**power).masked_fill_(q <= 0, 0.0)
+    return normalised(distribution, q)

@@ -20,13 +20,13 @@ class Siblings(NamedTuple):
     Attributes:
         parents, children: rows.
         tokens: of the children.
-        laws: rows of q, one for each parent.
+        distributions: rows of q, one for each parent.
     """
 
     parents: torch.Tensor
     children: torch.Tensor
     tokens: torch.Tensor
-    laws: torch.Tensor
+    distributions: torch.Tensor
 
 
 class Forest:
@@ -43,7 +43,7 @@ class Forest:
         self.distributions: list[Any] = []
         self.parents: list[int] = []
         self.tokens: list[int] = []
-        self._laws: dict[int, int] = {}
+        self._distributions: dict[int, int] = {}
         self._levels: list[list[tuple[int, list[int]]]] = []
         for tree in trees:
             root = len(self.parents)
@@ -58,8 +58,8 @@ class Forest:
                     while len(self._levels) <= depth:
                         self._levels.append([])
                     self._levels[depth].append((row, kids))
-                    self._laws[row] = len(self.distributions)
-                    self.distributions.append(tree.laws[node])
+                    self._distributions[row] = len(self.distributions)
+                    self.distributions.append(tree.distributions[node])
         self.rows = len(self.parents)
 
     def numbers(self, values: Sequence[int]) -> torch.Tensor:
@@ -86,8 +86,8 @@ class Forest:
     def levels(self) -> Iterator[tuple[torch.Tensor, torch.Tensor, list[Siblings]]]:
         """From the roots down: the rows of a level that have children, their rows of q, their children."""
         for level in self._levels:
-            rows, laws = [row for row, _ in level], [self._laws[row] for row, _ in level]
-            yield self.numbers(rows), self.numbers(laws), [*self._ranks(level)]
+            rows, distributions = [row for row, _ in level], [self._distributions[row] for row, _ in level]
+            yield self.numbers(rows), self.numbers(distributions), [*self._ranks(level)]
 
     def _ranks(self, level: list[tuple[int, list[int]]]) -> Iterator[Siblings]:
         for rank in range(max(len(kids) for _, kids in level)):
@@ -96,5 +96,5 @@ class Forest:
                 self.numbers([row for row, _ in some]),
                 self.numbers([kid for _, kid in some]),
                 self.numbers([self.tokens[kid] for _, kid in some]),
-                self.numbers([self._laws[row] for row, _ in some]),
+                self.numbers([self._distributions[row] for row, _ in some]),
             )

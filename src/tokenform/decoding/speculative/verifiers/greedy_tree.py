@@ -15,7 +15,7 @@ from .base import Choice, TargetAtNodes
 
 
 class GreedyTree:
-    """Raises OptionError if the target's law is no point mass."""
+    """Raises OptionError if the target's distribution is no point mass."""
 
     drawn = False
 
@@ -23,9 +23,9 @@ class GreedyTree:
         tokens: list[int] = []
         node: int | None = ROOT
         while node is not None:
-            law = target.law(node)
-            token = int(np.argmax(law))
-            if law[token] < 1 - 1e-9:
+            distribution = target.distribution(node)
+            token = int(np.argmax(distribution))
+            if distribution[token] < 1 - 1e-9:
                 raise OptionError("GreedyTree verifies greedy targets alone; use SampleAndMatch to sample")
             tokens.append(token)
             node = tree.child(node, token)

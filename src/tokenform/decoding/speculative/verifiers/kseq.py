@@ -2,7 +2,7 @@
 
 With beta(rho) = sum_x min(p / rho, q) and rho in [1, k] solving 1 - (1 - beta)^k = rho beta, each of
 the k candidates is accepted with min(1, p(x) / (rho q(x))); if none is, the token is drawn from a
-law proportional to p - min(q, p / rho) (1 - (1 - beta)^k) / beta.
+distribution proportional to p - min(q, p / rho) (1 - (1 - beta)^k) / beta.
 Then the paths that share the accepted token go on.
 Complexity: rho by 40 halvings of O(V) at each node that has children.
 Source: Sun et al. 2023 (SpecTr), algorithm 3 and theorem 3.
@@ -26,10 +26,10 @@ class KSeq(DrawnRule):
         final, through = p.clone(), forest.numbers(forest.paths_through()).double()
         chance = torch.ones(forest.rows, dtype=torch.float64, device=p.device)
         bound = torch.ones_like(chance)
-        for rows, laws, siblings in forest.levels():
-            here, drawn, paths = p[rows], q[laws], through[rows]
+        for rows, distributions, siblings in forest.levels():
+            here, drawn, paths = p[rows], q[distributions], through[rows]
             rho = solve_rho(here, drawn, paths)
-            final[rows] = normalised(rejected_law(here, drawn, rho, paths), here)
+            final[rows] = normalised(rejected_distribution(here, drawn, rho, paths), here)
             bound[rows] = rho
             for parents, children, tokens, of in siblings:
                 ratio = p[parents, tokens] / (bound[parents] * q[of, tokens])
@@ -62,8 +62,10 @@ def solve_rho(p: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor
     return high
 
 
-def rejected_law(p: torch.Tensor, q: torch.Tensor, rho: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    """The unnormalised law after k rejections, float64 [n, V]."""
+def rejected_distribution(
+    p: torch.Tensor, q: torch.Tensor, rho: torch.Tensor, k: torch.Tensor
+) -> torch.Tensor:
+    """The unnormalised distribution after k rejections, float64 [n, V]."""
     common = torch.minimum(p / rho[:, None], q)
     beta = common.sum(-1, keepdim=True)
     share = torch.where(beta > 0, (1 - (1 - beta) ** k[:, None]) / beta, 0.0)

@@ -1,8 +1,8 @@
 """Sample-and-match: the sampler draws at each node and goes on while the draw is drafted.
 
 Exact for *any* sampler and any draft, drawn or looked up, since the draft decides nothing but
-which laws are known already.  With counter-based randomness the text is that of plain decoding.
-Complexity: the law at the visited nodes alone.
+which distributions are known already.  With counter-based randomness the text is that of plain decoding.
+Complexity: the distribution at the visited nodes alone.
 Source: the point-mass case of speculative sampling (Leviathan et al. 2023), on trees.
 """
 

@@ -29,8 +29,8 @@ def weigh_siblings(
     final, rest, roots = p.clone(), q.clone(), forest.roots
     chance = torch.ones(forest.rows, dtype=torch.float64, device=p.device)
     for _, _, siblings in forest.levels():
-        for parents, children, tokens, laws in siblings[:most]:
-            here, drawn, at = final[parents], rest[laws], tokens[:, None]
+        for parents, children, tokens, distributions in siblings[:most]:
+            here, drawn, at = final[parents], rest[distributions], tokens[:, None]
             held = chance[parents] if paths else torch.ones_like(chance[parents])
             ratio = (here.gather(1, at) / drawn.gather(1, at))[:, 0]
             chance[children] = (held * ratio).clamp(max=1.0)
@@ -41,5 +41,5 @@ def weigh_siblings(
                 remaining = torch.where(total > 0, total / (total + 1 - held), 0.0)
                 chance[parents] = torch.where(roots[parents], 1.0, remaining)
             without = drawn.scatter(1, at, 0.0)
-            rest[laws] = normalised(without, without)
+            rest[distributions] = normalised(without, without)
     return Weights(chance, final, torch.zeros_like(chance))

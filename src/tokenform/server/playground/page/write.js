@@ -77,7 +77,7 @@ async function drawMany(output, stream) {
 }
 
 function certificate({ exact, ess, forwards, attempts, log_z, log_z_error, distance }) {
-  const parts = [exact ? "Each draw has exactly the target's law." : `The draws are worth ${ess.toFixed(1)} equally weighted ones.`];
+  const parts = [exact ? "Each draw has exactly the target's distribution." : `The draws are worth ${ess.toFixed(1)} equally weighted ones.`];
   if (log_z !== null) parts.push(`log Z is ${log_z.toFixed(3)}${log_z_error === null ? "" : ` ± ${log_z_error.toFixed(3)}`}.`);
   if (!exact && distance !== null) parts.push(`Proven: at most ${distance.toFixed(3)} from the target.`);
   parts.push(`${forwards} forward passes, ${attempts} texts begun.`);
