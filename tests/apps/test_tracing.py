@@ -125,6 +125,25 @@ def test_streams_and_event_loops(small: tf.Generator, spans: list[Recorded]) -> 
     assert len(spans) == 5 and all(span.ended == 1 for span in spans)
 
 
+def test_an_async_stream_has_one_span(small: tf.Generator, spans: list[Recorded]) -> None:
+    async def work() -> None:
+        async with tf.AsyncGenerator(small) as generator:
+            async for _ in generator.stream("x", tf.choice(["abc"]), seed=1):
+                pass
+            with pytest.raises(errors.BudgetTooSmall):
+                async for _ in generator.stream("x", tf.regex("a{90}"), max_tokens=5):
+                    pass
+            async with generator.stream("x", tf.regex("[ab]{400}"), max_tokens=500) as stream:
+                await anext(stream)  # and no more
+
+    asyncio.run(work())
+    written, failed, left = spans
+    assert [span.ended for span in spans] == [1, 1, 1]
+    assert written.attributes["gen_ai.usage.output_tokens"] > 0 and written.status is None
+    assert failed.attributes["error.type"] == "BudgetTooSmall"
+    assert left.status is None and "gen_ai.usage.output_tokens" not in left.attributes
+
+
 def test_what_fails_is_told_without_its_text(small: tf.Generator, spans: list[Recorded]) -> None:
     with pytest.raises(errors.BudgetTooSmall):
         small.sample("secret", tf.regex("a{90}"), max_tokens=5)
