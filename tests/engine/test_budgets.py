@@ -92,3 +92,37 @@ def test_a_text_of_one_token_is_found_where_another_has_fewer_characters() -> No
     automaton = tf.choice(["qzx", "string"]).compile(tf.Vocabulary(tokens, eos=[257], special=[257]))
     assert list(ids(automaton.mask_within(automaton.start, 1))) == [256]
     assert not automaton.mask_within(automaton.start, 0).any()
+
+
+NAMED = {
+    f"{name}{i}": {"type": kind} for i, kind in enumerate(("string", "integer", "boolean")) for name in NAMES
+}
+FORGETFUL: list[dict[str, Any]] = [
+    OBJECT,
+    {"type": "object", "properties": NAMED, "required": sorted(NAMED)[::2], "additionalProperties": False},
+    {"type": "array", "items": {"enum": ["true", "config e+1", "configconfig", "key: true"]}, "minItems": 3},
+    {"type": "string", "pattern": "^(true|con(fig)*|[a-z]{4}){3}$"},
+    {"anyOf": [{"type": "string", "minLength": 12}, {"type": "array", "minItems": 9, "items": OBJECT}]},
+]
+
+
+@pytest.mark.parametrize("schema", FORGETFUL, ids=range(len(FORGETFUL)))
+def test_what_a_mask_has_promised_holds_whatever_was_forgotten(schema: dict[str, Any]) -> None:
+    """Memory is let go between a mask and its token, and others write meanwhile."""
+    automaton = tf.json_schema(schema).compile(VOCABULARY)
+    least = automaton.distance(automaton.start)
+    row = np.zeros((1, (len(TOKENS) + 31) // 32), np.uint32)
+    for seed in range(24):
+        rng = random.Random(seed)
+        matcher = tf.Matcher(automaton, max_tokens=least + (0, 1, 2, 5, 12, 40)[seed % 6])
+        while not matcher.is_terminated():
+            matcher.fill_mask(row)
+            near = ids(row)
+            assert near.size, (seed, matcher.tokens, matcher.budget)
+            if rng.random() < 0.5:
+                automaton.clear()
+            if rng.random() < 0.5:
+                other = automaton.advance(automaton.start, int(automaton.allowed_tokens(automaton.start)[0]))
+                automaton.mask_within(other, 20)
+            matcher.accept_tokens([int(rng.choice(near))])
+        jsonschema.validate(json.loads(b"".join(TOKENS[token] for token in matcher.tokens[:-1])), schema)

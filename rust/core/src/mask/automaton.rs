@@ -290,7 +290,8 @@ impl TokenAutomaton {
         if self.vocab.is_eos(token) && self.accepting(s)? {
             return Ok(Some(self.finished.clone()));
         }
-        self.with(Some(s), |builder| builder.step(s, token))
+        let next = self.with(Some(s), |builder| builder.step(s, token))?;
+        Ok(next.inspect(|next| s.keep_promise(token, next)))
     }
 
     pub(super) fn rejection(&self, s: &State, token: TokenId) -> Error {

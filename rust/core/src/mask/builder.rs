@@ -28,7 +28,7 @@ pub(super) struct Builder {
     records: FxHashMap<StateId, State>,
     pub ways: Ways,
     /// Bytes of what records hold.
-    published: usize,
+    pub(super) published: usize,
     /// Bytes that texts of older generations needed here.
     moved: usize,
     calls: u32,

@@ -35,6 +35,9 @@ impl TokenAutomaton {
         let count = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let number = count.wrapping_mul(LANES as u32) + lane as u32;
         let next = Arc::new(Generation::new(self.number, number));
+        if let Some(closed) = closed {
+            next.start.inherit(&closed.start);
+        }
         let before = self.lanes[lane].compare_and_swap(&closed.cloned(), Some(next));
         if before.as_ref().map(Arc::as_ptr) == closed.map(Arc::as_ptr) {
             self.generations.fetch_add(1, Ordering::Relaxed);

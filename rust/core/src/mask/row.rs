@@ -76,6 +76,15 @@ impl Mask {
         }
     }
 
+    /// Adds its tokens to a row.  `part`: words that may be overwritten.
+    pub fn add(&self, out: &mut [u32], part: &mut [u32]) {
+        if let Mask::Sparse(ids) = self {
+            return ids.iter().for_each(|&id| out[id as usize >> 5] |= 1 << (id & 31));
+        }
+        self.write(part);
+        out.iter_mut().zip(part).for_each(|(a, b)| *a |= *b);
+    }
+
     pub fn has(&self, id: u32) -> bool {
         let bit = |words: &[u32]| words[id as usize >> 5] >> (id & 31) & 1 == 1;
         match self {

@@ -7,11 +7,12 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use super::core::StateId;
 use super::edges::Edges;
 use super::row::Mask;
+use super::ways::{length, Promised, Way, FAR};
 use crate::vocab::TokenId;
 
 /// A state of an automaton: cheap to copy, equal and hashed by identity.
@@ -26,6 +27,9 @@ pub(super) enum Via {
     Token(TokenId),
     Bytes(Box<[u8]>),
 }
+
+/// Turns that a thread lets pass before it does without what masks of budgets have said.
+const PATIENCE: usize = 100_000;
 
 /// No number that a distance or a budget has.
 const UNKNOWN: u32 = u32::MAX - 1;
@@ -43,6 +47,8 @@ pub(super) struct Record {
     distance: AtomicU32,
     farthest: AtomicU32,
     forced: OnceLock<Box<[u8]>>,
+    /// Asked under budgets alone; its lock is held for a look or a change.
+    promised: OnceLock<Box<Mutex<Promised>>>,
     pub edges: Edges,
 }
 
@@ -62,6 +68,7 @@ impl Record {
             distance: AtomicU32::new(UNKNOWN),
             farthest: AtomicU32::new(UNKNOWN),
             forced: OnceLock::new(),
+            promised: OnceLock::new(),
             edges: Edges::default(),
         }))
     }
@@ -102,8 +109,31 @@ impl Record {
         Some(self.distance.load(Ordering::Acquire)).filter(|&d| d != UNKNOWN)
     }
 
+    /// Of several distances the shortest counts, and any more than that there is none.
     pub fn set_distance(&self, distance: u32) {
-        self.distance.store(distance, Ordering::Release);
+        match distance {
+            FAR => drop(self.distance.compare_exchange(UNKNOWN, FAR, Ordering::AcqRel, Ordering::Acquire)),
+            known => drop(self.distance.fetch_min(known, Ordering::AcqRel)),
+        }
+    }
+
+    /// What masks of budgets have said of it; `None` where another thread never lets it go, as after a `fork`.
+    pub fn promised(&self) -> Option<MutexGuard<'_, Promised>> {
+        let promised = self.promised.get_or_init(Box::default);
+        for _ in 0..PATIENCE {
+            match promised.try_lock() {
+                Ok(promised) => return Some(promised),
+                Err(TryLockError::Poisoned(promised)) => return Some(promised.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+
+    /// The way after a token that a mask of a budget allowed, as far as that is kept.
+    pub fn promised_after(&self, token: TokenId) -> Option<Way> {
+        self.promised.get()?;
+        self.promised()?.after(token)
     }
 
     /// The farthest end after one of its tokens.
@@ -137,7 +167,29 @@ impl Drop for Record {
 impl State {
     /// Where a token leads, if that was met: no builder is waited for.
     pub fn known_edge(&self, token: TokenId) -> Option<State> {
-        self.0.edges.get(token).map(State)
+        self.0.edges.get(token).map(State).inspect(|next| self.keep_promise(token, next))
+    }
+
+    /// What a mask of a budget has said of a token, the state after it keeps.
+    pub(super) fn keep_promise(&self, token: TokenId, next: &State) {
+        if let Some(way) = self.0.promised_after(token) {
+            next.keep_way(way);
+        }
+    }
+
+    /// What was known of the same position in memory that was let go.
+    pub(super) fn inherit(&self, before: &State) {
+        let known = before.0.promised.get().and_then(|_| before.0.promised());
+        if let Some(way) = known.and_then(|promised| promised.own()) {
+            self.keep_way(way);
+        }
+    }
+
+    fn keep_way(&self, way: Way) {
+        self.0.set_distance(length(&way));
+        if let Some(mut promised) = self.0.promised() {
+            promised.shorter(Some(way));
+        }
     }
 
     /// The mask, if it was made.

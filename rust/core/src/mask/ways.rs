@@ -1,6 +1,8 @@
 //! How far the end is: the tokens of a short completion, and what a budget of tokens leaves of a mask.
 //!
-//! Invariant: a distance falls by at least one a token for whoever follows its way.
+//! Invariant: a distance falls by at least one a token for whoever follows its way; and what a mask of a budget has
+//! allowed can be finished within it, whatever memory was let go since: a way is a list of tokens that needs no
+//! builder, and the records of the states that depend on it keep it (see [`Promised`]).
 //! Complexity: what lies on a way is remembered by its class, so that a long text pays for what is new in it.
 
 use std::collections::VecDeque;
@@ -10,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::Builder;
 use super::core::{tokens_of, Class, StateId};
+use super::row::Mask;
 use super::state::State;
 use crate::automaton::structure::Piece;
 use crate::error::{Error, Kind, Result};
@@ -23,14 +26,75 @@ const SHORT_WAY: usize = 64;
 /// Distance of a state for which no end is known.
 pub const FAR: u32 = u32::MAX;
 
-/// A distance, and the first token of the way.
-type Way = (u32, Option<TokenId>);
+/// The tokens to an end, shared by all ways that join here; `None`: the text may end.
+pub(super) type Way = Option<Arc<Link>>;
 
-/// The distances to an end after each token that a state allows.
+/// A token of a way, and those after it.
+pub(super) struct Link {
+    pub token: TokenId,
+    /// Tokens of the way, this one included.
+    pub left: u32,
+    pub next: Way,
+}
+
+impl Drop for Link {
+    /// One after the other: a way may be longer than the machine's stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.next.take();
+        while let Some(link) = next {
+            next = Arc::into_inner(link).and_then(|mut link| link.next.take());
+        }
+    }
+}
+
+/// Tokens of a way.
+pub(super) fn length(way: &Way) -> u32 {
+    way.as_ref().map_or(0, |link| link.left)
+}
+
+/// The ways to an end after the tokens that a state allows: those that share one, and it.
 pub(super) struct Ends {
-    after: Vec<(u32, u32)>,
+    groups: Vec<(Way, Mask)>,
     accepting: bool,
-    pub farthest: u32,
+    farthest: u32,
+}
+
+impl Ends {
+    fn bytes(&self) -> usize {
+        self.groups.iter().map(|(_, ids)| ids.bytes() + 64).sum()
+    }
+}
+
+/// What the masks of budgets have said of a state, for as long as it lives.
+#[derive(Default)]
+pub(super) struct Promised {
+    way: Option<Way>,
+    /// With the number of tokens beyond which no end was sought.
+    ends: Option<(u32, Arc<Ends>)>,
+}
+
+impl Promised {
+    /// The shorter of the way that is known and another, which is kept.
+    pub fn shorter(&mut self, found: Option<Way>) -> Option<Way> {
+        let better = |way: &Way| self.way.as_ref().is_none_or(|known| length(way) < length(known));
+        if let Some(way) = found.filter(better) {
+            self.way = Some(way);
+        }
+        self.way.clone()
+    }
+
+    /// The shortest way that is known.
+    pub fn own(&self) -> Option<Way> {
+        self.way.clone()
+    }
+
+    /// The shortest way that is known after a token.
+    pub fn after(&self, token: TokenId) -> Option<Way> {
+        let own = self.way.iter().flatten().find(|link| link.token == token).map(|link| link.next.clone());
+        let mut groups = self.ends.iter().flat_map(|(_, ends)| &ends.groups);
+        let found = groups.find(|(_, ids)| ids.has(token.0)).map(|(way, _)| way.clone());
+        [own, found].into_iter().flatten().min_by_key(length)
+    }
 }
 
 /// Distances that one mask of a budget may add: where each token leads to an end of its own (keys that patterns
@@ -41,16 +105,22 @@ const MOST_TERMS: usize = 10_000;
 /// States whose [`Ends`] are kept.
 const KEPT_ENDS: usize = 4;
 
-/// What is known of ways.
+/// Tokens beyond the farthest end up to which a budget counts as near: what was found for it is kept with the state.
+const NEAR: u32 = 64;
+
+/// What is known of ways; `None`: no end is known.
 #[derive(Default)]
 pub(super) struct Ways {
-    known: FxHashMap<Class, Way>,
+    known: FxHashMap<Class, Option<Way>>,
     ends: VecDeque<((StateId, u32), Arc<Ends>)>,
+    /// Links that were made.
+    links: usize,
 }
 
 impl Ways {
     pub fn bytes(&self) -> usize {
-        held::map(&self.known) + self.ends.iter().map(|(_, ends)| held::list(&ends.after)).sum::<usize>()
+        let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
+        held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
     }
 }
 
@@ -59,7 +129,7 @@ impl Builder {
     /// not plainly need more than `within`.
     pub fn distance(&mut self, s: &State, within: u32) -> Result<u32> {
         let here = self.here(s)?;
-        let distance = self.way(here.0.id, within)?.0;
+        let distance = self.shortest(s, &here, within)?.map_or(FAR, |way| length(&way));
         if distance != FAR || within == FAR {
             here.0.set_distance(distance);
             s.0.set_distance(distance);
@@ -67,26 +137,35 @@ impl Builder {
         Ok(distance)
     }
 
+    /// The shortest way that was ever known of a state.
+    fn shortest(&mut self, s: &State, here: &State, within: u32) -> Result<Option<Way>> {
+        let found = self.way(here.0.id, within)?;
+        Ok(match s.0.promised() {
+            Some(mut promised) => promised.shorter(found),
+            None => found,
+        })
+    }
+
     /// Bytes that so many tokens can hold, as far as a way out may have them.
     fn bytes_of(&self, tokens: u32) -> usize {
         (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
     }
 
-    /// Distance, and the first token of the way.
-    fn way(&mut self, s: StateId, within: u32) -> Result<Way> {
+    /// A way to an end, `None` when none is known.
+    fn way(&mut self, s: StateId, within: u32) -> Result<Option<Way>> {
         if self.engine.accepting(s)? {
-            return Ok((0, None));
+            return Ok(Some(None));
         }
         let class = self.engine.class(s)?;
-        if let Some(&known) = self.ways.known.get(&class) {
-            return Ok(known);
+        if let Some(known) = self.ways.known.get(&class) {
+            return Ok(known.clone());
         }
         let most = self.bytes_of(within);
         let Some(way) = self.engine.way_out(s, most)? else {
             if most == LONGEST {
-                self.ways.known.insert(class, (FAR, None));
+                self.ways.known.insert(class, None);
             }
-            return Ok((FAR, None));
+            return Ok(None);
         };
         let (way, beyond) = self.until_known(s, way)?;
         let Some(tokens) = tokens_of(&self.vocab, &way) else {
@@ -98,25 +177,36 @@ impl Builder {
                 format!("the vocabulary lacks bytes that {:?} needs", String::from_utf8_lossy(&text)),
             ));
         };
-        if tokens.is_empty() {
-            return Ok((beyond, None));
+        // the class of the first position is asked once: finding the way may have told more positions apart
+        let mut classes = vec![None; tokens.len()];
+        self.classes_on(s, &tokens, &mut classes)?;
+        if let Some(first) = classes.first_mut() {
+            *first = Some(class);
         }
-        self.remember_way(s, class, &tokens, tokens.len() as u32 + beyond)?;
-        Ok(*self.ways.known.entry(class).or_insert((FAR, None)))
+        Ok(Some(self.remember_way(&tokens, &classes, beyond)))
     }
 
-    /// The distances of the positions on a way, whose tokens are `total` with what is known beyond.
-    fn remember_way(&mut self, s: StateId, class: Class, tokens: &[TokenId], total: u32) -> Result<()> {
-        let known = &mut self.ways.known;
-        // the class of the first position is asked once: finding the way may have told more positions apart
-        let mut keep = |class: Class, i: usize| {
-            let way = (total - i as u32, Some(tokens[i]));
-            let known = known.entry(class).or_insert(way);
-            if way.0 < known.0 {
-                *known = way;
+    /// Remembers a way at each of its positions, but for those that know one as short; the way of the first.
+    fn remember_way(&mut self, tokens: &[TokenId], classes: &[Option<Class>], beyond: Way) -> Way {
+        let mut way = beyond;
+        for (&token, class) in tokens.iter().zip(classes).rev() {
+            let left = length(&way) + 1;
+            let known = class.and_then(|class| self.ways.known.get(&class)).and_then(|known| known.as_ref());
+            if let Some(known) = known.filter(|known| length(known) <= left) {
+                way = known.clone();
+                continue;
             }
-        };
-        keep(class, 0);
+            way = Some(Arc::new(Link { token, left, next: way }));
+            self.ways.links += 1;
+            if let Some(class) = *class {
+                self.ways.known.insert(class, Some(way.clone()));
+            }
+        }
+        way
+    }
+
+    /// The classes of the positions before each of the tokens of a way, as far as they are known; not of the first.
+    fn classes_on(&mut self, s: StateId, tokens: &[TokenId], classes: &mut [Option<Class>]) -> Result<()> {
         let (mut at, mut i) = (s, 0);
         while i < tokens.len() {
             let special = self.vocab.is_special(tokens[i]);
@@ -131,7 +221,7 @@ impl Builder {
                 let vocab = &self.vocab;
                 self.engine.follow(at, &text, &mut |read, class| {
                     if read == end && token < tokens.len() {
-                        class.into_iter().for_each(|class| keep(class, token));
+                        classes[token] = class;
                         end += vocab.token(tokens[token]).len();
                         token += 1;
                     }
@@ -146,8 +236,7 @@ impl Builder {
             let Some(next) = next else { break };
             at = next;
             if i < tokens.len() {
-                let class = self.engine.class(at)?;
-                keep(class, i);
+                classes[i] = Some(self.engine.class(at)?);
             }
         }
         Ok(())
@@ -155,21 +244,21 @@ impl Builder {
 
     /// The beginning of a way that leads to a position whose distance is known already, and that distance: in a
     /// long document only the lexeme at hand is new, and what follows it need not be cut into tokens again.
-    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> Result<(Vec<Piece>, u32)> {
-        let [Piece::Bytes(text)] = &way[..] else { return Ok((way, 0)) };
+    fn until_known(&mut self, s: StateId, way: Vec<Piece>) -> Result<(Vec<Piece>, Way)> {
+        let [Piece::Bytes(text)] = &way[..] else { return Ok((way, None)) };
         if text.len() <= SHORT_WAY {
-            return Ok((way, 0));
+            return Ok((way, None));
         }
         let (mut found, known) = (None, &self.ways.known);
         self.engine.follow(s, text, &mut |read, class| {
-            let way = class.and_then(|class| known.get(&class));
-            found = way.filter(|way| way.0 != FAR).map(|way| (read, way.0));
+            let way = class.and_then(|class| known.get(&class)).and_then(|way| way.as_ref());
+            found = way.map(|way| (read, way.clone()));
             found.is_none()
         })?;
-        if let Some((read, left)) = found {
-            return Ok((vec![Piece::Bytes(text[..read].to_vec())], left));
+        if let Some((read, beyond)) = found {
+            return Ok((vec![Piece::Bytes(text[..read].to_vec())], beyond));
         }
-        Ok((way, 0))
+        Ok((way, None))
     }
 
     /// The tokens after which an accepted end is known within `budget` tokens in all; `None`: all of the mask.
@@ -177,60 +266,93 @@ impl Builder {
         let here = self.here(s)?;
         // budgets of one size share their answers
         let within = budget.checked_next_power_of_two().unwrap_or(FAR).max(256);
-        let ends = self.ends_after(&here, within)?;
+        let known = s.0.promised().and_then(|promised| promised.ends.clone());
+        let known = known.filter(|(sought, _)| *sought >= within);
+        let ends = match known {
+            Some((_, ends)) => ends,
+            None => self.ends_after(&here, within)?,
+        };
         here.0.set_farthest(ends.farthest);
         s.0.set_farthest(ends.farthest);
+        if budget <= ends.farthest.saturating_add(NEAR) {
+            let promised = s.0.promised();
+            let lacks =
+                |promised: &Promised| promised.ends.as_ref().is_none_or(|(sought, _)| *sought < within);
+            if let Some(mut promised) = promised.filter(|promised| lacks(promised)) {
+                self.published += ends.bytes();
+                promised.ends = Some((within, ends.clone()));
+            }
+        }
         if budget > ends.farthest {
             return Ok(None);
         }
         let mut row = vec![0u32; self.vocab.mask_words()];
-        let near = ends.after.iter().filter(|&&(_, left)| left < budget).map(|&(id, _)| id);
-        let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
-        let mut ids: Vec<u32> = near.chain(eos).collect();
-        // the known way out always fits: the rest of the mask may be estimated from farther away
-        if let (left, Some(first)) = self.way(here.0.id, budget)? {
-            ids.extend((left <= budget).then_some(first.0));
+        let mut part = row.clone();
+        for (_, ids) in ends.groups.iter().filter(|(way, _)| length(way) < budget) {
+            ids.add(&mut row, &mut part);
         }
-        for id in ids {
+        // the known way out always fits: the rest of the mask may be estimated from farther away
+        let way = self.shortest(s, &here, budget)?.flatten();
+        let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
+        let first = way.filter(|link| link.left <= budget).map(|link| link.token.0);
+        for id in eos.chain(first) {
             row[id as usize >> 5] |= 1 << (id & 31);
         }
         Ok(Some(row))
     }
 
-    /// How far the end is after each allowed token, [`FAR`] where that is plainly more than `within`: each is tried,
-    /// once for a state.
+    /// The ways to an end after each allowed token, without those that are plainly longer than `within`: each is
+    /// tried, once for a state.
     fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<Ends>> {
         let s = here.0.id;
         if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
-        let mut ends = Ends { after: Vec::new(), accepting: self.engine.accepting(s)?, farthest: 0 };
+        let accepting = self.engine.accepting(s)?;
+        let mut farthest = 0;
+        let mut groups: Vec<(Way, Vec<u32>)> = Vec::new();
+        let mut places: FxHashMap<usize, usize> = FxHashMap::default();
         let room = self.ways.known.len() + MOST_ENDS;
         let after = self.engine.classes_after(s)?;
         let most = self.engine.terms() + MOST_TERMS;
         for id in self.mask(here)?.ids(self.vocab.mask_words()) {
             let token = TokenId(id);
-            if ends.accepting && self.vocab.is_eos(token) {
+            if accepting && self.vocab.is_eos(token) {
                 continue;
             }
             let known = match after.binary_search_by_key(&token, |c| c.0) {
-                Ok(at) => self.ways.known.get(&after[at].1).map(|way| way.0),
+                Ok(at) => self.ways.known.get(&after[at].1),
                 Err(_) => None,
             };
             // no record is made: a hundred thousand states and edges are not worth keeping
-            let left = match known {
-                Some(left) => left,
+            let found;
+            let way = match known {
+                Some(way) => way,
                 // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
-                None if self.ways.known.len() > room || self.engine.terms() > most => FAR,
-                None => match self.follow(s, token)? {
-                    Some(next) => self.way(next, within)?.0,
-                    None => FAR,
-                },
+                None if self.ways.known.len() > room || self.engine.terms() > most => &None,
+                None => {
+                    found = match self.follow(s, token)? {
+                        Some(next) => self.way(next, within)?,
+                        None => None,
+                    };
+                    &found
+                }
             };
-            ends.farthest = ends.farthest.max(left);
-            ends.after.push((id, left));
+            let Some(way) = way else {
+                farthest = FAR;
+                continue;
+            };
+            farthest = farthest.max(length(way));
+            let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
+            let place = *places.entry(key).or_insert_with(|| {
+                groups.push((way.clone(), Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(id);
         }
-        let ends = Arc::new(ends);
+        let size = self.vocab.size();
+        let groups = groups.into_iter().map(|(way, ids)| (way, Mask::from_ids(ids, size))).collect();
+        let ends = Arc::new(Ends { groups, accepting, farthest });
         if self.ways.ends.len() >= KEPT_ENDS {
             self.ways.ends.pop_front();
         }
