@@ -28,12 +28,6 @@ type Edge = (usize, String, isize);
 /// within `Limits.memory` and made again when it was dropped; many threads may use one automaton, and known states
 /// are read without a lock. `Matcher` is the same for callers who want one object that owns its sequence.
 ///
-/// Attributes:
-///     start: the state of the empty text.
-///     vocabulary: the tokens.
-///     mask_words: the words of a mask, ceil(V / 32).
-///     state_count: states found so far.
-///
 /// >>> import tokenform as tf
 /// >>> vocabulary = tf.Vocabulary([b"a", b"b", b"ab", b"</s>"], eos=[3], special=[3])
 /// >>> automaton = tf.regex("(ab)+").compile(vocabulary)

@@ -129,9 +129,19 @@ async def agenerate(prompt: Any, *, model: Any = None, n: int = 1, **options: An
     """`generate` for event loops: calls that run at once share the model's passes.
 
     Args:
+        prompt: a text, chat messages, or a list of texts.
         model: None for the built-in model; a path or hub name; or an `AsyncGenerator`, for a model object.
-        The others are those of `generate`, but for what belongs to a generator (`tokenizer`, `drafter`,
-        `mixture`, `companion`, `penalties`).
+        n: results for each prompt.
+        **options: those of `generate`, but for what belongs to a generator (`tokenizer`, `drafter`,
+            `mixture`, `companion`, `penalties`).
+    Returns:
+        What `generate` returns.
+    Raises:
+        Busy: too many texts wait already; and what `generate` raises.
+
+    >>> import asyncio, tokenform as tf
+    >>> asyncio.run(tf.agenerate("The order has been paid.", choices=["new", "paid"])).text
+    'paid'
     """
     constraint, options = call_of(**options)
     batched = pair(prompt, constraint)[2]

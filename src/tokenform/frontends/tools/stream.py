@@ -48,7 +48,6 @@ class ToolCallStream:
 
     @property
     def result(self) -> ToolCalls:
-        """The calls, content and reasoning read so far."""
         return self._reader.result
 
     @property
