@@ -72,8 +72,8 @@ class Row:
 def check_room(automaton: TokenAutomaton, budget: int) -> None:
     """Refuses a budget that is less than the tokens of a short text.
 
-    The known way out is short in characters; another first token may lead to fewer tokens, so each is looked
-    at before a budget is refused.
+    The known completion is short in characters; another first token may lead to fewer tokens, so each is
+    looked at before a budget is refused.
 
     Raises:
         BudgetTooSmall: no token leads to an end within the budget.
@@ -91,7 +91,8 @@ def check_room(automaton: TokenAutomaton, budget: int) -> None:
 
 
 def check_shortest(shortest: int | None, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of the known way out; None: no text is known to fit."""
+    """Refuses a budget that is less than the tokens of the known completion; None: no text is known to
+    fit."""
     if shortest is None:
         raise BudgetTooSmall(
             f"no complete text is known to fit into {budget} tokens; raise max_tokens, or simplify the "

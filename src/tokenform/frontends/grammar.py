@@ -118,7 +118,7 @@ class Grammar:
         """The same texts in llama.cpp's GBNF, for llama-server, LM Studio and others that read it.
 
         Raises:
-            LimitExceeded, InvalidGrammar: GBNF can't say it; the message has what, and the way out.
+            LimitExceeded, InvalidGrammar: GBNF can't say it; the message has what, and what to do.
 
         >>> import tokenform as tf
         >>> print(tf.regex("a+b").to_gbnf())

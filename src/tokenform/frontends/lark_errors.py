@@ -72,7 +72,7 @@ _NAMED = (
 )
 
 
-# Ways out of mistakes that come from other dialects, by what stands on the line before and at the place.
+# What to do about mistakes that come from other dialects, by what stands on the line before and at the place.
 _HINTS = (
     (re.compile(r"%regex\b"), "%regex is not part of Lark's language; write a /regex/"),
     (re.compile(r"%llguidance\b"), "%llguidance is not part of Lark's language; leave the line out"),

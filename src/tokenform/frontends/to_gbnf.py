@@ -2,7 +2,7 @@
 
 Purpose: `grammar.to_gbnf()`: exactly the same texts, where no tokenform is needed to read them.
 Invariant: `tf.gbnf` reads the result, and its automaton allows what the grammar's does at every step; what
-GBNF can't say is refused, with what it is and the way out.
+GBNF can't say is refused, with what it is and what to do.
 How: sequences and choices are rules of their parts; the rules of a grammar without a lexer (GBNF, Lark's with
 `lexer="dynamic"`) stay rules, without left recursion (`gbnf_rules.py`); every other part, and every terminal,
 is walked character by character, and each of its states becomes a rule, `s ::= [a-z] t | ""`.  States that
@@ -35,7 +35,7 @@ STATES = 4000
 _BEYOND = (
     "{what} has more than {states} states in GBNF. What does that: documents that nest without bound, "
     "undeclared keys (none comes twice, which GBNF can't say), uniqueItems, multipleOf, long counts "
-    "(maxLength, maxItems), numbers in every spelling, a lexer's longest match. Ways out: smaller bounds, "
+    "(maxLength, maxItems), numbers in every spelling, a lexer's longest match. What helps: smaller bounds, "
     "json_schema(schema, additional='forbid', numbers='canonical', whitespace='compact'), "
     "lark(text, lexer='dynamic')."
 )

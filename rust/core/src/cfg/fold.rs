@@ -17,7 +17,7 @@ use crate::lexical::{Lexicon, TermId, Terms};
 
 /// States of the language of a rule that becomes a terminal, beside one for each letter that the grammar spells; those
 /// visited for all rules before only `STATES` are granted; parts of states that are looked at for one language and for
-/// all (a state of 5,000 optional letters in a row has 5,000 parts); and rules that may hang on each other in a
+/// all (a state of 5,000 optional letters in a row has 5,000 parts); and rules that may depend on each other in a
 /// circle.
 const STATES: usize = 200;
 const ALL_STATES: usize = 200_000;
@@ -92,7 +92,7 @@ fn regular_rules(grammar: &Grammar, terms: &mut Terms, size: &mut Size) -> Vec<O
     regular
 }
 
-/// The languages of rules that hang on each other, where all their expansions are right-linear, or all left-linear.
+/// The languages of rules that depend on each other, where all their expansions are right-linear, or all left-linear.
 fn solve(
     grammar: &Grammar,
     terms: &mut Terms,

@@ -151,7 +151,7 @@ impl Scanned {
     pub(super) fn readable(&mut self, ctx: CtxId) -> Alive {
         let context = self.context(ctx);
         let inside = self.blocks[context.blocks as usize].brackets > 0;
-        // widths of line breaks and literals in a row hang on more than what the set predicts
+        // widths of line breaks and literals in a row depend on more than what the set predicts
         let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside);
         let key = (self.chart.shape(context.set), inside);
         let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };

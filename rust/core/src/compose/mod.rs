@@ -18,7 +18,7 @@
 //!
 //! Reading order: this file (threads), [`form`] what the frontends write, [`threads`] ends and beginnings,
 //! [`step`] bytes, [`structure`] the face to the token layer, [`quoted`] grammars inside JSON strings, [`finish`]
-//! ways out.
+//! completions.
 
 mod finish;
 pub mod form;

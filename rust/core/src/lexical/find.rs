@@ -2,7 +2,7 @@
 //!
 //! A term is a node of the words' automaton (Aho, Corasick 1975): the longest beginning of a word that the text so far
 //! ends with.  The text ends where a word does, so "texts that hold a word" is this term and then anything.
-//! Complexity: a node for each beginning of a word; the ways out of a node are made when it is reached.
+//! Complexity: a node for each beginning of a word; the edges of a node are made when it is reached.
 //! Rejected: the union of what is left of each occurrence that may have begun, which for `aaa...ab` is as long as
 //! the text and holds as many texts.
 

@@ -2,7 +2,7 @@
 //!
 //! A suffix automaton over the chunks (Blumer et al. 1985; the construction of Crochemore 1986) has at most 2n
 //! states for n chunks; a term stands for a set of places in it, since one chunk may begin another.
-//! Complexity: O(n) chunks to build (times the logarithm of the ways out of a state), each set of places derived
+//! Complexity: O(n) chunks to build (times the logarithm of the edges of a state), each set of places derived
 //! once.
 //! Rejected: the n suffixes as words (n squared characters).
 

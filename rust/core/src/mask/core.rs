@@ -37,7 +37,7 @@ pub struct Stand {
     pub text: u32,
 }
 
-/// A position, and the number of the lexeme's text where that matters to the ways out.
+/// A position, and the number of the lexeme's text where that matters to the completions.
 pub type Class = (Pos, u32);
 
 /// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
@@ -66,12 +66,12 @@ pub trait Engine: Send {
     fn state_count(&self) -> usize;
     /// Bytes that it holds.
     fn bytes(&mut self) -> usize;
-    /// States with the same class have the same ways out: the text of a key that no schema names makes no
+    /// States with the same class have the same completions: the text of a key that no schema names makes no
     /// difference to them.
     fn class(&mut self, s: StateId) -> Result<Class>;
     /// The class of the state after each token of the text, in the order of the tokens; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
-    /// Lexical terms that were made so far: what a search for a way out costs.
+    /// Lexical terms that were made so far: what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }
 
@@ -451,7 +451,7 @@ impl<S: Structure> Engine for Core<S> {
     }
 }
 
-/// Tokens of a way out: each text with the fewest pieces.
+/// Tokens of a completion: each text with the fewest pieces.
 pub fn tokens_of(vocab: &Vocabulary, way: &[Piece]) -> Option<Vec<TokenId>> {
     let mut out = Vec::new();
     for piece in way {

@@ -1,6 +1,6 @@
 //! Masks of a structure that reads lexemes: token sets are followed lexeme by lexeme instead of byte by byte.
 //!
-//! What the languages of a lexeme do with the rest of some tokens hangs on the languages alone: which tokens stay
+//! What the languages of a lexeme do with the rest of some tokens depends on the languages alone: which tokens stay
 //! inside, and for each language that may be chosen, what is left of the tokens behind it (a *plan*).  A context
 //! only says which languages may begin and where each lexeme leads, so a new context costs one step of the parser
 //! for each sequence of lexemes that some token holds, not a walk for each token.

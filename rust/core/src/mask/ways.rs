@@ -146,7 +146,7 @@ impl Builder {
         })
     }
 
-    /// Bytes that so many tokens can hold, as far as a way out may have them.
+    /// Bytes that so many tokens can hold, as far as a completion may have them.
     fn bytes_of(&self, tokens: u32) -> usize {
         (tokens as usize).saturating_mul(self.vocab.longest().max(4)).min(LONGEST)
     }
@@ -291,7 +291,7 @@ impl Builder {
         for (_, ids) in ends.groups.iter().filter(|(way, _)| length(way) < budget) {
             ids.add(&mut row, &mut part);
         }
-        // the known way out always fits: the rest of the mask may be estimated from farther away
+        // the known completion always fits: the rest of the mask may be estimated from farther away
         let way = self.shortest(s, &here, budget)?.flatten();
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         let first = way.filter(|link| link.left <= budget).map(|link| link.token.0);

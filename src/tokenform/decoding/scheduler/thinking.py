@@ -2,7 +2,8 @@
 
 Purpose: `Scheduler.submit(thinking=...)`.  The thought is a row of its own; the text's row follows it, with
 the thought in its prompt.
-Invariant: the thought ends within its budget, and leaves as many tokens as the text's shortest way out has.
+Invariant: the thought ends within its budget, and leaves as many tokens as the shortest completion of the
+text has.
 Rejected: one grammar for both (a budget of tokens is no property of a language; the thought could take all
 but the last few of the text's).
 """
@@ -27,7 +28,7 @@ class Thinking:
         grammar: of the thought with its markers.
         opener, closer: the markers; an empty opener: the prompt has it already.
         max_tokens: most tokens of the thought, markers included; None: as many as its share allows.
-        share: the part of what the text's shortest way out leaves that the thought may take, above 0 to 1.
+        share: the part of what the shortest completion leaves that the thought may take, above 0 to 1.
     """
 
     grammar: Grammar

@@ -26,7 +26,7 @@ from .base import Asking, Budget, Context, Drafter, Seen, Session
 from .tally import Rates, Tally
 
 _SURE = 0.6  # probability of a path beside which no drafter is asked that pays for its tokens
-_WORTH = 0.15  # probability of a path below which nothing more is hung on it
+_WORTH = 0.15  # probability of a path below which it is not made longer
 
 
 class Merge:
