@@ -118,6 +118,7 @@ def test_an_interrupt_ends_a_call() -> None:
         """
         import os
         import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         limits = tf.Limits(work=10**13, memory=1 << 40)
         text = b"a" * 300_000_000
         for other in (False, True):
@@ -152,6 +153,7 @@ def test_an_interrupt_ends_a_batch() -> None:
         """
         import os
         import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
         import numpy as np
         limits = tf.Limits(work=10**13, memory=1 << 40)
         out = np.zeros((12, 9), np.uint32)
