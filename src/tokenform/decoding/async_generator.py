@@ -164,6 +164,7 @@ class AsyncStream(Generic[T]):
         self._owner, self._call, self._options = owner, (prompt, grammar), options
         self._reader, self._fields = reader, fields
         self._job: Job | None = None
+        self._over = False
         self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
         self.result: Result[T] | None = None
 
@@ -187,6 +188,8 @@ class AsyncStream(Generic[T]):
                 raise
             if value is not MISSING and (value or self._reader is not None):
                 return value  # type: ignore[no-any-return]
+        if not self._over:
+            self._over = await self._pieces.get() is None  # the job's own end, which closes its span
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
@@ -232,6 +235,7 @@ class AsyncStream(Generic[T]):
         assert self._job is not None
         piece = await self._pieces.get()
         if piece is None:  # it has ended without its last piece
+            self._over = True
             if self._job.future.cancelled():
                 raise StopAsyncIteration
             error = self._job.future.exception()
