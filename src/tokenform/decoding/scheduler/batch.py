@@ -7,9 +7,11 @@ Rejected: a thread for as long as the scheduler lives (one that nobody closes wo
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from weakref import WeakSet
 
 from tokenform.decoding.calls import texts_of
 from tokenform.decoding.draws import MaskedSampler, Transform
@@ -22,6 +24,7 @@ from tokenform.decoding.scheduler.turns import Text, Turns
 from tokenform.decoding.speculation import Decoder, Moved
 from tokenform.decoding.speculative.targets import Penalties
 
+_PATIENCE = 5.0  # seconds that the process waits for a step when it exits
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
 _DISTRIBUTIONS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
@@ -67,6 +70,7 @@ class Batch:
         self._waiting.add(owner, texts)
         if self.thread is None:
             self.thread = threading.Thread(target=_run, args=(self,), name="tokenform-batch", daemon=True)
+            _threads.add(self.thread)
             self.thread.start()
         self._changed.notify_all()
 
@@ -191,6 +195,18 @@ def _count(load: Load, decoder: Decoder) -> None:
         setattr(load, name, getattr(load, name) + getattr(decoder.report, name))
 
 
+_threads: WeakSet[threading.Thread] = WeakSet()
+_leaving = threading.Event()
+
+
+@atexit.register
+def _leave() -> None:
+    """A thread that is killed inside torch takes the process down with it, so each ends its step first."""
+    _leaving.set()
+    for thread in list(_threads):
+        thread.join(_PATIENCE)
+
+
 def _run(batch: Batch) -> None:
-    while batch.turn():
+    while not _leaving.is_set() and batch.turn():
         pass
