@@ -109,11 +109,26 @@ $(VENV)/bin/python:
 	@echo "== a Python environment in $(VENV) =="
 	@$(PYTHON) -m venv $(VENV)
 
+# what the package and its extra `models` ask for: installed while the engine compiles, which takes as long. Their
+# files are byte-compiled when they are first imported, since most never are
+define ASKED_FOR
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["models"], sep="\n")
+endef
+export ASKED_FOR
+
 # the package in place, its dependencies, the compiled engine
 $(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(RUST)
 	@command -v cargo > /dev/null || { echo "a Rust toolchain is needed: https://rustup.rs"; exit 1; }
 	@echo "== compiling the engine, installing torch and transformers (the first time: minutes) =="
-	@$(BIN)/pip install -q -e ".[models]"
+	@$(BIN)/python -c "$$ASKED_FOR" > $(VENV)/asked-for.txt
+	@$(BIN)/pip install -q --no-deps -e . & engine=$$!; \
+		$(BIN)/pip install -q --no-compile -r $(VENV)/asked-for.txt; packages=$$?; \
+		wait $$engine && exit $$packages
 	@touch $@
 
 # here and below: what an extra asks for, beside the package that is there; `-e .` would compile it again
