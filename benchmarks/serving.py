@@ -110,7 +110,7 @@ def started(name: str, command: list[str], modes: tuple[str, ...], log: Path, **
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    offline = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(log.parent)}
+    offline = {"OMP_NUM_THREADS": str(os.cpu_count()), "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(log.parent)}
     with log.open("w") as file:
         process = subprocess.Popen(
             [*command, "--port", str(port)],

@@ -101,7 +101,7 @@ class Passes:
 
         @functools.wraps(whole)
         def forward(this: Any, *arguments: Any, **named: Any) -> Any:
-            if this.lm_head is net.lm_head:
+            if this.model.embed_tokens is net.model.embed_tokens:
                 self.count += 1
                 thin = any(isinstance(layer, SkippedLayer) for layer in this.model.layers)
                 if refused is not None and refused(named.get("input_ids", next(iter(arguments), None)), thin):

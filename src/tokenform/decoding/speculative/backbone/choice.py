@@ -137,8 +137,8 @@ def _trial(model: Any) -> str:
     model.eval()
     try:
         trees = TreeBackbone.untried(model, "tree")
-        seq = trees.open(prompt)
-        got = trees.score({seq: tree})[seq]
+        seq, beside = trees.open(prompt), trees.open(prompt[::-1])  # another line, which is padded
+        got = trees.score({seq: tree, beside: DraftTree()})[seq]
         serial = SerialBackbone.untried(model, "chain")
         for node in range(len(tree)):
             if not tree.children(node):

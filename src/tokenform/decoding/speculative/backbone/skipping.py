@@ -54,16 +54,16 @@ def _view(model: Any, skip: frozenset[int]) -> Any:
     path, layers = _found(model)
     kept = torch.nn.ModuleList(SkippedLayer() if i in skip else layer for i, layer in enumerate(layers))
     kept.training = layers.training
-    view = top = _shallow(model)
+    view = top = shallow(model)
     for name in path[:-1]:
-        below = _shallow(view._modules[name])
+        below = shallow(view._modules[name])
         view._modules[name] = below
         view = below
     view._modules[path[-1]] = kept
     return top
 
 
-def _shallow(module: Any) -> Any:
+def shallow(module: Any) -> Any:
     """A module of the same class with the same parts, whose table of modules is its own."""
     twin = copy.copy(module)
     twin._modules = dict(module._modules)

@@ -24,6 +24,7 @@ import torch
 
 from ..tree import DraftTree
 from .base import Backbone, Track
+from .head import WantedLogits
 from .masks import additive_masks, layer_windows
 from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
@@ -57,6 +58,11 @@ class _Item:
     early: int = 0  # column of the first pending token
     late: int = 0  # column of the first token whose logits are wanted
 
+    @property
+    def wanted(self) -> int:
+        """How many of its tokens' logits are wanted."""
+        return min(len(self.pending), 1) + len(self.tree)
+
 
 class TreeBackbone(Backbone):
     """Scores a draft tree for every sequence in one forward pass."""
@@ -66,6 +72,7 @@ class TreeBackbone(Backbone):
         self._cache, self._edition = SlotCache(), -1
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
+        self._logits = WantedLogits()
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def _start(self, tokens: list[int]) -> Track:
@@ -287,19 +294,17 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            logits, wide = self._forward([r for r, _ in lines], [line for _, line in lines], skip)
+            logits = self._forward([r for r, _ in lines], [line for _, line in lines], skip)
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
             raise
-        return self._collect([line for _, line in lines], logits, wide)
+        return self._collect([item for _, line in lines for item in line], logits)
 
-    def _forward(
-        self, rows: list[int], lines: list[list[_Item]], skip: frozenset[int]
-    ) -> tuple[torch.Tensor, int]:
-        """Logits [lines, wanted, V] and the width of a line."""
+    def _forward(self, rows: list[int], lines: list[list[_Item]], skip: frozenset[int]) -> torch.Tensor:
+        """Logits [N, V] of the wanted tokens, line by line and item by item."""
         early = max(sum(max(len(i.pending) - 1, 0) for i in line) for line in lines)
-        late = max(sum(min(len(i.pending), 1) + len(i.tree) for i in line) for line in lines)
+        late = max(sum(item.wanted for item in line) for line in lines)
         wide, width = early + late, max(self._rows[r].top for r in rows)
         ids = np.zeros((len(lines), wide), np.int64)
         positions = np.zeros((len(lines), wide), np.int64)
@@ -307,12 +312,12 @@ class TreeBackbone(Backbone):
         allowed = np.zeros((len(lines), wide, width), bool)
         allowed[:, :, 0] = True
         for b, line in enumerate(lines):
-            end, start = early, wide
+            end, start = early, wide - sum(item.wanted for item in line)
             for item in line:
                 n = max(len(item.pending) - 1, 0)
                 end -= n
-                start -= len(item.pending) - n + len(item.tree)
                 item.early, item.late = end, start
+                start += item.wanted
                 self._fill(item, ids[b], positions[b], slots[b], allowed[b])
         seen = np.zeros((len(lines), width), np.int64)
         for b, r in enumerate(rows):
@@ -323,18 +328,26 @@ class TreeBackbone(Backbone):
             )
         mask = additive_masks(allowed, positions, seen, self._windows, self.device, self.dtype)
         self._cache.plan(rows, slots, width, self._shape(), self.device)
-        keep = {"logits_to_keep": late} if self._keeps else {}
+        kept = late if self._keeps else wide
+        wanted = [
+            np.arange(item.late, item.late + item.wanted) + (b * kept + kept - wide)
+            for b, line in enumerate(lines)
+            for item in line
+        ]
         with torch.inference_mode():
-            logits = without_layers(self.model, skip)(
+            logits = self._logits(
+                without_layers(self.model, skip),
+                torch.from_numpy(np.concatenate(wanted)).to(self.device),
+                kept,
                 input_ids=torch.from_numpy(ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(positions).to(self.device),
                 past_key_values=self._cache,
                 use_cache=True,
-                **keep,
-            ).logits
+                **({"logits_to_keep": late} if self._keeps else {}),
+            )
         self.counters.forwards += not skip
-        return logits[:, -late:], wide
+        return logits
 
     def _fill(
         self, item: _Item, ids: np.ndarray, positions: np.ndarray, slots: np.ndarray, allowed: np.ndarray
@@ -357,23 +370,23 @@ class TreeBackbone(Backbone):
                 ids[columns], positions[columns] = tokens[part], depths[part]
                 slots[columns], allowed[columns] = own[part], seen[part]
 
-    def _collect(self, lines: list[list[_Item]], logits: torch.Tensor, wide: int) -> dict[int, torch.Tensor]:
+    def _collect(self, items: list[_Item], logits: torch.Tensor) -> dict[int, torch.Tensor]:
         """Splits the logits and books the slots."""
         out: dict[int, torch.Tensor] = {}
-        offset = wide - logits.shape[1]
-        for b, line in enumerate(lines):
-            for item in line:
-                n, track = len(item.pending), item.track
-                got = logits[b, item.late - offset : item.late - offset + min(n, 1) + len(item.tree)]
-                if not n:
-                    assert track.root is not None
-                    got = torch.cat([track.root[None].to(got.dtype), got])
-                track.place.slots.extend(item.taken[:n])
-                track.place.nodes = item.taken[n:]
-                track.computed += n
-                self.counters.prefilled += max(n - 1, 0)
-                self.counters.scored += len(item.tree) + min(n, 1)
-                out[item.seq] = got
+        start = 0
+        for item in items:
+            n, track = len(item.pending), item.track
+            got = logits[start : start + item.wanted]
+            start += item.wanted
+            if not n:
+                assert track.root is not None
+                got = torch.cat([track.root[None].to(got.dtype), got])
+            track.place.slots.extend(item.taken[:n])
+            track.place.nodes = item.taken[n:]
+            track.computed += n
+            self.counters.prefilled += max(n - 1, 0)
+            self.counters.scored += item.wanted
+            out[item.seq] = got
         return out
 
 
