@@ -185,14 +185,15 @@ class _Compiler:
         return self.sequence((node,), None)
 
     def any_order(self, node: AnyOrder) -> str:
-        separator, lead = (one and self.rule(one) for one in (node.separator, node.lead))
+        separator = self.rule(node.separator) if node.separator else None
+        lead = self.rule(node.lead) if node.lead else None
 
         def led(member: Node) -> str:
             name = self.rule(member)
             return self.rules.rule(f"{name} led", [[lead, name]]) if lead else name
 
         members = [(led(member), required) for member, required in node.members]
-        return self.rules.any_order(members, node.others and led(node.others), separator)
+        return self.rules.any_order(members, led(node.others) if node.others else None, separator)
 
     def repeat(self, node: Repeat) -> list[Items]:
         """`item`, counted where it must be; without bounds by a rule that calls itself."""
