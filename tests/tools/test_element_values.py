@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
 
-from tokenform.errors import ToolError, UnsupportedSchema
+from tokenform.engine import Vocabulary
+from tokenform.errors import LimitExceeded, ToolError
+from tokenform.frontends.gbnf import gbnf
+from tokenform.frontends.to_gbnf import to_gbnf
 from tokenform.frontends.tools import find_format, parse_tool_calls, tools
+from tokenform.frontends.tools.compiled import shape_form
+from tokenform.frontends.tools.shape import AnyOrder, Regex, Shape, Text
 
 from .test_engine_walks import tokens_of, vocabulary
 
@@ -136,8 +142,21 @@ def test_arguments_in_any_order(name: str) -> None:
         assert accepts(name, parameters, text, **free) == ({"a", "b"} <= set(keys)), keys
         assert accepts(name, parameters, text) == (keys in (("a", "b"), ("a", "b", "c"))), keys
     assert not accepts(name, parameters, call(name, ("a", "x"), ("b", "x"), ("a", "x")), **free)
-    with pytest.raises(UnsupportedSchema, match="any order"):
-        accepts(name, {"properties": {f"k{i}": STRING for i in range(9)}}, "", **free)
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_many_arguments_in_any_order(name: str) -> None:
+    keys = [f"k{i}" for i in range(30)]
+    parameters = {"properties": dict.fromkeys(keys, STRING), "required": keys[::2]}
+    free = {"json_options": {"order": "any"}}
+    rng = random.Random(name)
+    for _ in range(3):
+        rng.shuffle(keys)
+        pairs = [(key, key.upper()) for key in keys if key in parameters["required"] or rng.random() < 0.5]
+        assert accepts(name, parameters, call(name, *pairs), **free)
+        needed = next(i for i, pair in enumerate(pairs) if pair[0] in parameters["required"])
+        assert not accepts(name, parameters, call(name, *pairs[:needed], *pairs[needed + 1 :]), **free)
+        assert not accepts(name, parameters, call(name, *pairs, pairs[3]), **free)
 
 
 def test_python_arguments_in_any_order_and_not_declared() -> None:
@@ -171,3 +190,28 @@ def test_an_argument_that_is_required_and_forbidden() -> None:
     assert find_format("glm47")
     with pytest.raises(Exception, match="required and forbidden"):
         accepts("glm47", both, "")
+
+
+def test_what_a_format_can_not_write_is_reported() -> None:
+    spoken = {"type": "object", "properties": {"a": STRING}, "additionalProperties": STRING}
+    outer = {"type": "object", "properties": {"o": spoken}}
+    for parameters, places in ((spoken, 1), (outer, 1), ({**outer, "additionalProperties": WHOLE}, 2)):
+        for name, notes in (("minimax_m3", places), ("minimax", 0)):
+            grammar = tools([{"name": "f", "parameters": parameters}], format=name)
+            assert sum("can't write" in line for line in grammar.report) == notes, name
+    assert not tools([{"name": "f", "parameters": {"properties": {"a": STRING}}}], format="minimax_m3").report
+
+
+def test_any_order_as_rules_of_gbnf() -> None:
+    def written(count: int) -> str:
+        members = tuple((Text(f"k{i}"), i == 0) for i in range(count))
+        shape = Shape(AnyOrder(members, Regex("x[0-9]"), Text(","), Text("-")))
+        return to_gbnf(shape_form(shape), "members")
+
+    back = gbnf(written(3)).compile(Vocabulary([bytes([b]) for b in range(256)] + [b""], eos=[256]))
+    for text in ("-k0", "-k2,-k0,-k1", "-x1,-k0,-x1"):
+        assert back.matches(text.encode()), text
+    for text in ("", "-k1", "-k0,-k0", "-k0-k1", ",-k0", "k0"):
+        assert not back.matches(text.encode()), text
+    with pytest.raises(LimitExceeded, match="20 members in any order"):
+        written(20)

@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 
 from tokenform.frontends.tools.shape import (
+    AnyOrder,
     Choice,
     Free,
     Json,
@@ -68,6 +69,8 @@ class Matcher:
             return {end for option in node.options for end in self.ends(option, at)}
         if isinstance(node, Repeat):
             return self._repeat(node, at)
+        if isinstance(node, AnyOrder):
+            return self._any_order(node, at)
         assert isinstance(node, Rule)
         return set(self.ends(self.shape.rules[node.name], at))
 
@@ -133,6 +136,26 @@ class Matcher:
                 found |= places
                 places = places - seen if node.most is None else places
                 seen |= places
+        return found
+
+    def _any_order(self, node: AnyOrder, at: int) -> set[int]:
+        found = set()
+        waiting = {(at, frozenset(range(len(node.members))))}
+        seen = set(waiting)
+        while waiting:
+            place, left = waiting.pop()
+            if not any(node.members[one][1] for one in left):
+                found.add(place)
+            starts = {place}
+            if place > at and node.separator is not None:
+                starts = set(self.ends(node.separator, place))
+            ways = [(node.members[one][0], left - {one}) for one in left]
+            ways += [(node.others, left)] if node.others is not None else []
+            if node.lead is not None:
+                starts = {end for start in starts for end in self.ends(node.lead, start)}
+            more = {(end, rest) for part, rest in ways for start in starts for end in self.ends(part, start)}
+            waiting |= more - seen
+            seen |= more
         return found
 
 

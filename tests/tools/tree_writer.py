@@ -15,6 +15,7 @@ except ImportError:  # Python 3.10
 import jsonschema
 
 from tokenform.frontends.tools.shape import (
+    AnyOrder,
     Choice,
     Free,
     Json,
@@ -176,6 +177,13 @@ class Writer:
             count = rng.randint(node.least, max(most, node.least))
             separator = "" if node.separator is None else self._text(node.separator, depth)
             return separator.join(self._text(node.item, depth) for _ in range(count))
+        if isinstance(node, AnyOrder):
+            chosen = [member for member, required in node.members if required or rng.random() < 0.5]
+            chosen += [] if node.others is None else [node.others] * rng.randint(0, 2)
+            rng.shuffle(chosen)
+            separator = "" if node.separator is None else self._text(node.separator, depth)
+            lead = "" if node.lead is None else self._text(node.lead, depth)
+            return separator.join(lead + self._text(member, depth) for member in chosen)
         assert isinstance(node, Rule)
         return self._text(self.shape.rules[node.name], depth + 1)
 

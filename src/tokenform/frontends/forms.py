@@ -131,6 +131,7 @@ class Rules:
 
     def __init__(self) -> None:
         self.rules: list[dict[str, Any]] = []
+        self.orders: list[dict[str, Any]] = []
         self.parts: dict[str, Form] = {}
         self._known: dict[str, str] = {}
 
@@ -143,6 +144,7 @@ class Rules:
         structure = {
             "terminals": [],
             "rules": self.rules,
+            "orders": self.orders,
             "ignore": [],
             "declare": list(self.parts),
             "start": start,
@@ -157,6 +159,18 @@ class Rules:
         for order, expansion in enumerate(expansions):
             entry = {"origin": name, "expansion": list(expansion), "priority": 0, "order": order}
             self.rules.append(entry)
+        return name
+
+    def any_order(
+        self, members: Sequence[tuple[str, bool]], others: str | None, separator: str | None
+    ) -> str:
+        """Adds a rule whose members, (symbol, required) each, come in any order, none twice.
+
+        others: what may come besides, anywhere and any number of times.  separator: stands between two.
+        """
+        name = f"members in any order {len(self.orders)}"
+        entry = {"origin": name, "members": members, "others": others, "separator": separator}
+        self.orders.append(entry)
         return name
 
     def fresh(self) -> str:

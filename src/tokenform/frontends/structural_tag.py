@@ -211,9 +211,7 @@ class _Reader:
         try:
             if isinstance(layout, Elements):
                 return Nested(self.rules, order, layout, self.literal).arguments(schema, owner, False)
-            return tagged_arguments(
-                layout, schema, owner, self.literal, order=order, strict=False, rules=self.rules
-            )
+            return tagged_arguments(layout, schema, owner, self.literal, order=order, strict=False)
         except ToolError as error:
             raise _wrong(str(error), place) from None
 

@@ -95,6 +95,8 @@ class _Writer:
                 for part in ((symbol, *around) if symbol in written else (symbol,))
             ]
             rules.setdefault(rule["origin"], []).append(tuple(way))
+        for order in structure.get("orders", ()):
+            rules |= self._orders(order)
         begin = f"{own} begin"
         rules[begin] = [(*around, structure["start"])]
         if not around:
@@ -106,6 +108,32 @@ class _Writer:
         for name, ways in rules.items():
             spelled = (" ".join(names.get(one) or written[one] for one in way) or '""' for way in ways)
             self.lines.append(f"{names[name]} ::= {' | '.join(spelled)}")
+
+    def _orders(self, order: dict[str, Any]) -> Rules:
+        """Members in any order as a rule for each set of them that may still come."""
+        members, others = order["members"], order["others"]
+        apart = (order["separator"],) if order["separator"] else ()
+        everything = frozenset(range(len(members)))
+
+        def name(left: frozenset[int], begun: bool) -> str:
+            return f"{order['origin']}: {sorted(left)}" if begun else order["origin"]
+
+        rules: Rules = {}
+        waiting = [(everything, False)]
+        for left, begun in waiting:
+            before = apart if begun else ()
+            ways = [(*before, members[one][0], name(left - {one}, True)) for one in sorted(left)]
+            if others is not None:
+                ways.append((*before, others, name(left, True)))
+            if not any(members[one][1] for one in left):
+                ways.append(())
+            rules[name(left, begun)] = ways
+            if len(rules) > STATES:
+                what = f"{len(members)} members in any order of {self.name}"
+                raise LimitExceeded(_BEYOND.format(what=what, states=STATES))
+            rests = [left - {one} for one in left] + ([left] if others is not None else [])
+            waiting += [(rest, True) for rest in rests if name(rest, True) not in rules]
+        return rules
 
     def _terminal(self, entry: TerminalEntry) -> str:
         """A terminal as a literal, a class, or the name of a rule."""

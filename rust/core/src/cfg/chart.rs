@@ -75,7 +75,7 @@ pub struct Chart {
     pub overflow: bool,
     boxed: held::Boxed,
     boxed_returns: held::Boxed,
-    /// Bytes of the closures' own lists.
+    /// Bytes of the closures' own lists, and of rules that were made for them.
     closed: usize,
 }
 
@@ -112,6 +112,7 @@ impl Chart {
     /// The set before the first symbol.
     pub fn start(&mut self) -> SetId {
         let start = self.grammar.start;
+        self.closed += self.grammar.unfold(start);
         let items = self.grammar.by_rule[start as usize].iter();
         let items = items.map(|&expansion| Item { expansion, dot: 0, returns: ReturnsId(0) }).collect();
         let accepts = self.grammar.nullable[start as usize];
@@ -222,8 +223,9 @@ impl Chart {
             let shape = match self.skeletons.get_index_of(&places) {
                 Some(known) => known,
                 None => {
-                    let made = Arc::new(Skeleton::new(&self.grammar, &places));
-                    self.skeletons.insert_full(places, made).0
+                    let (made, bytes) = Skeleton::new(&mut self.grammar, &places);
+                    self.closed += bytes;
+                    self.skeletons.insert_full(places, Arc::new(made)).0
                 }
             };
             let skeleton = self.skeletons[shape].clone();

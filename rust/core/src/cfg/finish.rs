@@ -87,7 +87,7 @@ fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: I
     while let Some(symbol) = stack.pop() {
         match symbol {
             Symbol::Terminal(t) => out.push(t),
-            Symbol::Rule(r) => stack.extend(chart.grammar.shortest[r as usize].iter().rev()),
+            Symbol::Rule(r) => stack.extend(chart.grammar.shortest_of(r).iter().rev()),
         }
         if out.len() > TERMINALS {
             return None;

@@ -28,6 +28,7 @@ const CIRCLE: usize = 6;
 /// The same language with fewer symbols, read by a lexer where that makes no difference.
 pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     let plain = grammar.layout.is_none()
+        && grammar.orders.is_empty()
         && grammar.terminals.iter().all(|t| t.term.is_some() && t.part.is_none() && !t.ignored);
     let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
     if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {

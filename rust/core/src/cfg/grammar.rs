@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::layout::Layout;
-use super::structure::{Entry, Structure};
+use super::orders::{Order, Orders};
+use super::structure::{Entry, OrderEntry, Structure};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use crate::lexical::{Lexicon, TermId, Terms};
@@ -70,6 +71,8 @@ pub struct Grammar {
     pub costs: Vec<u64>,
     /// The expansion that gives it.
     pub shortest: Vec<Box<[Symbol]>>,
+    /// Members in any order; their rules are made when they are met.
+    pub orders: Orders,
     pub start: u32,
     pub segmented: bool,
     pub layout: Option<Layout>,
@@ -92,6 +95,7 @@ impl Grammar {
             nullable: Vec::new(),
             costs: Vec::new(),
             shortest: Vec::new(),
+            orders: Orders::default(),
             start: 0,
             segmented: true,
             layout: None,
@@ -162,7 +166,7 @@ pub fn read_with(structure: Structure, lexicon: &mut Lexicon, parts: &Parts) -> 
         }
     }
     let mut grammar = Grammar { terminals, segmented, layout, ..Grammar::nothing() };
-    grammar.read_rules(&structure.rules, &structure.start)?;
+    grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
 }
 
@@ -206,17 +210,26 @@ fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<Te
 }
 
 impl Grammar {
-    fn read_rules(&mut self, entries: &[(String, Vec<String>)], start: &str) -> Result<()> {
+    fn read_rules(
+        &mut self,
+        entries: &[(String, Vec<String>)],
+        orders: &[OrderEntry],
+        start: &str,
+    ) -> Result<()> {
         let mut symbols: KeyedMap<String, Symbol> = KeyedMap::default();
         for (i, terminal) in self.terminals.iter().enumerate() {
             symbols.insert(terminal.name.clone(), Symbol::Terminal(i as u32));
         }
-        for (origin, _) in entries {
+        for origin in entries.iter().map(|e| &e.0).chain(orders.iter().map(|o| &o.origin)) {
             if !symbols.contains_key(origin) {
                 symbols.insert(origin.clone(), Symbol::Rule(self.names.len() as u32));
                 self.names.push(origin.clone());
             }
         }
+        let symbol = |name: &String| {
+            let found = symbols.get(name).copied();
+            found.ok_or_else(|| invalid(format!("The symbol '{name}' is not defined")))
+        };
         let Some(&Symbol::Rule(start)) = symbols.get(start) else {
             return Err(invalid(format!("The start rule '{start}' is not defined")));
         };
@@ -226,15 +239,12 @@ impl Grammar {
             let Some(&Symbol::Rule(origin)) = symbols.get(origin) else {
                 return Err(invalid(format!("'{origin}' is both a terminal and a rule")));
             };
-            let body = expansion.iter().map(|name| {
-                symbols
-                    .get(name)
-                    .copied()
-                    .ok_or_else(|| invalid(format!("The symbol '{name}' is not defined")))
-            });
-            expansions.push((origin, body.collect::<Result<_>>()?));
+            expansions.push((origin, expansion.iter().map(symbol).collect::<Result<_>>()?));
         }
+        let orders = orders.iter().map(|o| Order::read(o, symbol)).collect::<Result<Vec<_>>>()?;
+        expansions.extend(Grammar::shortest_orders(&orders));
         self.settle(expansions);
+        self.set_orders(orders);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
             let empty = self.terminals.iter().find(|t| t.term == Some(Terms::EMPTY));
@@ -259,16 +269,15 @@ impl Grammar {
         self.share_runs(&mut expansions);
         self.by_rule = vec![Vec::new(); self.names.len()];
         for (origin, body) in expansions.into_iter().filter(|e| !e.1.is_empty()) {
-            let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
-            let optional_from = body.iter().rposition(|s| !empty(s)).map_or(0, |i| i + 1) as u32;
             self.by_rule[origin as usize].push(self.expansions.len() as u32);
-            self.expansions.push(Expansion { origin, symbols: body.into(), optional_from });
+            self.expansions.push(self.expansion(origin, body));
         }
     }
 
     /// The same grammar when the lengths of its parts have changed; what needs a part of the length [`NEVER`] is
     /// left out.
     pub fn with_lengths(mut self, mut length: impl FnMut(u32) -> u64) -> Self {
+        self.fold_orders();
         for terminal in &mut self.terminals {
             if let Some(part) = terminal.part {
                 terminal.cost = length(part);
@@ -353,6 +362,12 @@ impl Grammar {
             *body = runs.concat();
         }
         expansions.append(&mut parts);
+    }
+
+    pub(super) fn expansion(&self, origin: u32, symbols: Vec<Symbol>) -> Expansion {
+        let empty = |s: &Symbol| matches!(s, Symbol::Rule(r) if self.nullable[*r as usize]);
+        let optional_from = symbols.iter().rposition(|s| !empty(s)).map_or(0, |i| i + 1) as u32;
+        Expansion { origin, symbols: symbols.into(), optional_from }
     }
 
     fn total(&self, body: &[Symbol]) -> u64 {

@@ -3,7 +3,7 @@
 //! Reading order: [`structure`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
 //! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts
 //! ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they
-//! predict); [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual lexer ([`lines`]
+//! predict); [`orders`] members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual lexer ([`lines`]
 //! its line breaks, [`literals`] those in a row; longest
 //! match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
@@ -19,6 +19,7 @@ pub mod layout;
 mod lexemes;
 mod lines;
 mod literals;
+mod orders;
 pub mod productive;
 pub mod scanned;
 pub mod segmented;

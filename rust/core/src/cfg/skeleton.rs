@@ -49,7 +49,8 @@ struct Entry {
 }
 
 impl Skeleton {
-    pub fn new(grammar: &Grammar, places: &[(u32, u32)]) -> Self {
+    /// The skeleton, and the bytes that the grammar took for rules that were made for it.
+    pub fn new(grammar: &mut Grammar, places: &[(u32, u32)]) -> (Self, usize) {
         let mut waiting: Vec<(Symbol, Source)> = Vec::new();
         let mut entries: IndexMap<u32, Entry, FxBuildHasher> = IndexMap::default();
         for &(expansion, from) in places {
@@ -62,9 +63,10 @@ impl Skeleton {
                 }
             }
         }
-        let mut at = 0;
+        let (mut at, mut bytes) = (0, 0);
         while at < entries.len() {
             let (&rule, _) = entries.get_index(at).expect("below the length");
+            bytes += grammar.unfold(rule);
             for &expansion in &grammar.by_rule[rule as usize] {
                 for (symbol, dot, last) in reachable(grammar, expansion, 0) {
                     waiting.push((symbol, Source::Predicted { expansion, rule: at as u32, dot }));
@@ -87,7 +89,8 @@ impl Skeleton {
             let found = inherited(&entries, at, &predicted).unwrap_or_else(|| settle(&entries, at));
             predicted.push(found);
         }
-        Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted: predicted.into() }
+        let terminals = terminals.into();
+        (Skeleton { waiting: waiting.into(), terminals, predicted: predicted.into() }, bytes)
     }
 
     pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Source)] {

@@ -14,10 +14,22 @@ pub struct Entry {
     pub priority: i64,
 }
 
+/// A rule whose members come in any order, each at most once.
+pub struct OrderEntry {
+    pub origin: String,
+    /// Each with whether it has to come.
+    pub members: Vec<(String, bool)>,
+    /// What may come besides, anywhere and any number of times.
+    pub others: Option<String>,
+    /// What stands between two of them.
+    pub separator: Option<String>,
+}
+
 pub struct Structure {
     pub terminals: Vec<Entry>,
     /// Expansions, each with the name of its rule.
     pub rules: Vec<(String, Vec<String>)>,
+    pub orders: Vec<OrderEntry>,
     /// Terminals that may stand between any two.
     pub ignore: Vec<String>,
     /// Terminals without a pattern.
@@ -46,10 +58,19 @@ impl Structure {
             flags: text(&e["flags"]),
             priority: e["priority"].as_i64().unwrap_or(0),
         };
+        let member = |e: &Value| (text(&e[0]), e[1] == true);
         let rule = |e: &Value| (text(&e["origin"]), texts(&e["expansion"]));
+        let maybe = |e: &Value| e.as_str().map(String::from);
+        let order = |e: &Value| OrderEntry {
+            origin: text(&e["origin"]),
+            members: e["members"].as_array().into_iter().flatten().map(member).collect(),
+            others: maybe(&e["others"]),
+            separator: maybe(&e["separator"]),
+        };
         Structure {
             terminals: value["terminals"].as_array().into_iter().flatten().map(entry).collect(),
             rules: value["rules"].as_array().into_iter().flatten().map(rule).collect(),
+            orders: value["orders"].as_array().into_iter().flatten().map(order).collect(),
             ignore: texts(&value["ignore"]),
             declare: texts(&value["declare"]),
             start: value["start"].as_str().unwrap_or("start").to_string(),
@@ -72,9 +93,12 @@ impl Structure {
             *order += 1;
             json!({"origin": origin, "expansion": expansion, "priority": 0, "order": *order - 1})
         });
+        let orders = self.orders.iter().map(|o| {
+            json!({"origin": o.origin, "members": o.members, "others": o.others, "separator": o.separator})
+        });
         json!({
             "terminals": terminals.collect::<Vec<_>>(), "rules": rules.collect::<Vec<_>>(),
-            "ignore": self.ignore, "declare": self.declare, "start": self.start,
+            "orders": orders.collect::<Vec<_>>(), "ignore": self.ignore, "declare": self.declare, "start": self.start,
             "lexer": if self.segmented { "dynamic" } else { "contextual" },
             "indenter": self.indenter, "schemas": {},
         })

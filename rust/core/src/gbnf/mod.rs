@@ -245,6 +245,7 @@ impl<'t> Reader<'t> {
             return Err(self.scan.mistake(message, self.heads[head]));
         }
         Ok(Structure {
+            orders: Vec::new(),
             terminals: self.terminals.into_values().collect(),
             rules: self.rules,
             ignore: Vec::new(),

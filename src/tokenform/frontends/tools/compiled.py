@@ -30,6 +30,7 @@ from tokenform.frontends.tools.grammar import tool_shape
 from tokenform.frontends.tools.layout import Format
 from tokenform.frontends.tools.reader import parse_tool_calls
 from tokenform.frontends.tools.shape import (
+    AnyOrder,
     Choice,
     Free,
     Given,
@@ -88,7 +89,7 @@ def tools(
         core = forms.compiled(made, source)
     except TokenformError as error:
         raise _blamed(error, known, form, json_options) from None
-    notes = [line for tool in known for line in tool.report]
+    notes = [*(line for tool in known for line in tool.report), *shape.notes]
     warn_unknown(notes)
     return Grammar(
         core,
@@ -179,7 +180,20 @@ class _Compiler:
             return [items for option in node.options for items in self.sequence((option,), None)]
         if isinstance(node, Repeat):
             return self.repeat(node)
+        if isinstance(node, AnyOrder):
+            return [[self.any_order(node)]]
         return self.sequence((node,), None)
+
+    def any_order(self, node: AnyOrder) -> str:
+        separator = self.rule(node.separator) if node.separator else None
+        lead = self.rule(node.lead) if node.lead else None
+
+        def led(member: Node) -> str:
+            name = self.rule(member)
+            return self.rules.rule(f"{name} led", [[lead, name]]) if lead else name
+
+        members = [(led(member), required) for member, required in node.members]
+        return self.rules.any_order(members, led(node.others) if node.others else None, separator)
 
     def repeat(self, node: Repeat) -> list[Items]:
         """`item`, counted where it must be; without bounds by a rule that calls itself."""

@@ -121,7 +121,7 @@ class Nested(Notation):
 
     def _row(self, pairs: list[Pair], more: Node | None, owner: str) -> Node:
         written = [(sequence(value, BLANK), needed) for _, value, needed in pairs]
-        return in_order(self.order, written, more, Seq(()), self.rules, owner)
+        return in_order(self.order, written, more, Seq(()))
 
     def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node | None:
         if self.layout.kinds is None:

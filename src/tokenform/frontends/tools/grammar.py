@@ -119,7 +119,7 @@ def _shape(
         for tool in choice.tools:
             builder.check_name(form.wire.call[1:], tool)
         return Shape(harmony.turn(builder.json, choice.tools, choice.mode, most, told), builder.rules)
-    return Shape(builder.turn(choice.mode, most, told), builder.rules)
+    return Shape(builder.turn(choice.mode, most, told), builder.rules, builder.notes())
 
 
 def _most(parallel: bool | int) -> int | None:
@@ -142,6 +142,10 @@ class Builder:
         self.order = order
         self.rules: dict[str, Node] = {}
         self._notations: dict[Part, Pythonic | Marked | Nested] = {}
+
+    def notes(self) -> tuple[str, ...]:
+        """What the schemas allow and the format can't write."""
+        return tuple(dict.fromkeys(note for made in self._notations.values() for note in made.notes))
 
     def turn(self, tool_choice: str, most: int | None, reasoning: str) -> Node:
         """The whole output."""
@@ -361,7 +365,6 @@ class Builder:
                 self.literal,
                 order=self.order,
                 strict=self.strict,
-                rules=self.rules,
             )
         made: list[Node] = []
         for index, inner in enumerate(part.parts):

@@ -108,7 +108,7 @@ class Marked(Notation):
         orders = [pairs]
         if self.order != "any" and sorted(pairs, key=_folded) != pairs:
             orders.append(sorted(pairs, key=_folded))
-        rows = [in_order(self.order, self._row(o), more, COMMA, self.rules, owner) for o in orders]
+        rows = [in_order(self.order, self._row(o), more, COMMA) for o in orders]
         return choice([sequence(Text("{"), row, Text("}")) for row in rows])
 
     def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:

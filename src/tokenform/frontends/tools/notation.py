@@ -42,6 +42,7 @@ class Notation:
 
     def __init__(self, rules: dict[str, Node], order: str) -> None:
         self.rules, self.order = rules, order
+        self.notes: list[str] = []  # what the schemas allow and the format can't write
         self._named: dict[tuple[int, str, Node | None], str] = {}
         self._roots: list[Any] = []
 
@@ -108,7 +109,10 @@ class Notation:
         if others is False:
             return pairs, None
         keys, name = [member.key for member in declared], f"{owner}, {kind}s that are not declared"
-        return pairs, self.others(keys, others, name, root or root_of(others))
+        more = self.others(keys, others, name, root or root_of(others))
+        if more is None:
+            self.notes.append(f"{name}: this format can't write them")
+        return pairs, more
 
     def value(self, schema: Any, owner: str, root: Mapping[str, Any], place: Node | None = None) -> Node:
         """The values that satisfy the schema, as they are written in this place."""

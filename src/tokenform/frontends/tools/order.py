@@ -2,27 +2,16 @@
 
 Purpose: formats that write each argument by itself say here in which order they may come.
 Invariant: no member comes twice, and every required one is there.
-Complexity: declared: linear (see `joined`); any: a rule for each set of members that may still come, at most
-2**`MOST`.
-Rejected: any order without a bound (a context-free grammar of n members in any order has 2**n rules).
+Complexity: declared: see `joined`; any: linear, as the engine makes a rule for a set of members that may
+still come when a text meets it.
+Rejected: rules for any order in the tree (n members have 2**n).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenform.errors import UnsupportedSchema
-from tokenform.frontends.tools.shape import (
-    Node,
-    Repeat,
-    Rule,
-    Seq,
-    choice,
-    joined,
-    sequence,
-)
-
-MOST = 8
+from tokenform.frontends.tools.shape import AnyOrder, Node, Repeat, Seq, joined, sequence
 
 
 def in_order(
@@ -30,43 +19,18 @@ def in_order(
     members: Sequence[tuple[Node, bool]],
     others: Node | None,
     separator: Node,
-    rules: dict[str, Node],
-    owner: str,
+    lead: Node | None = None,
 ) -> Node:
     """The members as `order` ("declared" or "any") says.
 
     members: (node, required) pairs.  others: further members, any number of them: last, or anywhere.
-    rules: where rules are added.
-    Raises:
-        UnsupportedSchema: more than `MOST` members in any order.
+    lead: what each of them begins with.
     """
-    if order != "any" or len(members) + (others is not None) < 2:
-        tail = [] if others is None else [(Repeat(others, 1, None, separator), False)]
-        return joined([*members, *tail], separator)
-    if len(members) > MOST:
-        raise UnsupportedSchema(
-            f"{owner}: {len(members)} arguments in any order are more than the {MOST} that this format can"
-            ' keep apart; choose order "declared", or a format that writes JSON',
-            keyword="properties",
-        )
-    prefix = f"{owner} in any order {len(rules)}"
-
-    def name(left: frozenset[int]) -> str:
-        return f"{prefix}: {sorted(left)}"
-
-    def options(left: frozenset[int], before: Node) -> Node:
-        ways = [sequence(before, members[i][0], Rule(name(left - {i}))) for i in sorted(left)]
-        if others is not None:
-            ways.append(sequence(before, others, Rule(name(left))))
-        if not any(members[i][1] for i in left):
-            ways.append(Seq(()))
-        return choice(ways)
-
-    everything = frozenset(range(len(members)))
-    waiting = [everything]
-    while waiting:
-        left = waiting.pop()
-        if name(left) not in rules:
-            rules[name(left)] = options(left, separator)
-            waiting += [left - {i} for i in left]
-    return options(everything, Seq(()))
+    apart = None if isinstance(separator, Seq) and not separator.parts else separator
+    if order == "any" and len(members) + (others is not None) > 1:
+        return AnyOrder(tuple(members), others, apart, lead)
+    if lead is not None:
+        members = [(sequence(lead, node), required) for node, required in members]
+        others = others and sequence(lead, others)
+    tail = [] if others is None else [(Repeat(others, 1, None, apart), False)]
+    return joined([*members, *tail], apart)

@@ -73,7 +73,7 @@ class Pythonic(Notation):
             key = Regex(rf"(?!(?:{taken})\Z)[A-Za-z_][A-Za-z0-9_]{{0,63}}")
             value = self.value(others, f"{owner}, arguments that are not declared", root_of(others))
             more = sequence(key, Text("="), value)
-        return in_order(self.order, written, more, COMMA, self.rules, owner)
+        return in_order(self.order, written, more, COMMA)
 
     def any(self, place: Node | None) -> Node:
         if _ANY not in self.rules:
@@ -111,7 +111,7 @@ class Pythonic(Notation):
 
     def mapping(self, pairs: list[Pair], more: Node | None, owner: str, place: Node | None) -> Node:
         written = [(sequence(self.constant(key, None), COLON, value), needed) for key, value, needed in pairs]
-        inside = in_order(self.order, written, more, COMMA, self.rules, owner)
+        inside = in_order(self.order, written, more, COMMA)
         return sequence(Text("{"), inside, Text("}"))
 
     def others(self, declared: list[str], schema: Any, owner: str, root: Mapping[str, Any]) -> Node:

@@ -128,6 +128,20 @@ class Repeat:
     separator: Node | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class AnyOrder:
+    """The members in any order, none twice and each required one there, with `separator` between two.
+
+    members: (node, required) pairs.  others: what may come besides, anywhere and any number of times.
+    lead: what each of these begins with: it is read once for all of them.
+    """
+
+    members: tuple[tuple[Node, bool], ...]
+    others: Node | None = None
+    separator: Node | None = None
+    lead: Node | None = None
+
+
 @dataclass(frozen=True)
 class Rule:
     """The node that `Shape.rules` holds under this name."""
@@ -142,15 +156,21 @@ class Given:
     form: Mapping[str, Any]
 
 
-Node = Union[Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, Rule, Given]  # noqa: UP007
+Node = Union[  # noqa: UP007
+    Text, Special, Json, Regex, RawString, Free, Seq, Choice, Repeat, AnyOrder, Rule, Given
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A tree and the rules that it names."""
+    """A tree and the rules that it names.
+
+    notes: what the schemas allow and the tree leaves out.
+    """
 
     root: Node
     rules: Mapping[str, Node] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def nodes(self) -> Iterator[Node]:
         """Every node that the root or a rule reaches, each once."""
@@ -173,6 +193,9 @@ def children(node: Node) -> tuple[Node, ...]:
         return node.options
     if isinstance(node, Repeat):
         return (node.item,) if node.separator is None else (node.item, node.separator)
+    if isinstance(node, AnyOrder):
+        beside = (node.others, node.separator, node.lead)
+        return (*(member for member, _ in node.members), *(one for one in beside if one is not None))
     return ()
 
 

@@ -58,7 +58,6 @@ def tagged_arguments(
     *,
     order: str,
     strict: bool,
-    rules: dict[str, Node],
 ) -> Node:
     """The tree of all arguments; `owner` is what errors call the tool, `literal` makes a marker's node.
 
@@ -69,14 +68,14 @@ def tagged_arguments(
     for member in declared:
         _check_key(layout, member.key, owner)
         options = tagged_value(layout, member.schema, f"{owner}, argument {member.key!r}", literal)
-        written.append((sequence(literal(layout.before), Text(member.key), options, BLANK), member.required))
+        written.append((sequence(Text(member.key), options, BLANK), member.required))
     more: Node | None = None
     if others is not False:
         keys = "|".join(re.escape(member.key) for member in declared)
         key = Regex((rf"(?!(?:{keys})\Z)" if keys else "") + _KEY)
         options = tagged_value(layout, others, f"{owner}, arguments that are not declared", literal)
-        more = sequence(literal(layout.before), key, options, BLANK)
-    return in_order(order, written, more, Seq(()), rules, owner)
+        more = sequence(key, options, BLANK)
+    return in_order(order, written, more, Seq(()), literal(layout.before))
 
 
 def tagged_value(layout: Tagged, schema: Any, owner: str, literal: Callable[[str], Node]) -> Node:
