@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 import tokenform as tf
 from tokenform import errors
+from tokenform.decoding.scheduler import Scheduler
 
 trace = pytest.importorskip("opentelemetry.trace", reason="pip install opentelemetry-api")
 SCHEMA = {"type": "object", "properties": {"n": {"enum": [1, 22]}}, "required": ["n"]}
@@ -142,6 +143,48 @@ def test_an_async_stream_has_one_span(small: tf.Generator, spans: list[Recorded]
     assert written.attributes["gen_ai.usage.output_tokens"] > 0 and written.status is None
     assert failed.attributes["error.type"] == "BudgetTooSmall"
     assert left.status is None and "gen_ai.usage.output_tokens" not in left.attributes
+
+
+def test_a_job_of_a_scheduler_has_a_span(small: tf.Generator, spans: list[Recorded]) -> None:
+    with Scheduler(small) as scheduler:
+        results = scheduler.submit("x", tf.choice(["abc"]), n=2, seed=3, max_tokens=20).result()
+        with pytest.raises(errors.BudgetTooSmall):
+            scheduler.submit("x", tf.regex("a{90}"), max_tokens=5)
+        left = scheduler.submit("x", tf.regex("[ab]{400}"), max_tokens=500)
+        assert left.cancel()
+
+        def broken(piece: Any) -> None:
+            raise ValueError("the listener's own")
+
+        failed = scheduler.submit("x", tf.choice(["abc"]), listener=broken)
+        with pytest.raises(ValueError, match="own"):
+            failed.result()
+        faithful = scheduler.submit("x", tf.choice(["abc"]), sampler=tf.CARS(), seed=0).result()
+    assert [span.ended for span in spans] == [1] * 5
+    written, refused, cancelled, told, whole = [span.attributes for span in spans]
+    assert written["gen_ai.usage.output_tokens"] == sum(len(one.tokens) for one in results)
+    assert written["gen_ai.request.choice.count"] == 2 and written["tokenform.sampler"] == "Local"
+    assert refused["error.type"] == "BudgetTooSmall" and told["error.type"] == "ValueError"
+    assert spans[2].status is None and "gen_ai.usage.output_tokens" not in cancelled
+    assert whole["tokenform.sampler"] == "CARS" and faithful[0].text == "abc"
+    assert whole["gen_ai.response.finish_reasons"] == ["stop"]
+
+
+def test_each_generation_of_a_program_has_a_span(small: tf.Generator, spans: list[Recorded]) -> None:
+    program = tf.Program(small, seed=4) + "A: " + tf.select(["yes", "no"], "first") + ", then "
+    program += tf.gen(regex="[a-c]{3}", max_tokens=9, temperature=1.0)
+    first, second = [span.attributes for span in spans]
+    assert [span.ended for span in spans] == [1, 1] and "yes" not in str([first, second])
+    assert first["tokenform.name"] == "first" and "tokenform.name" not in second
+    assert (first["tokenform.sampler"], second["tokenform.sampler"]) == ("Beam", "Masked")
+    assert second["gen_ai.request.max_tokens"] == 9
+    assert [one["gen_ai.request.temperature"] for one in (first, second)] == [0.0, 1.0]
+    assert second["gen_ai.request.seed"] == 4 and second["tokenform.forwards"] > 0
+    tokens = [one["gen_ai.usage.output_tokens"] for one in (first, second)]
+    assert min(tokens) > 0 and sum(tokens) == program.tokens
+    with pytest.raises(errors.BudgetTooSmall):
+        program + tf.gen(regex="a{90}", max_tokens=5)
+    assert spans[2].ended == 1 and spans[2].attributes["error.type"] == "BudgetTooSmall"
 
 
 def test_what_fails_is_told_without_its_text(small: tf.Generator, spans: list[Recorded]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Annotated, Any
 
 import pytest
@@ -13,21 +12,18 @@ import tokenform as tf
 from tokenform import errors
 from tokenform.bench.validators import (
     TYPES,
+    Distance,
     Divided,
     Even,
     Palindrome,
     Seven,
-    conditional,
-    masked_distribution,
+    distance,
+    grammar_of,
     only,
     valid,
 )
 
 PROMPT = "A number"
-
-
-def grammar(tp: Any) -> tf.Grammar:
-    return tf.from_type(tp, whitespace="compact", strings="canonical")
 
 
 HARD = {"Counted", "Quarter", "Exactly", "Twins"}  # one text in thousands is valid
@@ -36,51 +32,38 @@ TWENTY = [pytest.param(tp, marks=[pytest.mark.slow] * (tp.__name__ in HARD), id=
 
 @pytest.mark.parametrize("tp", TWENTY)
 def test_every_result_is_valid(small: tf.Generator, tp: Any) -> None:
-    results = small.sample(PROMPT, grammar(tp), n=3, seed=5, sampler=tf.Local(), max_tries=20_000)
-    greedy = small.sample(PROMPT, grammar(tp), max_tries=20_000)
+    results = small.sample(PROMPT, grammar_of(tp), n=3, seed=5, sampler=tf.Local(), max_tries=20_000)
+    greedy = small.sample(PROMPT, grammar_of(tp), max_tries=20_000)
     for result in (*results, *greedy):
         assert valid(tp, result.text) and result.error is None
-        assert grammar(tp).parse(result.text) == result.value
+        assert grammar_of(tp).parse(result.text) == result.value
         assert math.isclose(sum(result.token_logprobs), result.logprob)
     assert results[0].valid_share is not None and 0 < results[0].valid_share <= 1
 
 
-def distance(small: tf.Generator, tp: Any, n: int, prompt: Any = PROMPT) -> tuple[float, float, float, float]:
-    """Total variation from the enumerated distribution, the share, its estimate and that one's error."""
-    want, share = conditional(masked_distribution(small, prompt, tp), tp)
-    results = small.sample(prompt, grammar(tp), n=n, seed=11, sampler=tf.Local(), max_tries=50_000)
-    got = Counter(result.text for result in results)
-    off = 0.5 * sum(abs(got[text] / n - want.get(text, 0.0)) for text in {*got, *want})
-    known = results[0].estimates
-    assert known is not None and known.log_z is not None and known.log_z_error is not None and known.exact
-    return off, share, known.log_z, known.log_z_error
-
-
 @pytest.mark.parametrize("tp", [Even, Palindrome], ids=lambda tp: tp.__name__)
 def test_valid_texts_come_as_often_as_the_conditional_says(small: tf.Generator, tp: Any) -> None:
-    off, share, estimate, error = distance(small, tp, 700)
-    assert off < 0.05
-    assert abs(estimate - math.log(share)) < 5 * error
+    as_exact_as_it_says(distance(small, PROMPT, tp, 700))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tp", TYPES, ids=lambda tp: tp.__name__)
 def test_all_twenty_come_as_often_as_the_conditional_says(bytewise: tf.Generator, tp: Any) -> None:
-    prompt = list(PROMPT.encode())
-    want, _ = conditional(masked_distribution(bytewise, prompt, tp), tp)
-    # the expected distance of n draws from their own distribution is below half the sum of sqrt(p (1 - p) /
-    # n)
-    spread = 0.5 * sum(math.sqrt(p * (1 - p)) for p in want.values())
-    n = min(max(int((spread / 0.03) ** 2), 300), 6000)
-    off, share, estimate, error = distance(bytewise, tp, n, prompt)
-    print(f"{tp.__name__}: {off:.4f} of {n} draws, share {share:.2g}")
-    assert off < 0.05 + max(spread / math.sqrt(n) - 0.03, 0.0)
-    assert abs(estimate - math.log(share)) < 5 * error
+    found = distance(bytewise, list(PROMPT.encode()), tp)
+    print(f"{tp.__name__}: {found.distance:.4f} of {found.draws} draws, share {found.share:.2g}")
+    as_exact_as_it_says(found)
+
+
+def as_exact_as_it_says(found: Distance) -> None:
+    assert found.distance <= 0.05
+    known = found.estimates
+    assert known.exact and known.log_z is not None and known.log_z_error is not None
+    assert abs(known.log_z - math.log(found.share)) < 5 * known.log_z_error
 
 
 def test_a_valid_text_costs_less_than_asking_again(small: tf.Generator) -> None:
     for tp in (Seven, Divided):
-        results = small.sample(PROMPT, grammar(tp), n=10, seed=2, sampler=tf.Local(), max_tries=50_000)
+        results = small.sample(PROMPT, grammar_of(tp), n=10, seed=2, sampler=tf.Local(), max_tries=50_000)
         passes = sum(result.stats.forwards for result in results) / 10
         share = results[0].valid_share
         again = (len(results[0].tokens) + 1) / (share or 1.0)
@@ -98,7 +81,7 @@ def test_greedy_text_that_is_valid_stays(small: tf.Generator) -> None:
     class Loose(BaseModel):
         n: Annotated[int, Field(ge=0, le=99)]
 
-    plain = small.sample(PROMPT, grammar(Loose))[0].text
+    plain = small.sample(PROMPT, grammar_of(Loose))[0].text
 
     class Kept(Loose):
         @field_validator("n")
@@ -114,8 +97,8 @@ def test_greedy_text_that_is_valid_stays(small: tf.Generator) -> None:
             assert value != Loose.model_validate_json(plain).n
             return value
 
-    assert small.sample(PROMPT, grammar(Kept))[0].text == plain
-    other = small.sample(PROMPT, grammar(Barred))[0]
+    assert small.sample(PROMPT, grammar_of(Kept))[0].text == plain
+    other = small.sample(PROMPT, grammar_of(Barred))[0]
     assert other.text != plain and valid(Barred, other.text)
 
 
@@ -132,18 +115,18 @@ class Picky(BaseModel):
 
 def test_one_refusal_does_not_lose_the_batch(small: tf.Generator) -> None:
     options: dict[str, Any] = {"n": 12, "seed": 4, "sampler": tf.Local()}
-    back = small.sample(PROMPT, grammar(Picky), on_invalid="return", **options)
+    back = small.sample(PROMPT, grammar_of(Picky), on_invalid="return", **options)
     refused = [result for result in back if result.error is not None]
     assert 0 < len(refused) < 12
     for result in refused:
         assert result.error.text == result.text and result.value == result.error.partial
         assert result.error.pointer == "/n" and "too large" in str(result.error)
     with pytest.raises(errors.InvalidType) as caught:
-        small.sample(PROMPT, grammar(Picky), on_invalid="raise", **options)
+        small.sample(PROMPT, grammar_of(Picky), on_invalid="raise", **options)
     assert [one is None for one in caught.value.results] == [one.error is not None for one in back]
-    mixed = small.sample(PROMPT, grammar(Picky), on_invalid="raise", on_error="return", **options)
+    mixed = small.sample(PROMPT, grammar_of(Picky), on_invalid="raise", on_error="return", **options)
     assert sum(isinstance(one, errors.InvalidType) for one in mixed) == len(refused)
-    again = small.sample(PROMPT, grammar(Picky), **options)
+    again = small.sample(PROMPT, grammar_of(Picky), **options)
     kept = [(a.text, b.text) for a, b in zip(again, back, strict=True) if b.error is None]
     assert all(a == b for a, b in kept) and all(one.value.n <= 4 for one in again)
 
@@ -156,10 +139,10 @@ def test_tries_are_bounded(small: tf.Generator) -> None:
         n: Annotated[int, Field(ge=0, le=10**9), only(lambda value: value == 123_456_789)]
 
     with pytest.raises(errors.InvalidType, match="no text that the masks allow is left") as caught:
-        small.sample(PROMPT, grammar(Never))
+        small.sample(PROMPT, grammar_of(Never))
     assert caught.value.text is not None
     with pytest.raises(errors.InvalidType, match="none of 5 tries passed"):
-        small.sample(PROMPT, grammar(Rare), max_tries=5, sampler=tf.Local(), seed=0)
+        small.sample(PROMPT, grammar_of(Rare), max_tries=5, sampler=tf.Local(), seed=0)
 
 
 def test_the_callers_own_mistakes_are_raised_as_they_are(small: tf.Generator) -> None:
@@ -177,22 +160,22 @@ def test_the_callers_own_mistakes_are_raised_as_they_are(small: tf.Generator) ->
     for sampler in (tf.Local(), tf.CARS()):
         calls.clear()
         with pytest.raises(ZeroDivisionError) as caught:
-            small.sample(PROMPT, grammar(Broken), seed=0, sampler=sampler)
+            small.sample(PROMPT, grammar_of(Broken), seed=0, sampler=sampler)
         assert any(entry.name == "broken" for entry in caught.traceback) and len(calls) == 1
 
 
 @pytest.mark.parametrize("sampler", [tf.CARS(), tf.SMC(64), tf.AWRS()], ids=lambda s: type(s).__name__)
 def test_faithful_samplers_know_validators_too(small: tf.Generator, sampler: Any) -> None:
-    for result in small.sample(PROMPT, grammar(Picky), n=3, seed=0, sampler=sampler):
+    for result in small.sample(PROMPT, grammar_of(Picky), n=3, seed=0, sampler=sampler):
         assert result.value.n <= 4
     if isinstance(sampler, tf.CARS):
-        back = small.sample(PROMPT, grammar(Picky), n=40, seed=0, sampler=sampler, on_invalid="return")
+        back = small.sample(PROMPT, grammar_of(Picky), n=40, seed=0, sampler=sampler, on_invalid="return")
         assert any(result.error is not None for result in back)
 
 
 def test_results_do_not_depend_on_the_rest_of_the_batch(small: tf.Generator) -> None:
-    alone = small.sample(PROMPT, grammar(Picky), n=3, seed=9, sampler=tf.Local())
-    other = small.sample(["Another", PROMPT], grammar(Picky), n=5, seed=9, sampler=tf.Local())
+    alone = small.sample(PROMPT, grammar_of(Picky), n=3, seed=9, sampler=tf.Local())
+    other = small.sample(["Another", PROMPT], grammar_of(Picky), n=5, seed=9, sampler=tf.Local())
     assert [one.text for one in alone] == [one.text for one in other[1][:3]]
 
 
@@ -201,4 +184,4 @@ def test_streams_raise_what_validators_refuse(small: tf.Generator) -> None:
         n: Annotated[int, Field(ge=0, le=9), only(lambda value: False)]
 
     with pytest.raises(errors.InvalidType, match="/n"):
-        "".join(small.stream(PROMPT, grammar(Never)))
+        "".join(small.stream(PROMPT, grammar_of(Never)))

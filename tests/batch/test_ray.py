@@ -45,33 +45,33 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("count", [int(os.environ.get("TOKENFORM_ROWS", "20000"))])
 def test_a_node_dies_and_a_row_is_poisoned(tmp_path: Path, two_nodes, count: int) -> None:
     cluster, other = two_nodes
-    source = save(tmp_path / "in.jsonl", rows_of(count, (count // 3,)))
+    poisoned = count - count // 10
+    source = save(tmp_path / "in.jsonl", rows_of(count, (poisoned,)))
     whole, output, log = tmp_path / "whole.jsonl", tmp_path / "out.jsonl", tmp_path / "log"
     run(Generate(walker, SCHEMA, batch_size=8), source, whole, Limits(workers=2), quiet=True)
-    journal = output.with_name("out.jsonl.journal")
     died: list[int] = []
 
     def kill_a_node() -> None:
+        """When both have written: each has one process until the poisoned row ends one."""
         deadline = time.monotonic() + 900
-        while time.monotonic() < deadline:
-            if journal.exists() and journal.stat().st_size > 2000:
-                died.append(len(log.read_text().splitlines()))
+        while time.monotonic() < deadline and not died:
+            written = log.read_text().splitlines() if log.exists() else []
+            if len({line.partition(" ")[0] for line in written}) > 1 and len(written) > count // 8:
                 cluster.remove_node(other, allow_graceful=False)
-                return
-            time.sleep(0.01)
+                died.append(len(written))
+            time.sleep(0.02)
 
     killer = threading.Thread(target=kill_a_node)
     killer.start()
     write = Generate(functools.partial(logged, str(log)), SCHEMA, batch_size=8)
     done = run(write, source, output, Limits(workers=2, ray="auto"), quiet=True)
     killer.join()
-    assert died and died[0] < count, "the node died after the work was done"
+    assert died and died[0] < poisoned, "one node alone had written everything"
     assert (done.written, done.refused) == (count - 1, 1)
     assert output.read_bytes() == whole.read_bytes()
     assert [one["error"] for one in lines(tmp_path / "out.errors.jsonl")] == ["crash"]
     written = log.read_text().splitlines()
-    pools = {line.partition(" ")[0] for line in written}
-    assert len(pools) >= 2  # both nodes worked
+    print(f"{len(written)} rows written, {died[0]} of them before a node died")
     # a second try for what was in hand or on its way, and the poisoned batch
     assert count <= len(written) <= count + max(count // 4, 200)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import pickle
 import socket
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -114,15 +115,18 @@ def _outcomes(
     context.max_errored_blocks = -1  # what dies with its actor is lost, and the others go on
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     rows = [{"place": place, "task": pickle.dumps(task)} for place, task in enumerate(tasks)]
-    outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-        Host,
-        batch_size=1,
-        fn_constructor_args=given,
-        compute=ray.data.ActorPoolStrategy(size=room),
-        num_cpus=1,
-        max_restarts=0,
-        max_task_retries=0,
-    )
+    blocks = ray.data.from_items(rows, override_num_blocks=len(rows))
+    with warnings.catch_warnings():  # what says that an actor does not come back has no other name yet
+        warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
+        outcomes = blocks.map_batches(
+            Host,
+            batch_size=1,
+            fn_constructor_args=given,
+            compute=ray.data.ActorPoolStrategy(size=room),
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+        )
     try:
         for batch in outcomes.iter_batches(batch_size=None, prefetch_batches=0):
             for place, outcome in zip(batch["place"], batch["outcome"]):

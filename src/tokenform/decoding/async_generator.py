@@ -23,7 +23,7 @@ from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, ending_at, 
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result, T
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
-from tokenform.decoding.tracing import span_of, traced
+from tokenform.decoding.tracing import traced
 from tokenform.decoding.validated import TRIES
 from tokenform.errors import InvalidType, OptionError, TokenformError
 from tokenform.frontends.partial_value import MISSING, Fields, PartialValue, partial_value
@@ -214,22 +214,8 @@ class AsyncStream(Generic[T]):
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        span = span_of(self._owner.generator, *self._call, self._options, current=False)
-        ended = span.__enter__()
-        try:
-            self._job = await self._owner._submitted(*self._call, **self._options, listener=told)
-        except BaseException as error:
-            span.__exit__(type(error), error, error.__traceback__)
-            raise
-
-        def close(future: Future[list[Result]]) -> None:
-            error = None if future.cancelled() else future.exception()
-            if error is None and not future.cancelled():
-                ended(future.result())
-            span.__exit__(type(error) if error else None, error, None)
-            told(None)
-
-        self._job.future.add_done_callback(close)
+        self._job = await self._owner._submitted(*self._call, **self._options, listener=told)
+        self._job.future.add_done_callback(lambda _: told(None))
 
     async def _next(self) -> Piece:
         assert self._job is not None

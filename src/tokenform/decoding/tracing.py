@@ -1,6 +1,7 @@
 """OpenTelemetry spans of calls, where the program has OpenTelemetry loaded; else nothing, at no cost.
 
-Purpose: one span a call of `Generator.sample` or `stream` and of their async forms.
+Purpose: one span a call of `Generator.sample` or `stream` and of their async forms, a job of a `Scheduler`,
+and a generation of a `Program`.
 Invariant: a span says which model, which kind of constraint, which limits, how many tokens and passes, and
 how it ended.  Prompts and texts are in it only where the variable `CONTENT` is "true".
 Source: OpenTelemetry's semantic conventions for generative AI; what is this library's own is `tokenform.*`.
@@ -14,8 +15,10 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
 
 from tokenform.decoding.results import Result
 from tokenform.errors import TokenformError
@@ -24,7 +27,10 @@ from tokenform.frontends import Condition, Grammar
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _ASKED = {"max_tokens": "max_tokens", "seed": "seed", "n": "choice.count"}
 _KINDS = {"language": "pattern"}
+Submit = TypeVar("Submit", bound=Callable[..., Any])
 _MOST = 8192  # characters of a prompt or text
+_API = "opentelemetry.trace"
+_within: ContextVar[bool] = ContextVar("_within", default=False)  # a call that has a span
 
 
 def traced(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,6 +52,34 @@ def traced(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+def traced_job(method: Submit) -> Submit:
+    """`Scheduler.submit`, with a span from the call until the job has ended; the jobs of a call that has a
+    span are parts of that one."""
+
+    @functools.wraps(method)
+    def submitted(self: Any, prompt: Any, grammar: Any = None, **options: Any) -> Any:
+        if _API not in sys.modules or _within.get():
+            return method(self, prompt, grammar, **options)
+        span = span_of(self.generator, prompt, grammar, options, current=False)
+        ended = span.__enter__()
+        try:
+            job = method(self, prompt, grammar, **options)
+        except BaseException as error:
+            span.__exit__(type(error), error, error.__traceback__)
+            raise
+
+        def close(future: Future[list[Result]]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if error is None and not future.cancelled():
+                ended(future.result())
+            span.__exit__(None if error is None else type(error), error, None)
+
+        job.future.add_done_callback(close)
+        return job
+
+    return cast(Submit, submitted)
+
+
 @contextmanager
 def span_of(
     generator: Any, prompt: Any, grammar: Any, options: dict[str, Any], *, current: bool = True
@@ -56,7 +90,7 @@ def span_of(
         current: other spans that are begun meanwhile are parts of it; not for streams, whose steps come and
             go between the caller's own.
     """
-    api: Any = sys.modules.get("opentelemetry.trace")
+    api: Any = sys.modules.get(_API)
     if api is None:
         yield lambda results: results
         return
@@ -73,8 +107,12 @@ def span_of(
             return results
 
         if current:
-            with api.use_span(span, record_exception=False, set_status_on_exception=False):
-                yield ended
+            before = _within.set(True)
+            try:
+                with api.use_span(span, record_exception=False, set_status_on_exception=False):
+                    yield ended
+            finally:
+                _within.reset(before)
         else:
             yield ended
     except BaseException as error:
@@ -113,12 +151,15 @@ def _asked(
         "tokenform.constraint": kind_of(grammar),
         "tokenform.sampler": type(sampler).__name__,
     }
-    temperature = getattr(sampler, "temperature", None)
+    drawn = getattr(sampler, "transforms", sampler)  # a faithful sampler's are in there
+    temperature = options.get("temperature", getattr(drawn, "temperature", None))
     if isinstance(temperature, int | float):
         found["gen_ai.request.temperature"] = float(temperature)
     for option, attribute in _ASKED.items():
         if isinstance(options.get(option), int):
             found[f"gen_ai.request.{attribute}"] = options[option]
+    if options.get("name"):
+        found["tokenform.name"] = options["name"]
     if _content():
         found["gen_ai.input.messages"] = str(prompt)[:_MOST]
     return found

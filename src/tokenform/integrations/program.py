@@ -25,6 +25,7 @@ with extras():
     from tokenform.decoding.aligned.masked import Masked
     from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, ending_at
     from tokenform.decoding.keyed_random import keyed
+    from tokenform.decoding.tracing import span_of
     from tokenform.decoding.weighted import draw_weighted
     from tokenform.engine import tokenizers
     from tokenform.integrations.generation import Generator
@@ -172,14 +173,12 @@ class Program:
         grammar = ending_at(asked.stop, None) if asked.stop else asked.constraint
         temperature = self.temperature if asked.temperature is None else asked.temperature
         sampler = Beam(1) if temperature == 0.0 else Masked(temperature=temperature)
-        problem = writer.problem(
-            self._prompt(writer, grammar),
-            grammar,
-            max_tokens=asked.max_tokens,
-            sampler=sampler,
-            model=language_model,
-        )
-        result = draw_weighted(sampler, problem, grammar, 1, keyed(self.seed, self.generated))[0]
+        prompt, seed = self._prompt(writer, grammar), keyed(self.seed, self.generated)
+        options: dict[str, Any] = {"max_tokens": asked.max_tokens, "sampler": sampler}
+        told = {**options, "seed": self.seed, "temperature": temperature, "name": asked.name}
+        with span_of(writer, prompt, grammar, told) as ended:
+            problem = writer.problem(prompt, grammar, **options, model=language_model)
+            (result,) = ended(draw_weighted(sampler, problem, grammar, 1, seed))
         written, value, begun = result.text, result.value, len(self.text)
         found = grammar.captures(written) if isinstance(grammar, Grammar) else {}
         for stop in asked.stop:

@@ -34,6 +34,7 @@ from tokenform.decoding.scheduler.thinking import Thinking
 from tokenform.decoding.scheduler.turns import Text
 from tokenform.decoding.scheduler.whole import Wholes, Work
 from tokenform.decoding.speculative.targets import Penalties
+from tokenform.decoding.tracing import traced_job
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Limits
 from tokenform.errors import BudgetTooSmall, Busy, OptionError
@@ -63,6 +64,7 @@ class Scheduler:
         self._wholes = Wholes(generator, jobs, self._changed)
         self._closed = False
 
+    @traced_job
     def submit(
         self,
         prompt: Any,
