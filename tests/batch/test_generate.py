@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tokenform as tf
 from tokenform.batch import Generate
-from tokenform.batch.generate import _OPEN
+from tokenform.batch.opening import KEPT, OPEN
 from tokenform.errors import ModelError, OptionError, UnsupportedRegex
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -102,7 +102,7 @@ def test_a_bad_row_is_said_beside_the_others() -> None:
 
 
 def test_it_travels_and_opens_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokenform.batch.generate._OPEN", {})
+    monkeypatch.setattr("tokenform.batch.opening.OPEN", {})
     made: list[int] = []
 
     def make() -> Walker:
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_said_before_any_work() -> None:
     with pytest.raises(ModelError, match="no weights here"):
         Generate(absent)(batch([{"prompt": "a"}]))
     assert Generate(walker)({"prompt": np.array([], dtype=object)})["output"].tolist() == []
-    assert len(_OPEN) <= 2
+    assert len(OPEN) <= KEPT
 
 
 def test_frames_of_pandas() -> None:

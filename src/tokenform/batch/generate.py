@@ -12,25 +12,20 @@ Rejected: holding a model object (it would travel with every task).
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tokenform.batch.opening import name_of, open_writer, portable
 from tokenform.batch.rows import Request, plain, requests_of, text_of
 from tokenform.errors import ModelError, OptionError, TokenformError, extras
 from tokenform.frontends import Grammar, from_type, json_schema, one_constraint
 from tokenform.frontends.python_types import is_type
 
 Row = Mapping[str, Any]
-
-_KEPT_MODELS = 2
-_OPEN: dict[Any, Any] = {}
-"""What this process has opened: tasks of one model share it, though each brings a `Generate` of its own."""
 
 
 class Generate:
@@ -99,7 +94,7 @@ class Generate:
                 raise OptionError(f"{name}={value} is not possible; give at least 1.")
         if sampler is not None and (temperature != 0.0 or top_p != 1.0):
             raise OptionError("a sampler has its own temperature and truncation; give them to it.")
-        self.model = _known(model)
+        self.model = portable(model)
         self.given = {"schema": schema, "regex_pattern": regex, "choices": choices, "grammar": grammar}
         self.spelling = dict(spelling or {})
         self.prompt, self.key, self.output = prompt, key, output
@@ -134,12 +129,7 @@ class Generate:
         Raises:
             ModelError: it can't be opened.
         """
-        kept = self.model, repr(sorted(self.options.items())), self.batch_size
-        if kept not in _OPEN:
-            while len(_OPEN) >= _KEPT_MODELS:
-                _OPEN.pop(next(iter(_OPEN)))
-            _OPEN[kept] = _opened(self.model, self.options, self.batch_size)
-        return _OPEN[kept]
+        return open_writer(self.model, self.options, self.batch_size)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Write the texts of a batch.
@@ -193,7 +183,7 @@ class Generate:
         made = self.constraint()
         source = made.to_bytes() if isinstance(made, Grammar) else repr(made).encode()
         return {
-            "model": _name(self.model),
+            "model": name_of(self.model),
             "constraint": hashlib.blake2b(source, digest_size=16).hexdigest(),
             "columns": [self.prompt, self.key, self.output, *self.own.values()],
             "spelling": self.spelling,
@@ -270,49 +260,6 @@ class Generate:
                 "itself, of a module that can be imported there."
             ) from None
         return state
-
-
-def _known(model: Any) -> Any:
-    """The model as it is kept: a name, a function, or an endpoint."""
-    if model is None or isinstance(model, str) or hasattr(model, "open_writer"):
-        return model
-    if isinstance(model, os.PathLike):
-        return os.fspath(model)
-    if inspect.isroutine(model) or isinstance(model, type) or hasattr(model, "func"):  # or a partial
-        return model
-    raise OptionError(
-        f"a {type(model).__name__} can't travel to other processes; give a model's path or name, or a "
-        "function that makes a Generator."
-    )
-
-
-def _opened(model: Any, options: Mapping[str, Any], batch_size: int) -> Any:
-    if hasattr(model, "open_writer"):
-        return model.open_writer()
-    if callable(model):
-        made = _made(model)
-        if not hasattr(made, "sample"):
-            raise ModelError(f"{_name(model)} made a {type(made).__name__}; it has to make a Generator.")
-        return made
-    with extras():
-        from tokenform.integrations.generation import Generator
-    return Generator(model, **{"drafter": None, "batch_size": batch_size, **options})
-
-
-def _made(model: Callable[[], Any]) -> Any:
-    try:
-        return model()
-    except TokenformError:
-        raise
-    except Exception as error:
-        raise ModelError(f"{_name(model)} failed: {type(error).__name__}: {error}") from error
-
-
-def _name(model: Any) -> str:
-    if callable(model):
-        inner = getattr(model, "func", model)  # of a partial
-        return f"{inner.__module__}:{inner.__qualname__}"
-    return "builtin" if model is None else str(model)
 
 
 def _described(result: Any) -> dict[str, Any]:

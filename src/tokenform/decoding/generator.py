@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import TypeForm, Unpack
@@ -25,7 +25,6 @@ from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.aligned.side_by_side import side_by_side
 from tokenform.decoding.alternatives import Origin
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
@@ -59,7 +58,7 @@ from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.tracing import span_of, traced
 from tokenform.decoding.validated import TRIES, settled
-from tokenform.decoding.weighted import draw_weighted
+from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
 from tokenform.frontends import Condition, to_constraint
@@ -257,7 +256,8 @@ class Generator:
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
-            drawn = self._weighted(chosen, prompts, grammars, n, seeds, max_tokens, progress, on_invalid)
+            asked = list(zip(prompts, grammars, seeds, strict=True))
+            drawn = all_weighted(self, chosen, asked, n, max_tokens, progress, on_invalid)
             return given_back(drawn, batched, on_error)
         rows: list[Row | TokenformError] = []
         for one, constraint, key, other in zip(
@@ -408,39 +408,6 @@ class Generator:
                 "temperature, truncation or potential."
             )
         return chosen
-
-    def _weighted(
-        self,
-        sampler: AlignedSampler,
-        prompts: Sequence[Any],
-        grammars: Sequence[Constraint],
-        n: int,
-        seeds: Sequence[int | None],
-        max_tokens: int,
-        progress: bool | None,
-        on_invalid: str,
-    ) -> list[list[Result | TokenformError]]:
-        every: list[list[Result | TokenformError]] = []
-        validators, size = on_invalid == "resample", self.batch_size
-        asked = list(zip(prompts, grammars, seeds, strict=True))
-        with Progress(len(prompts), progress) as bar:
-
-            def draw(one: tuple[Any, Constraint, int | None], model: LanguageModel) -> list[Result]:
-                prompt, grammar, seed = one
-                options: Any = {"max_tokens": max_tokens, "sampler": sampler, "validators": validators}
-                problem = self.problem(prompt, grammar, model=model, **options)
-                drawn = draw_weighted(sampler, problem, grammar, n, seed)
-                bar.advance(None)
-                return drawn
-
-            model = self.language_model()
-            for start in range(0, len(asked), size):
-                jobs = [partial(draw, one) for one in asked[start : start + size]]
-                for found in side_by_side(model, jobs):
-                    if isinstance(found, BaseException):
-                        raise found
-                    every.append([one.error or one for one in found] if on_invalid == "raise" else [*found])
-        return every
 
     def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
         """What runs rows.

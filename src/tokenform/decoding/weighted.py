@@ -9,15 +9,57 @@ next token of one text; `aligned/backbone_lm.py` puts those on the backbone).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.side_by_side import side_by_side
+from tokenform.decoding.progress import Progress
 from tokenform.decoding.results import Estimates, Result, Stats, read_value
 from tokenform.engine import Grammar
-from tokenform.errors import SamplingError
+from tokenform.errors import SamplingError, TokenformError
 from tokenform.frontends import Condition
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
+
+
+def all_weighted(
+    generator: Generator,
+    sampler: AlignedSampler,
+    asked: Sequence[tuple[Any, Grammar | Condition, int | None]],
+    n: int,
+    max_tokens: int,
+    progress: bool | None,
+    on_invalid: str,
+) -> list[list[Result | TokenformError]]:
+    """Results or errors for each prompt with its constraint and its seed, a generator's batch at a time; the
+    other arguments are those of `Generator.sample`."""
+    every: list[list[Result | TokenformError]] = []
+    size = generator.batch_size
+    validators = on_invalid == "resample"
+    options: Any = {"max_tokens": max_tokens, "sampler": sampler, "validators": validators}
+    with Progress(len(asked), progress) as bar:
+
+        def draw(one: tuple[Any, Grammar | Condition, int | None], model: LanguageModel) -> list[Result]:
+            prompt, grammar, seed = one
+            problem = generator.problem(prompt, grammar, model=model, **options)
+            drawn = draw_weighted(sampler, problem, grammar, n, seed)
+            bar.advance(None)
+            return drawn
+
+        model = generator.language_model()
+        for start in range(0, len(asked), size):
+            jobs = [partial(draw, one) for one in asked[start : start + size]]
+            for found in side_by_side(model, jobs):
+                if isinstance(found, BaseException):
+                    raise found
+                every.append([one.error or one for one in found] if on_invalid == "raise" else [*found])
+    return every
 
 
 def draw_weighted(
