@@ -3,7 +3,8 @@
 Purpose: yield (task, outcome) as `workers.run_tasks` does, the tasks spread over the machines of a cluster.
 Invariant: the limits on time and memory hold where a task runs (the actor's own worker process is ended, not
 the actor).  What was on a node that died is lost and tried again; a task that is lost `_ATTEMPTS` times, the
-last of them with nothing beside it, counts as "crash".
+last of them with nothing beside it, counts as "crash".  Where actors die before they have begun (a node whose
+memory others fill), no task is to blame: the wave begins again after a pause, `_STARTS` times.
 Complexity: tasks travel in waves, a dataset each, one task a block; what a wave lost is in the next.
 Rejected: Ray's own restarts and retries (a task that ends its node would take one node after the other, and
 an actor whose node is gone waits for room for ever, its tasks with it); actors placed by hand (Ray Data knows
@@ -15,6 +16,7 @@ from __future__ import annotations
 import logging
 import pickle
 import socket
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +27,14 @@ from tokenform.batch.workers import Outcome, WorkerStartError, run_tasks
 from tokenform.errors import DataError, extras
 
 _ATTEMPTS = 3
+_STARTS = 7
+_PAUSE_SECONDS = 1.0  # doubled each time
 _WAVE = 2048
 _REACH_SECONDS = 10.0
+
+
+class PoolLost(Exception):
+    """The actors of a wave could not be started."""
 
 
 class Host:
@@ -78,29 +86,39 @@ def run_on_ray(
     Raises:
         MissingExtra: Ray isn't installed.
         DataError: the cluster can't be reached.
-        WorkerStartError: the factory itself raised.
+        WorkerStartError: the factory itself raised, or no actor can be started.
     """
     with extras():
         import ray
         import ray.data
     _connect(ray, address, workers)
-    source, again = iter(tasks), deque[tuple[Any, int]]()
-    given = factory, arguments, timeout, memory_bytes
+    source, again = iter(tasks), list[tuple[Any, int]]()
+    given, failed = (factory, arguments, timeout, memory_bytes), 0
     while True:
-        tried = _ATTEMPTS - 1 if again and again[0][1] == _ATTEMPTS - 1 else None
-        wave = [again.popleft()] if tried else [*again, *((task, 0) for task in islice(source, _WAVE))]
-        if not tried:
+        alone = next((one for one in again if one[1] == _ATTEMPTS - 1), None)
+        if alone is not None:
+            again.remove(alone)
+            wave = [alone]
+        else:
+            wave = [*again, *((task, 0) for task in islice(source, _WAVE))]
             again.clear()
         if not wave:
             return
-        left = dict(enumerate(wave))
-        for place, outcome in _outcomes(ray, [task for task, _ in wave], given, workers):
-            if isinstance(outcome, str):
-                raise WorkerStartError(outcome)
-            yield left.pop(place)[0], outcome
+        left, blamed = dict(enumerate(wave)), 1
+        try:
+            for place, outcome in _outcomes(ray, [task for task, _ in wave], given, workers):
+                if isinstance(outcome, str):
+                    raise WorkerStartError(outcome)
+                failed = 0
+                yield left.pop(place)[0], outcome
+        except PoolLost as error:
+            failed, blamed = failed + 1, 0
+            if failed == _STARTS:
+                raise WorkerStartError(f"{_STARTS} times an actor died at its start: {error}") from error
+            time.sleep(_PAUSE_SECONDS * 2 ** (failed - 1))
         for task, attempts in left.values():
-            if attempts + 1 < _ATTEMPTS:
-                again.append((task, attempts + 1))
+            if attempts + blamed < _ATTEMPTS:
+                again.append((task, attempts + blamed))
             else:
                 yield task, Outcome("crash", None, f"its actor died {_ATTEMPTS} times")
 
@@ -108,7 +126,11 @@ def run_on_ray(
 def _outcomes(
     ray: Any, tasks: list[Any], given: tuple[Any, ...], workers: int
 ) -> Iterator[tuple[int, Outcome | str]]:
-    """(place, outcome) of the tasks of a wave, without those that were lost."""
+    """(place, outcome) of the tasks of a wave, without those that were lost.
+
+    Raises:
+        PoolLost: an actor died at its start, and the wave with it; the tasks that are left are not to blame.
+    """
     room = max(1, min(workers, len(tasks), int(ray.cluster_resources().get("CPU", 1))))
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -131,10 +153,10 @@ def _outcomes(
         for batch in outcomes.iter_batches(batch_size=None, prefetch_batches=0):
             for place, outcome in zip(batch["place"], batch["outcome"]):
                 yield int(place), pickle.loads(outcome)
-    except ray.exceptions.RayError as error:
-        logging.getLogger("tokenform").warning(
-            "a part of the cluster was lost: %s", str(error).splitlines()[0]
-        )
+    except ray.exceptions.RayError as error:  # a block that dies is lost by itself, see above
+        reason = next((line for line in str(error).splitlines() if "memory" in line), str(error))
+        logging.getLogger("tokenform").warning("a part of the cluster was lost: %s", reason)
+        raise PoolLost(reason) from error
 
 
 def _connect(ray: Any, address: str, workers: int) -> None:
