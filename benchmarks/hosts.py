@@ -36,7 +36,8 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
 warnings.simplefilter("ignore")
 
 from tokenform.bench.data import Case, read_maskbench, sample  # noqa: E402
-from tokenform.bench.hosts.vllm_manager import Engine, random_model  # noqa: E402
+from tokenform.bench.hosts.texts import random_model  # noqa: E402
+from tokenform.bench.hosts.vllm_manager import Engine  # noqa: E402
 from tokenform.bench.tables import save, text_table  # noqa: E402
 from tokenform.builtin.loading import WEIGHTS  # noqa: E402
 
@@ -173,7 +174,7 @@ def fate(case: Case, text: Any, engine: Any) -> str:
 
     if text.reason == "error":
         return "failed"
-    written = engine.written(text)
+    written = text.written(engine.tokenizer)
     if text.reason == "length":
         return "cut"
     try:
@@ -254,7 +255,8 @@ def maskbench(host: str, limit: int, most: int, drafts: int) -> list[dict[str, A
             longest = max(longest, len(text.tokens))
             fates[found] += 1
             if found != "valid" and name == "tokenform":
-                named.append(f"{cases[int(number)].id}: {found} {text.error or engine.written(text)[:200]}")
+                shown = text.error or text.written(engine.tokenizer)[:200]
+                named.append(f"{cases[int(number)].id}: {found} {shown}")
         kinds = ("valid", "refused", "too short", "invalid", "cut", "failed", "not judged")
         row = {"host": host, "drafts": drafts, "backend": name, **{kind: fates[kind] for kind in kinds}}
         rows.append(row | {"longest": longest})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tokenform.bench.hosts.vllm_manager import random_model
+from tokenform.bench.hosts.texts import random_model
 
 SIZE = 2080
 SCHEMA = {

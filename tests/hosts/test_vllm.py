@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tokenform as tf
-from tokenform.bench.hosts.vllm_manager import Engine, random_model
+from tokenform.bench.hosts.texts import random_model
+from tokenform.bench.hosts.vllm_manager import Engine
 
 SIZE = 2080  # wider than the tokenizer's 2,048
 HARD = {
@@ -99,7 +100,7 @@ def test_structural_tags(engine, drafts):
         one.add(f"older {number}", asked(40, structural_tag=json.dumps(OLDER)))
     one.run(random_model(SIZE, 7))
     for name, text in one.texts.items():
-        written = one.written(text)
+        written = text.written(one.tokenizer)
         assert text.reason == "stop" and len(text.tokens) <= 40, (name, text.error)
         if name.startswith("call"):
             found = re.fullmatch(r"<f=(one|two)>(.*)</f>", written, re.DOTALL)
@@ -128,7 +129,7 @@ def test_the_tags_of_vllms_own_tool_parsers(engine, needs, choice):
         one.add(str(number), asked(80, structural_tag=made.model_dump_json()))
     one.run(random_model(SIZE, 8))
     for text in one.texts.values():
-        written = one.written(text)
+        written = text.written(one.tokenizer)
         assert text.reason == "stop", (text.error, written)
         calls = re.findall(r"<tool_call>\s*(.*?)\s*</tool_call>", written, re.DOTALL)
         assert calls
@@ -155,7 +156,7 @@ def test_batches_of_all_kinds_are_valid_and_within_max_tokens(engine, drafts):
     one.run(random_model(SIZE, drafts))
     for name, text in one.texts.items():
         kind, budget = name.split("-")
-        written = one.written(text)
+        written = text.written(one.tokenizer)
         assert text.reason == "stop" and len(text.tokens) <= int(budget), (
             name,
             text.reason,
@@ -183,7 +184,7 @@ def test_a_wide_batch_is_filled_from_several_threads(engine):
         one.add(str(number), asked(30, json={"type": "array", "items": {"type": "integer"}, "maxItems": 3}))
     one.run(random_model(SIZE, 1))
     assert all(
-        text.reason == "stop" and isinstance(json.loads(one.written(text)), list)
+        text.reason == "stop" and isinstance(json.loads(text.written(one.tokenizer)), list)
         for text in one.texts.values()
     )
 
@@ -229,7 +230,7 @@ def test_flags_of_the_engine_and_of_a_request(engine):
     for serving in (one, other):
         serving.run(random_model(SIZE, 2))
         for text in serving.texts.values():
-            written = serving.written(text)
+            written = text.written(serving.tokenizer)
             assert not re.search(r"\s", written) and set(json.loads(written)) == {"a", "b"}
 
 

@@ -10,13 +10,12 @@ Source: sglang/srt/managers/scheduler.py and sglang/srt/speculative/spec_utils.p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from tokenform.bench.hosts.vllm_manager import EmptyMask
+from tokenform.bench.hosts.texts import EmptyMask, Text
 
 
 class Request(SimpleNamespace):
@@ -48,16 +47,6 @@ class Request(SimpleNamespace):
 
     def set_finish_with_abort(self, message: str) -> None:
         self.message = message
-
-
-@dataclass
-class Text:
-    """One request and what became of it; `reason` is "stop", "length" or "error", None while it runs."""
-
-    request: Any
-    tokens: list[int] = field(default_factory=list)
-    reason: str | None = None
-    error: str | None = None
 
 
 class Engine:
@@ -188,12 +177,6 @@ class Engine:
             text.reason = "stop"
         elif len(text.tokens) >= request.sampling_params.max_new_tokens:
             text.reason = "length"
-
-    def written(self, text: Text) -> str:
-        """The text without its end-of-text token."""
-        tokens = text.tokens[:-1] if text.reason == "stop" else text.tokens
-        decoded: str = self.tokenizer.decode(tokens, skip_special_tokens=False)
-        return decoded
 
     def close(self) -> None:
         """Forgets what was compiled."""

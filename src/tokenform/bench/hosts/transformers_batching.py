@@ -8,19 +8,11 @@ Invariant: nothing of transformers' batching is replaced; texts are sampled by t
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
 from typing import Any
 
+from tokenform.bench.hosts.texts import Text
+
 PROMPT = "The order has the number A-2041 and was placed by Maria Rossi of Turin, born in 1988."
-
-
-@dataclass
-class Text:
-    """One request and what became of it; `reason` is "stop", "length" or "error", None while it runs."""
-
-    tokens: list[int] = field(default_factory=list)
-    reason: str | None = None
-    error: str | None = None
 
 
 class Engine:
@@ -74,12 +66,6 @@ class Engine:
             text.tokens, text.error = list(result.generated_tokens), result.error
             ended = text.tokens and text.tokens[-1] == self.tokenizer.eos_token_id
             text.reason = "error" if text.error else "stop" if ended else "length"
-
-    def written(self, text: Text) -> str:
-        """The text without its end-of-text token."""
-        tokens = text.tokens[:-1] if text.reason == "stop" else text.tokens
-        decoded: str = self.tokenizer.decode(tokens, skip_special_tokens=False)
-        return decoded
 
     def close(self) -> None:
         """Ends the manager's thread."""

@@ -12,25 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-
-class EmptyMask(AssertionError):
-    """A mask that allows nothing: no backend should write one."""
-
-
-@dataclass
-class Text:
-    """One request and what became of it; `reason` is vLLM's finish_reason, None while it runs."""
-
-    request: Any
-    tokens: list[int] = field(default_factory=list)
-    reason: str | None = None
-    error: str | None = None
+from tokenform.bench.hosts.texts import EmptyMask, Text
 
 
 class Engine:
@@ -191,34 +178,6 @@ class Engine:
         if not self.manager.accept_tokens(request, kept):
             text.reason, text.error = "error", "the grammar refused a sampled token"
 
-    def written(self, text: Text) -> str:
-        """The text without its end-of-text token."""
-        tokens = text.tokens[:-1] if text.reason == "stop" else text.tokens
-        decoded: str = self.tokenizer.decode(tokens, skip_special_tokens=False)
-        return decoded
-
     def close(self) -> None:
         """Ends the manager's threads."""
         self.manager.clear_backend()
-
-
-def random_model(size: int, seed: int = 0, *, boring: Sequence[int] = ()) -> Callable[[np.ndarray, int], int]:
-    """A model whose logits are random: draws among what a mask allows; `boring` tokens come last of all.
-
-    Raises, when called:
-        EmptyMask: the mask allows nothing.
-    """
-    random = np.random.default_rng(seed)
-    dull = np.asarray(sorted(boring), dtype=np.int64)
-
-    def draw(row: np.ndarray, place: int) -> int:
-        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-        allowed = allowed[allowed < size]
-        if not len(allowed):
-            raise EmptyMask("the mask allows nothing")
-        if len(dull):
-            lively = np.setdiff1d(allowed, dull, assume_unique=True)
-            allowed = lively if len(lively) else allowed
-        return int(random.choice(allowed))
-
-    return draw
