@@ -12,7 +12,7 @@ use crate::schema::object::Obj;
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
 use crate::schema::Simple;
-use crate::schema::{NameId, ObjId, ValId};
+use crate::schema::{JId, NameId, ObjId, SubId, ValId};
 use crate::work;
 
 /// The conjunctions that formulas multiply out to; `None`: too many.
@@ -345,6 +345,10 @@ impl JsonMachine {
                 if !self.schema.sub_is_live(sub) || !self.alternative_is_live(&next, used) {
                     continue;
                 }
+                let sub = self.without_told(sub, &next, used);
+                if !self.schema.sub_is_live(sub) {
+                    continue;
+                }
                 let v = self.schema.compile_or_none(sub);
                 branches.push((place_of(&mut goals, v), next));
             }
@@ -358,15 +362,51 @@ impl JsonMachine {
 
     pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
         let pending = self.pendings[node.frame as usize].clone();
-        let list: Vec<Alternative> = pending
-            .branches
-            .iter()
-            .filter(|(goal, _)| held.binary_search(goal).is_ok())
-            .map(|b| b.1)
-            .collect();
+        let held = |goal: &u32| held.binary_search(goal).is_ok();
+        let mut list: Vec<Alternative> =
+            pending.branches.iter().filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
+        if pending.start != 0 {
+            self.texts_closed += 1;
+            let value = self.read_value(pending.start, record);
+            for next in &mut list {
+                next.formula = self.schema.told(next.formula, value);
+            }
+            list.retain(|next| self.alternative_is_live(next, pending.used));
+        }
         let frame = self.object_frame(list, pending.used)?;
         let ctx = self.ctx(Place::ObjectAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
+    }
+
+    /// The values of a property without those after which the object could only become one that it must differ from.
+    fn without_told(&mut self, sub: SubId, next: &Alternative, used: KeySet) -> SubId {
+        if !self.schema.is_telling(next.formula) {
+            return sub;
+        }
+        let whatever = Alternative { formula: self.schema.whatever_is_told(next.formula), ..*next };
+        if self.alternative_is_live(&whatever, used) {
+            return sub;
+        }
+        let (mut bad, mut known) = (KeySet::EMPTY, FxHashMap::default());
+        for value in self.schema.told_values(next.formula) {
+            let formula = self.schema.told(next.formula, Some(value));
+            let after = Alternative { formula, ..*next };
+            if !*known.entry(formula).or_insert_with(|| self.alternative_is_live(&after, used)) {
+                bad = self.schema.with_seen(bad, value);
+            }
+        }
+        let bad = self.schema.one_of(bad);
+        let good = self.schema.not_sub(bad);
+        self.schema.and_subs(&[sub, good])
+    }
+
+    /// The value of a property whose text begins at an offset of the record, where a remembered one may be like it.
+    fn read_value(&mut self, start: u32, record: u32) -> Option<JId> {
+        if record <= Self::OTHER {
+            return None;
+        }
+        let text = self.records[record as usize][start as usize - 1..].to_vec();
+        self.schema.constant_of_text(std::str::from_utf8(&text).ok()?)
     }
 
     /// The goals that hold if the object ends here.
@@ -381,6 +421,13 @@ impl JsonMachine {
 
     /// After the colon: the value of a property.
     pub(super) fn property_value(&mut self, node: Node, pending: u32) -> Pos {
+        let mut pending = pending;
+        let known = &self.pendings[pending as usize];
+        if known.branches.iter().any(|b| self.schema.is_telling(b.1.formula)) {
+            let start = self.records[node.record as usize].len() as u32 + 1;
+            let known = Pending { start, ..known.clone() };
+            pending = self.pendings.insert_full(known).0 as u32;
+        }
         let goals = self.pendings[pending as usize].goals.clone();
         let goals = self.goal_list(&goals);
         let up = self.ctx(Place::ReturnObject, node.up, pending, 0, node.depth);

@@ -3,7 +3,8 @@
 use super::by_key::MAX_BRANCHES;
 use super::decide::Leaf;
 use super::document::JId;
-use super::value::{dedup, Sub, SubId};
+use super::used::KeySet;
+use super::value::{dedup, SubId};
 use super::Schema;
 
 /// The number of a formula over arrays.
@@ -31,10 +32,6 @@ pub(crate) struct Facts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListId(pub u32);
 
-/// The number of an interned set of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SeenId(pub u32);
-
 /// A positive formula about the items that are still to come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Arr {
@@ -61,9 +58,9 @@ pub enum Arr {
         hi: u32,
     },
     /// The items differ from each other and from those seen.
-    Unique(SeenId),
+    Unique(KeySet),
     /// Two items are equal, or one equals one that was seen.
-    NotUnique(SeenId),
+    NotUnique(KeySet),
     And(Box<[ArrId]>),
     Or(Box<[ArrId]>),
 }
@@ -287,11 +284,11 @@ impl Schema {
     pub(crate) fn remember(&mut self, a: ArrId, value: JId) -> ArrId {
         match self.array(a).clone() {
             Arr::Unique(seen) => {
-                let seen = self.add_seen(seen, value);
+                let seen = self.with_seen(seen, value);
                 self.arr(Arr::Unique(seen))
             }
             Arr::NotUnique(seen) => {
-                let seen = self.add_seen(seen, value);
+                let seen = self.with_seen(seen, value);
                 self.arr(Arr::NotUnique(seen))
             }
             Arr::And(list) => {
@@ -304,20 +301,6 @@ impl Schema {
             }
             _ => a,
         }
-    }
-
-    fn add_seen(&mut self, seen: SeenId, value: JId) -> SeenId {
-        let mut list = self.seen[seen.0 as usize].to_vec();
-        if let Err(at) = list.binary_search(&value) {
-            list.insert(at, value);
-        }
-        SeenId(self.seen.insert_full(list.into()).0 as u32)
-    }
-
-    fn one_of_seen(&mut self, seen: SeenId) -> SubId {
-        let list = self.seen[seen.0 as usize].clone();
-        let subs: Vec<SubId> = list.iter().map(|&v| self.sub(Sub::Const(v))).collect();
-        self.or_subs(&subs)
     }
 
     /// Branches (item, rest) when an item is read.
@@ -349,11 +332,11 @@ impl Schema {
                 Leaf { sub, held, failed: a, always: (hi == u32::MAX).then_some(a) }
             }
             Arr::Unique(seen) => {
-                let sub = self.one_of_seen(seen);
+                let sub = self.one_of(seen);
                 Leaf { sub, held: ArrId::FALSE, failed: a, always: None }
             }
             Arr::NotUnique(seen) => {
-                let sub = self.one_of_seen(seen);
+                let sub = self.one_of(seen);
                 Leaf { sub, held: ArrId::TRUE, failed: a, always: Some(a) }
             }
             Arr::True | Arr::False | Arr::And(_) | Arr::Or(_) => Leaf::sure(a),

@@ -304,12 +304,12 @@ impl<F: Formula> Decisions<F> {
             return (self.out <= DECIDED).then(|| branch.into_iter().collect());
         };
         let sub = self.asked[i];
-        let held = schema.compile_or_none(sub);
-        let failed = schema.not_value(held);
+        let not = schema.not_sub(sub);
         let mut found = Vec::new();
-        for (answer, part) in [(true, held), (false, failed)] {
+        for (answer, part) in [(true, sub), (false, not)] {
             self.answers[i] = Some(answer);
             if self.formula.possible(&self.answers) {
+                let part = schema.compile_or_none(part);
                 let narrowed = schema.and_values(value, part);
                 if schema.is_live(narrowed) {
                     path.push(if answer { sub } else { schema.not_sub(sub) });

@@ -60,6 +60,12 @@ impl Schema {
             + held::list(&self.obj_facts)
             + held::list(&self.arr_facts)
             + held::map(&self.witnesses) * 2;
-        arenas + boxed + known + self.doc.bytes() + self.key_sets.bytes() + self.lexicon.bytes()
+        arenas
+            + boxed
+            + known
+            + self.doc.bytes()
+            + self.key_sets.bytes()
+            + self.remembered.bytes()
+            + self.lexicon.bytes()
     }
 }

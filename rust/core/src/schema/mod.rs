@@ -5,6 +5,7 @@
 //! keys that a formula names; [`used`] those that an object has used; `decide` branches where those are many;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
+mod apart;
 pub mod array;
 pub mod by_key;
 mod decide;
@@ -67,7 +68,8 @@ pub struct Schema {
     pub(crate) arr_facts: Vec<array::Facts>,
     pub(crate) shapes: IndexSet<Shape, Keyed>,
     pub(crate) lists: IndexSet<Box<[SubId]>, Keyed>,
-    pub(crate) seen: IndexSet<Box<[JId]>, Keyed>,
+    /// Objects that items were compared with.
+    pub(crate) remembered: apart::Remembered,
     /// Dynamic scopes: where each dynamic anchor leads, sorted by name; the first is empty.
     pub(crate) scopes: IndexSet<resolve::Scope, Keyed>,
     pub(crate) scope: u32,
@@ -138,7 +140,7 @@ impl Schema {
             arr_facts: Vec::new(),
             shapes: IndexSet::default(),
             lists: IndexSet::default(),
-            seen: IndexSet::default(),
+            remembered: Default::default(),
             scopes: IndexSet::default(),
             scope: 0,
             constants: KeyedMap::default(),
@@ -208,7 +210,6 @@ impl Schema {
         self.arr(Arr::True);
         self.arr(Arr::False);
         self.lists.insert(Box::new([]));
-        self.seen.insert(Box::new([]));
         self.scopes.insert(Box::new([]));
         let all = self.value_of(Value {
             consts: value::CONSTS,

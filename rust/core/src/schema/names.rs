@@ -14,7 +14,7 @@ impl Schema {
     }
 
     /// The atoms of a formula, each once, in the order of the text.
-    fn atoms(&self, o: ObjId) -> Vec<ObjId> {
+    pub(super) fn atoms(&self, o: ObjId) -> Vec<ObjId> {
         let (mut out, mut todo) = (Vec::new(), vec![o]);
         let mut seen: FxHashSet<ObjId> = FxHashSet::default();
         while let Some(o) = todo.pop() {
@@ -49,6 +49,7 @@ impl Schema {
                 Obj::Shape(s) | Obj::NotShape(s) => out.extend(self.shape(*s).props.iter().map(|p| p.0)),
                 Obj::Required(names) => out.extend(names.iter()),
                 Obj::Absent(name) => out.push(*name),
+                Obj::Apart(apart) => out.extend(self.names_apart(*apart)),
                 _ => {}
             }
         }

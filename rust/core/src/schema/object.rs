@@ -3,6 +3,7 @@
 //! The keywords of one schema that speak of its properties are one atom, a [`Shape`]: a key selects what its
 //! value must satisfy.  An atom per property was rejected: 2,000 properties would be rebuilt at each key.
 
+use super::apart::{Apart, Phase};
 use super::document::JId;
 use super::value::{dedup, SubId};
 use super::{NameId, Schema};
@@ -52,6 +53,8 @@ pub enum Obj {
     Absent(NameId),
     /// The number of properties lies in `lo..=hi`.
     Count(u32, u32),
+    /// It differs from others.
+    Apart(Apart),
     And(Box<[ObjId]>),
     Or(Box<[ObjId]>),
 }
@@ -66,6 +69,8 @@ pub(crate) struct Facts {
     /// It names keys for the declared order; some disjunction does.
     pub names: bool,
     pub branches: bool,
+    /// The value that is read decides about it.
+    pub telling: bool,
     /// Atoms and operations, those that are named twice counted twice.
     pub size: u32,
 }
@@ -94,11 +99,18 @@ impl Schema {
             Obj::False | Obj::Required(_) => Facts::default(),
             Obj::NotShape(_) => Facts { wants: true, ..Facts::default() },
             Obj::Count(lo, _) => Facts { ends: *lo == 0, wants: *lo > 0, ..Facts::default() },
+            Obj::Apart(apart) => Facts {
+                ends: apart.phase != Phase::Whatever,
+                wants: true,
+                telling: matches!(apart.phase, Phase::At(_)),
+                ..Facts::default()
+            },
             Obj::And(list) => Facts {
                 ends: list.iter().all(|o| of(o).ends),
                 wants: list.iter().any(|o| of(o).wants),
                 names: list.iter().any(|o| of(o).names),
                 branches: list.iter().any(|o| of(o).branches),
+                telling: list.iter().any(|o| of(o).telling),
                 size: sum(list),
             },
             Obj::Or(list) => {
@@ -108,6 +120,7 @@ impl Schema {
                     wants: list.iter().any(|o| of(o).wants),
                     names,
                     branches: names,
+                    telling: list.iter().any(|o| of(o).telling),
                     size: sum(list),
                 }
             }
@@ -314,6 +327,7 @@ impl Schema {
                 self.or_objects(&absent)
             }
             Obj::Absent(n) => self.required(vec![n]),
+            Obj::Apart(apart) => self.not_apart(apart),
             Obj::Count(lo, hi) => {
                 let below = if lo > 0 { self.count(0, lo - 1) } else { ObjId::FALSE };
                 let above = if hi < u32::MAX { self.count(hi + 1, u32::MAX) } else { ObjId::FALSE };

@@ -36,6 +36,8 @@ pub(crate) enum Node {
 /// The arena of sets.
 pub struct KeySets {
     nodes: IndexSet<Node, FxBuildHasher>,
+    /// How many names each holds.
+    sizes: Vec<u32>,
     /// The set and the key that a set was first made of.
     parents: FxHashMap<KeySet, (KeySet, NameId)>,
     terms: FxHashMap<KeySet, TermId>,
@@ -43,14 +45,14 @@ pub struct KeySets {
 
 impl KeySets {
     pub(crate) fn bytes(&self) -> usize {
-        held::set(&self.nodes) + held::map(&self.parents) + held::map(&self.terms)
+        held::set(&self.nodes) + held::list(&self.sizes) + held::map(&self.parents) + held::map(&self.terms)
     }
 }
 
 impl Default for KeySets {
     fn default() -> Self {
         let nodes = IndexSet::from_iter([Node::Empty]);
-        KeySets { nodes, parents: FxHashMap::default(), terms: FxHashMap::default() }
+        KeySets { nodes, sizes: vec![0], parents: FxHashMap::default(), terms: FxHashMap::default() }
     }
 }
 
@@ -65,7 +67,111 @@ impl KeySets {
     }
 
     fn add(&mut self, node: Node) -> KeySet {
-        KeySet(self.nodes.insert_full(node).0 as u32)
+        let (i, new) = self.nodes.insert_full(node);
+        if new {
+            self.sizes.push(match node {
+                Node::Empty => 0,
+                Node::Leaf(_) => 1,
+                Node::Fork { without, with, .. } => {
+                    self.sizes[without.0 as usize] + self.sizes[with.0 as usize]
+                }
+            });
+        }
+        KeySet(i as u32)
+    }
+
+    pub fn len(&self, set: KeySet) -> usize {
+        self.sizes[set.0 as usize] as usize
+    }
+
+    /// The set that a set grew from, and by which name.
+    pub(crate) fn parent(&self, set: KeySet) -> Option<(KeySet, NameId)> {
+        self.parents.get(&set).copied()
+    }
+
+    /// The part of a set on one side of a bit, where its names share what stands above the bit.
+    fn side(&self, set: KeySet, prefix: u32, bit: u32, with: bool) -> KeySet {
+        let side = |own: u32| above(own, bit) == prefix && (own & bit != 0) == with;
+        match self.node(set) {
+            Node::Leaf(name) if side(name.0) => set,
+            Node::Fork { prefix: p, bit: own, without, with: more } if (p, own) == (prefix, bit) => {
+                match with {
+                    true => more,
+                    false => without,
+                }
+            }
+            Node::Fork { prefix: own, .. } if side(own) => set,
+            _ => KeySet::EMPTY,
+        }
+    }
+
+    /// A set, and where it forks, which bits its names share.
+    fn forks(&self, set: KeySet) -> Option<(u32, u32)> {
+        match self.node(set) {
+            Node::Fork { prefix, bit, .. } => Some((prefix, bit)),
+            _ => None,
+        }
+    }
+
+    /// The fork of both that is further up.
+    fn upper(&self, a: KeySet, b: KeySet) -> Option<(u32, u32)> {
+        match (self.forks(a), self.forks(b)) {
+            (Some(x), Some(y)) => Some(if x.1 >= y.1 { x } else { y }),
+            (x, y) => x.or(y),
+        }
+    }
+
+    /// The names that are in both sets.
+    pub fn both(&mut self, a: KeySet, b: KeySet) -> KeySet {
+        crate::work::spend(1);
+        if a == b || a == KeySet::EMPTY || b == KeySet::EMPTY {
+            return if a == b { a } else { KeySet::EMPTY };
+        }
+        let Some((prefix, bit)) = self.upper(a, b) else { return KeySet::EMPTY };
+        let [without, with] = [false, true].map(|with| {
+            let (a, b) = (self.side(a, prefix, bit, with), self.side(b, prefix, bit, with));
+            self.both(a, b)
+        });
+        self.fork(prefix, bit, without, with)
+    }
+
+    /// The names of a set that are not in another.
+    pub fn less(&mut self, a: KeySet, b: KeySet) -> KeySet {
+        crate::work::spend(1);
+        if a == b || a == KeySet::EMPTY || b == KeySet::EMPTY {
+            return if a == b { KeySet::EMPTY } else { a };
+        }
+        let Some((prefix, bit)) = self.upper(a, b) else { return a };
+        // names elsewhere than under the fork of the other set are in none of its sides
+        if self.forks(a).is_none_or(|own| own != (prefix, bit)) {
+            let with =
+                [false, true].map(|with| self.side(a, prefix, bit, with)).into_iter().position(|s| s == a);
+            return match with {
+                Some(with) => {
+                    let b = self.side(b, prefix, bit, with == 1);
+                    self.less(a, b)
+                }
+                None => a,
+            };
+        }
+        let [without, with] = [false, true].map(|with| {
+            let (a, b) = (self.side(a, prefix, bit, with), self.side(b, prefix, bit, with));
+            self.less(a, b)
+        });
+        self.fork(prefix, bit, without, with)
+    }
+
+    /// Whether a name is in both sets.
+    pub fn meet(&self, a: KeySet, b: KeySet) -> bool {
+        crate::work::spend(1);
+        if a == KeySet::EMPTY || b == KeySet::EMPTY || a == b {
+            return a == b && a != KeySet::EMPTY;
+        }
+        self.upper(a, b).is_some_and(|(prefix, bit)| {
+            [false, true]
+                .iter()
+                .any(|&with| self.meet(self.side(a, prefix, bit, with), self.side(b, prefix, bit, with)))
+        })
     }
 
     pub fn contains(&self, mut set: KeySet, name: NameId) -> bool {
@@ -120,7 +226,7 @@ impl KeySets {
         }
     }
 
-    fn names(&self, set: KeySet) -> Vec<NameId> {
+    pub(crate) fn names(&self, set: KeySet) -> Vec<NameId> {
         let (mut out, mut stack) = (Vec::new(), vec![set]);
         while let Some(set) = stack.pop() {
             match self.node(set) {
@@ -181,6 +287,30 @@ mod tests {
         assert_eq!(sets.names(grown[0]), names);
         for n in 0..200 {
             assert_eq!(sets.contains(grown[0], NameId(n)), names.contains(&NameId(n)), "{n}");
+        }
+    }
+
+    #[test]
+    fn sets_are_compared_and_taken_apart() {
+        let mut sets = KeySets::default();
+        let mut state = 1u64;
+        let mut draw = |below: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32 % below
+        };
+        for round in 0..500 {
+            let below = [4, 16, 100, 1 << 20][round % 4];
+            let mut some = || (0..draw(12)).map(|_| draw(below)).collect::<std::collections::BTreeSet<u32>>();
+            let (a, b) = (some(), some());
+            let mut set = |names: &mut dyn Iterator<Item = u32>| {
+                names.fold(KeySet::EMPTY, |s, n| sets.with(s, NameId(n)))
+            };
+            let (x, y) = (set(&mut a.iter().copied()), set(&mut b.iter().copied()));
+            let both = set(&mut a.intersection(&b).copied());
+            let less = set(&mut a.difference(&b).copied());
+            assert_eq!((sets.both(x, y), sets.less(x, y)), (both, less), "{a:?} {b:?}");
+            assert_eq!(sets.meet(x, y), both != KeySet::EMPTY);
+            assert_eq!(sets.len(x), a.len());
         }
     }
 }

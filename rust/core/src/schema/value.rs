@@ -9,7 +9,8 @@
 use super::array::ArrId;
 use super::document::{JId, Json};
 use super::object::ObjId;
-use super::Schema;
+use super::used::KeySet;
+use super::{NameId, Schema};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::set::{NumSet, NumSetId};
 use crate::lexical::{TermId, Terms};
@@ -48,6 +49,10 @@ pub enum Sub {
     Node(JId, u32),
     /// Equal to this JSON value.
     Const(JId),
+    /// Equal to one of these values.
+    Seen(KeySet),
+    /// Different from what each of these objects has at a key.
+    Differs(KeySet, NameId),
     Not(SubId),
     /// Nested at most so many levels.
     Flat(u32),
@@ -333,8 +338,16 @@ impl Schema {
                 Ok(value)
             }
             Sub::Const(json) => self.constant(json),
+            Sub::Seen(set) => {
+                let values = self.seen_values(set);
+                self.one_of_constants(&values)
+            }
+            Sub::Differs(items, name) => self.differs(items, name),
             Sub::Flat(levels) => Ok(self.flat_value(levels)),
             Sub::Not(inner) => {
+                if let Sub::Seen(set) = self.subs[inner.0 as usize] {
+                    return self.none_of(set);
+                }
                 let v = self.compile(inner)?;
                 Ok(self.not_value(v))
             }

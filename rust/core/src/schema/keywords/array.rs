@@ -2,9 +2,10 @@
 
 use super::{Parts, Site};
 use crate::lexical::number::Decimal;
-use crate::schema::array::{Arr, SeenId};
+use crate::schema::array::Arr;
 use crate::schema::document::{JId, Json};
 use crate::schema::resolve::Draft;
+use crate::schema::used::KeySet;
 use crate::schema::value::SubId;
 use crate::schema::Schema;
 
@@ -51,7 +52,7 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword
             schema.length(0, hi)
         }
         "uniqueItems" => match schema.doc.get(at) {
-            Json::Bool(true) => schema.arr(Arr::Unique(SeenId(0))),
+            Json::Bool(true) => schema.arr(Arr::Unique(KeySet::EMPTY)),
             _ => return,
         },
         _ => {

@@ -121,7 +121,7 @@ impl Schema {
         Ok(self.value_of(v))
     }
 
-    fn constant_sub(&mut self, at: JId) -> SubId {
+    pub(crate) fn constant_sub(&mut self, at: JId) -> SubId {
         let same = self.unique_constant(at);
         self.sub(Sub::Const(same))
     }

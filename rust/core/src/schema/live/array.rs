@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::memory::FEW;
 use crate::hash::{KeyedMap, KeyedSet};
-use crate::schema::array::{Arr, ArrId, ListId, SeenId};
+use crate::schema::array::{Arr, ArrId, ListId};
+use crate::schema::used::KeySet;
 use crate::schema::value::{SubId, ValId};
 use crate::schema::Schema;
 
@@ -58,7 +59,7 @@ impl Schema {
             }
         }
         match unique {
-            Some(seen) if lo > 1 || lo > 0 && seen != SeenId(0) => {
+            Some(seen) if lo > 1 || lo > 0 && seen != KeySet::EMPTY => {
                 Some(self.enough_different(&layouts, lo, seen))
             }
             _ => Some(true),
@@ -99,7 +100,7 @@ impl Schema {
             Arr::And(list) => list.to_vec(),
             _ => vec![a],
         };
-        let (mut layouts, mut known) = (Vec::new(), SeenId(0));
+        let (mut layouts, mut known) = (Vec::new(), KeySet::EMPTY);
         for part in parts {
             match *self.array(part) {
                 Arr::Length(..) => {}
@@ -109,7 +110,7 @@ impl Schema {
             }
         }
         let lo = self.least_items(a);
-        let spare = self.seen[known.0 as usize].len() + lo as usize + 1;
+        let spare = self.key_sets.len(known) + lo as usize + 1;
         let mut last = None;
         (0..lo.min(FEW as u32)).all(|i| {
             let sub = self.layout_item(&layouts, i);
@@ -123,9 +124,9 @@ impl Schema {
 
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
-    fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: SeenId) -> bool {
+    fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: KeySet) -> bool {
         let seen: KeyedSet<String> =
-            self.seen[seen.0 as usize].iter().map(|&v| self.doc.canonical(v)).collect();
+            self.seen_values(seen).into_iter().map(|v| self.doc.canonical(v)).collect();
         if lo > PLACES {
             return self.enough_alike(layouts, lo, &seen);
         }

@@ -186,9 +186,19 @@ impl Schema {
                 continue;
             }
             for text in self.finite_values(sub, limit)?.iter() {
+                let after = match self.is_telling(rest) {
+                    true => {
+                        let value = self.constant_of_text(text)?;
+                        self.told(rest, Some(value))
+                    }
+                    false => rest,
+                };
+                if !self.object_is_live(after, &super::Keys::all()) {
+                    continue;
+                }
                 members.push(format!("{key}:{text}"));
                 let done = stacker::maybe_grow(64 << 10, 1 << 20, || {
-                    self.list_objects(rest, later, members, out, limit)
+                    self.list_objects(after, later, members, out, limit)
                 });
                 members.pop();
                 done?;

@@ -6,6 +6,7 @@
 //! asked again otherwise.  A search ends with the call's work ([`crate::work`]): what is not decided by then fails the
 //! call, since a guess would lead a text into a dead end.
 
+mod apart;
 mod array;
 pub(crate) mod finite;
 mod memory;

@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::Witness;
 use crate::lexical::{Spelling, TermId, Terms};
+use crate::schema::apart::Apart;
 use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
@@ -43,13 +44,14 @@ impl Keys<'_> {
 
 /// The atoms of one conjunction.
 #[derive(Clone, Default)]
-struct Conjunction {
-    shapes: Vec<ShapeId>,
+pub(super) struct Conjunction {
+    pub(super) shapes: Vec<ShapeId>,
     violated: Vec<ShapeId>,
     required: FxHashSet<NameId>,
-    absent: FxHashSet<NameId>,
-    lo: u32,
-    hi: u32,
+    pub(super) absent: FxHashSet<NameId>,
+    pub(super) apart: Vec<Apart>,
+    pub(super) lo: u32,
+    pub(super) hi: u32,
     atoms: FxHashSet<ObjId>,
 }
 
@@ -67,6 +69,7 @@ impl Conjunction {
                 self.lo = self.lo.max(*lo);
                 self.hi = self.hi.min(*hi);
             }
+            Obj::Apart(apart) => self.apart.push(*apart),
             Obj::True | Obj::False | Obj::And(_) | Obj::Or(_) => {}
         }
     }
@@ -240,7 +243,7 @@ impl Schema {
             Obj::Count(lo, hi) => conj.lo.max(*lo) > conj.hi.min(*hi),
             // the search charges for its choices; what a long conjunction says beyond this is found when it is chosen
             Obj::And(list) => list.iter().take(LOOKED_AT).any(|&part| self.clashes(part, conj)),
-            Obj::True | Obj::Or(_) => false,
+            Obj::True | Obj::Or(_) | Obj::Apart(_) => false,
         }
     }
 
@@ -256,7 +259,7 @@ impl Schema {
             })
     }
 
-    fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {
+    pub(super) fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {
         let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, key)).collect();
         self.and_subs(&subs)
     }
@@ -297,7 +300,9 @@ impl Schema {
             return None;
         }
         crate::work::spend(1 + chosen.len() as u64);
-        let Some(&shape) = conj.violated.get(i) else { return self.fill(conj, chosen, keys) };
+        let Some(&shape) = conj.violated.get(i) else {
+            return self.set_apart(conj, chosen, keys);
+        };
         for at in 0..chosen.len() {
             let (name, value) = chosen[at];
             if let Some(both) = self.violation(shape, &Key::Name(name), value) {
@@ -347,7 +352,7 @@ impl Schema {
     }
 
     /// Adds keys until the count is reached.
-    fn fill(
+    pub(super) fn fill(
         &mut self,
         conj: &Conjunction,
         mut chosen: Vec<(NameId, SubId)>,
@@ -389,14 +394,14 @@ impl Schema {
     }
 
     /// The keys that the shapes name.
-    fn named(&self, conj: &Conjunction) -> Vec<NameId> {
+    pub(super) fn named(&self, conj: &Conjunction) -> Vec<NameId> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut names: Vec<NameId> = shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
         crate::schema::value::dedup(&mut names);
         names
     }
 
-    fn cells(&mut self, conj: &Conjunction) -> Arc<[Cell]> {
+    pub(super) fn cells(&mut self, conj: &Conjunction) -> Arc<[Cell]> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut patterns: Vec<TermId> =
             shapes.flat_map(|&s| self.shape(s).patterns.iter().map(|p| p.0)).collect();
@@ -454,7 +459,7 @@ impl Schema {
     }
 
     /// A key of a cell that is neither named nor used.
-    fn fresh(
+    pub(super) fn fresh(
         &mut self,
         conj: &Conjunction,
         term: TermId,
