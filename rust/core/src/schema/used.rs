@@ -36,8 +36,6 @@ pub(crate) enum Node {
 /// The arena of sets.
 pub struct KeySets {
     nodes: IndexSet<Node, FxBuildHasher>,
-    /// How many names each holds.
-    sizes: Vec<u32>,
     /// The set and the key that a set was first made of.
     parents: FxHashMap<KeySet, (KeySet, NameId)>,
     terms: FxHashMap<KeySet, TermId>,
@@ -45,14 +43,14 @@ pub struct KeySets {
 
 impl KeySets {
     pub(crate) fn bytes(&self) -> usize {
-        held::set(&self.nodes) + held::list(&self.sizes) + held::map(&self.parents) + held::map(&self.terms)
+        held::set(&self.nodes) + held::map(&self.parents) + held::map(&self.terms)
     }
 }
 
 impl Default for KeySets {
     fn default() -> Self {
         let nodes = IndexSet::from_iter([Node::Empty]);
-        KeySets { nodes, sizes: vec![0], parents: FxHashMap::default(), terms: FxHashMap::default() }
+        KeySets { nodes, parents: FxHashMap::default(), terms: FxHashMap::default() }
     }
 }
 
@@ -67,21 +65,16 @@ impl KeySets {
     }
 
     fn add(&mut self, node: Node) -> KeySet {
-        let (i, new) = self.nodes.insert_full(node);
-        if new {
-            self.sizes.push(match node {
-                Node::Empty => 0,
-                Node::Leaf(_) => 1,
-                Node::Fork { without, with, .. } => {
-                    self.sizes[without.0 as usize] + self.sizes[with.0 as usize]
-                }
-            });
-        }
-        KeySet(i as u32)
+        KeySet(self.nodes.insert_full(node).0 as u32)
     }
 
+    /// How many names it holds; O(names).
     pub fn len(&self, set: KeySet) -> usize {
-        self.sizes[set.0 as usize] as usize
+        match self.node(set) {
+            Node::Empty => 0,
+            Node::Leaf(_) => 1,
+            Node::Fork { without, with, .. } => self.len(without) + self.len(with),
+        }
     }
 
     /// The set that a set grew from, and by which name.
