@@ -49,6 +49,15 @@ def test_check_accepts_any_spelling(run, tmp_path):
     )
 
 
+@pytest.mark.parametrize("padding", [0, 5000])  # longer than any file's name may be
+def test_a_schema_is_given_as_its_text(run, padding):
+    schema = " " + json.dumps({**SCHEMA, "description": "x" * padding})
+    assert run("check", "-s", schema, stdin='{"name": "Ada", "age": 36}').stdout == "accepted\n"
+    assert run("check", "-s", schema, stdin='{"name": "Ada"}').exit_code == 1
+    broken = run("check", "-s", '{"type": "intger"}', stdin="1")
+    assert broken.exit_code == 2 and "/type" in one_sentence(broken)
+
+
 def test_check_says_where_and_what(run):
     document = '{"name": "Ada",\n "age": x}'
     result = run("check", "-", "-s", "schema.json", "--json", stdin=document)

@@ -33,12 +33,18 @@ def constraint(
     assert schema is not None
     if is_named_type(schema):
         return from_type(named_type(schema), **options)
-    return json_schema(read_text(schema, errors.InvalidSchema), **options)
+    text = schema if _is_text(schema) else read_text(schema, errors.InvalidSchema)
+    return json_schema(text, **options)
 
 
 def is_named_type(schema: str) -> bool:
-    """Whether a type is meant, as `module:Name`, and no file."""
-    return ":" in schema and not Path(schema).exists()
+    """Whether a type is meant, as `module:Name`, and no file or schema."""
+    return ":" in schema and not _is_text(schema) and not Path(schema).exists()
+
+
+def _is_text(schema: str) -> bool:
+    """Whether it is the schema itself: JSON begins so, and no module or path that anyone has."""
+    return schema.lstrip().startswith("{")
 
 
 def read_text(path: str, error: type[errors.TokenformError]) -> str:
