@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 SchemaOption = Annotated[
-    str | None, typer.Option("--schema", "-s", help="A JSON Schema: a file, or its text; or a type as module:Name.")
+    str | None,
+    typer.Option("--schema", "-s", help="A JSON Schema: a file, or its text; or a type as module:Name."),
 ]
 RegexOption = Annotated[
     str | None, typer.Option("--regex", "-r", help="A pattern that the whole text matches.")
