@@ -31,8 +31,10 @@ def _violations(path: Path, count: int, factory: Any, parameters: tuple[Any, ...
     return done, found
 
 
-def _walk(path: Path, count: int) -> None:
-    options = {"order": "declared", "whitespace": "any"}
+SPELLINGS = [pytest.param({}, id="defaults"), pytest.param({"whitespace": "any"}, id="any whitespace")]
+
+
+def _walk(path: Path, count: int, options: dict[str, Any]) -> None:
     done, found = _violations(path, count, walks.walker, (5, 60, options))
     assert not found, "\n".join(found[:10])
     assert done >= 3 * count
@@ -44,8 +46,9 @@ def _respell(path: Path, count: int, spellings: int) -> None:
     assert done >= spellings * count // 4
 
 
-def test_walks_end_as_valid_documents(maskbench: Path) -> None:
-    _walk(maskbench, 30)
+@pytest.mark.parametrize("options", SPELLINGS)
+def test_walks_end_as_valid_documents(maskbench: Path, options: dict[str, Any]) -> None:
+    _walk(maskbench, 15, options)
 
 
 def test_every_spelling_of_a_valid_document_is_accepted(maskbench: Path) -> None:
@@ -53,11 +56,14 @@ def test_every_spelling_of_a_valid_document_is_accepted(maskbench: Path) -> None
 
 
 @pytest.mark.slow
-def test_walks_of_1000_schemas(maskbench: Path) -> None:
-    _walk(maskbench, 1000)
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("options", SPELLINGS)
+def test_walks_of_1000_schemas(maskbench: Path, options: dict[str, Any]) -> None:
+    _walk(maskbench, 1000, options)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_spellings_of_1000_schemas(maskbench: Path) -> None:
     _respell(maskbench, 1000, 20)
 
