@@ -15,11 +15,14 @@ from tokenform.bench.suites import walks
 pytest.importorskip("mistral_common")
 
 
+_SECONDS = 900.0  # of a schema: five documents of 2,000 tokens, each as short as can be, take minutes
+
+
 def _violations(path: Path, count: int, factory: Any, parameters: tuple[Any, ...]) -> tuple[int, list[str]]:
     done, found = 0, []
     cases = sample(read_maskbench(path), count, seed=7)
     for case, outcome in run_tasks(
-        cases, factory, parameters, workers=2, timeout=120.0, memory_bytes=4 << 30
+        cases, factory, parameters, workers=2, timeout=_SECONDS, memory_bytes=4 << 30
     ):
         if outcome.status != "ok":
             found.append(f"{case.id}: {outcome.status} {outcome.detail}")
