@@ -20,7 +20,7 @@ use super::within::Within;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::{CharId, Tail, NO_TOKEN, SEVERAL};
-use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
 use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
@@ -118,7 +118,7 @@ impl<'a> CharWalk<'a> {
     /// The tokens that stay inside.
     pub(super) fn finish(self) -> (Within, Vec<Exit>) {
         let within = match self.words {
-            Some(words) => Within::of_words(words, self.vocab),
+            Some(words) => Within::of_words(words),
             None => Within::of(self.ids, self.vocab),
         };
         (within, self.exits)
@@ -272,7 +272,7 @@ impl<'a> CharWalk<'a> {
         let Walk { ids, exits, .. } = walk;
         self.exits.extend(exits);
         match &mut self.words {
-            Some(words) => ids.iter().for_each(|&id| words[id as usize >> 5] |= 1 << (id & 31)),
+            Some(words) => words.allow_all(ids),
             None => self.ids.extend(ids),
         }
     }
@@ -340,7 +340,7 @@ impl<'a> CharWalk<'a> {
             NO_TOKEN => {}
             SEVERAL => self.set_all(at),
             id => match &mut self.words {
-                Some(words) => words[id as usize >> 5] |= 1 << (id & 31),
+                Some(words) => words.allow(id),
                 None => self.ids.push(id),
             },
         }
@@ -349,7 +349,7 @@ impl<'a> CharWalk<'a> {
     fn set_all(&mut self, at: u32) {
         let tokens = self.vocab.trie().tokens(self.vocab.chars().node(at));
         match &mut self.words {
-            Some(words) => tokens.iter().for_each(|t| words[t.0 as usize >> 5] |= 1 << (t.0 & 31)),
+            Some(words) => words.allow_all(tokens.iter().map(|t| t.0)),
             None => self.ids.extend(tokens.iter().map(|t| t.0)),
         }
     }
@@ -364,7 +364,7 @@ impl<'a> CharWalk<'a> {
 
     fn take_out(&mut self, tokens: &[TokenId]) {
         let words = self.words.as_mut().expect("only a mask that was preset is corrected");
-        tokens.iter().for_each(|t| words[t.0 as usize >> 5] &= !(1 << (t.0 & 31)));
+        words.forbid_all(tokens.iter().map(|t| t.0));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::automaton::structure::{step, CtxId, Pos, Structure};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
-use crate::vocab::{NodeId, Trie};
+use crate::vocab::{NodeId, TokenSet, Trie};
 
 /// Subtrees up to this size are walked directly: cheaper than looking a shared mask up; those between lexemes, whose
 /// shared masks hold little but their ends, up to the other.
@@ -236,8 +236,8 @@ impl<S: Structure> Core<S> {
             return out.extend(ids.iter().filter(|id| !gone.contains(id)));
         }
         let mut words = vec![0u32; self.vocab.mask_words()];
-        gone.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
-        out.extend(ids.iter().copied().filter(|&id| words[id as usize >> 5] >> (id & 31) & 1 == 0));
+        words.allow_all(gone);
+        out.extend(ids.iter().copied().filter(|&id| !words.allows(id)));
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema
@@ -357,10 +357,10 @@ impl<S: Structure> Core<S> {
         for (pos, mut text) in parts {
             let base = self.collect(Trie::ROOT, pos, &mut text, &mut found);
             if let Some(LexMask { within: Within::Many(words, _), .. }) = base.as_deref() {
-                found.extend(Mask::based(words.clone(), Vec::new()).ids(words.len()));
+                found.extend(words.ids());
             }
         }
-        out.extend(found.into_iter().filter(|&id| plain[id as usize >> 5] >> (id & 31) & 1 == 1));
+        out.extend(found.into_iter().filter(|&id| plain.allows(id)));
         self.walk_trie(others, Trie::ROOT, pos, &[], out);
     }
 

@@ -26,7 +26,7 @@ use crate::automaton::structure::{Alive, CtxId, Scanner};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
-use crate::vocab::{NodeId, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 
 /// Numbers (tokens, and the places of findings) that findings may take before all are let go: 32 MiB.
 const KEPT: usize = 8 << 20;
@@ -89,7 +89,7 @@ impl Found {
     /// All of them as ids.
     fn into_ids(mut self) -> Vec<u32> {
         for words in &self.words {
-            self.ids.extend(super::row::Mask::Dense(words.to_vec().into()).ids(words.len()));
+            self.ids.extend(words.ids());
         }
         self.ids
     }

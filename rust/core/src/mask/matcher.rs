@@ -32,7 +32,7 @@ use super::automaton::{TokenAutomaton, FAR};
 use super::batch::{self, Answer, Asked, Row};
 use super::state::State;
 use crate::error::{Error, Kind, Result};
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, TokenSet};
 
 /// A text over the tokens of an automaton: it takes tokens, takes them back, and fills masks.
 #[derive(Clone)]
@@ -122,7 +122,7 @@ impl Matcher {
         // an end that the token alone leads to, or else what a mask of this budget says
         let fits = self.automaton.distance(&next, budget - 1)? < budget || {
             let row = self.automaton.mask_within(s, budget)?;
-            row[token.0 as usize >> 5] >> (token.0 & 31) & 1 == 1
+            row.allows(token.0)
         };
         Ok(fits.then_some(next))
     }
@@ -290,7 +290,7 @@ impl Matcher {
             Some(_) => {
                 let mut row = vec![0; words];
                 self.fill_mask(&mut row)?;
-                Ok(super::row::ids_of(&row))
+                Ok(row.ids())
             }
         }
     }

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-/// Bit `t % 32` of word `t / 32` says whether token `t` is allowed.
+use crate::vocab::TokenSet;
+
+/// The allowed tokens of a state.
 pub enum Mask {
     /// Ids in no order: sorting them would cost more than all that a mask is asked for.
     Sparse(Box<[u32]>),
@@ -28,12 +30,10 @@ impl Mask {
         }
         // by bits instead of by sorting: several lists hold the same ids
         let mut words = vec![0u32; size.div_ceil(32)];
-        for id in ids {
-            words[id as usize >> 5] |= 1 << (id & 31);
-        }
-        let count: u32 = words.iter().map(|w| w.count_ones()).sum();
+        words.allow_all(ids);
+        let count = words.count_allowed();
         let mask = Mask::Dense(words.into());
-        if count as usize > size / DENSE_SHARE {
+        if count > size / DENSE_SHARE {
             return mask;
         }
         Mask::Sparse(mask.ids(size.div_ceil(32)).into())
@@ -52,9 +52,7 @@ impl Mask {
         for base in &bases[1..] {
             words.iter_mut().zip(base.iter()).for_each(|(a, b)| *a |= b);
         }
-        for &id in ids {
-            words[id as usize >> 5] |= 1 << (id & 31);
-        }
+        words.allow_all(ids.iter().copied());
         Mask::Dense(words.into())
     }
 
@@ -71,26 +69,23 @@ impl Mask {
                 ids
             }
         };
-        for &id in ids.iter() {
-            out[id as usize >> 5] |= 1 << (id & 31);
-        }
+        out.allow_all(ids.iter().copied());
     }
 
     /// Adds its tokens to a row.  `part`: words that may be overwritten.
     pub fn add(&self, out: &mut [u32], part: &mut [u32]) {
         if let Mask::Sparse(ids) = self {
-            return ids.iter().for_each(|&id| out[id as usize >> 5] |= 1 << (id & 31));
+            return out.allow_all(ids.iter().copied());
         }
         self.write(part);
         out.iter_mut().zip(part).for_each(|(a, b)| *a |= *b);
     }
 
     pub fn has(&self, id: u32) -> bool {
-        let bit = |words: &[u32]| words[id as usize >> 5] >> (id & 31) & 1 == 1;
         match self {
-            Mask::Dense(words) => bit(words),
+            Mask::Dense(words) => words.allows(id),
             Mask::Sparse(ids) => ids.contains(&id),
-            Mask::Based(base, ids) => bit(base) || ids.contains(&id),
+            Mask::Based(base, ids) => base.allows(id) || ids.contains(&id),
         }
     }
 
@@ -104,7 +99,7 @@ impl Mask {
         }
         let mut row = vec![0u32; words];
         self.write(&mut row);
-        ids_of(&row)
+        row.ids()
     }
 
     /// Bytes that the mask takes by itself.
@@ -114,17 +109,4 @@ impl Mask {
             Mask::Sparse(ids) | Mask::Based(_, ids) => ids.len() * 4,
         }
     }
-}
-
-/// The ids whose bits are set, ascending.
-pub fn ids_of(row: &[u32]) -> Vec<u32> {
-    let mut out = Vec::new();
-    for (w, &word) in row.iter().enumerate() {
-        let mut bits = word;
-        while bits != 0 {
-            out.push((w as u32) << 5 | bits.trailing_zeros());
-            bits &= bits - 1;
-        }
-    }
-    out
 }

@@ -17,7 +17,7 @@ use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
-use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 
 /// What one language does with the rest of some tokens.
 pub struct Single {
@@ -86,8 +86,8 @@ pub fn build(
     let within = match words.is_empty() {
         true => Within::of(ids, vocab),
         false => {
-            ids.iter().for_each(|id| words[*id as usize >> 5] |= 1 << (id & 31));
-            Within::of_words(words, vocab)
+            words.allow_all(ids);
+            Within::of_words(words)
         }
     };
     Single { within, exits, removed: Arc::new([]) }
@@ -227,11 +227,7 @@ pub fn differ(
     lost.extend(base.removed.iter().copied());
     lost.sort_unstable();
     lost.dedup();
-    Some(Single {
-        within: base.within.minus_tokens(vocab, dead),
-        exits: base.exits.clone(),
-        removed: lost.into(),
-    })
+    Some(Single { within: base.within.minus_tokens(dead), exits: base.exits.clone(), removed: lost.into() })
 }
 
 struct Differ<'a> {

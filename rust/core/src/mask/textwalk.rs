@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::{CharId, NO_TOKEN, SEVERAL};
-use crate::vocab::{Chars, NodeId, TokenId, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
 
 /// The loop has to leave out at most one node in so many.
 const RARE: usize = 4;
@@ -110,7 +110,7 @@ impl<'a> TextWalk<'a> {
             match token {
                 NO_TOKEN => {}
                 SEVERAL => self.set_all(chars.node(place)),
-                id => self.words[id as usize >> 5] |= 1 << (id & 31),
+                id => self.words.allow(id),
             }
             place += 1;
         }
@@ -156,14 +156,12 @@ impl<'a> TextWalk<'a> {
         match self.vocab.chars().token(at) {
             NO_TOKEN => {}
             SEVERAL => self.set_all(self.vocab.chars().node(at)),
-            id => self.words[id as usize >> 5] |= 1 << (id & 31),
+            id => self.words.allow(id),
         }
     }
 
     fn set_all(&mut self, node: NodeId) {
-        for t in self.vocab.trie().tokens(node) {
-            self.words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
-        }
+        self.words.allow_all(self.vocab.trie().tokens(node).iter().map(|t| t.0));
     }
 
     /// What stays inside, as a mask (empty where nothing was added), and where the language ends.
@@ -270,6 +268,6 @@ impl<'a> TextWalk<'a> {
     }
 
     fn take_out(&mut self, tokens: &[TokenId]) {
-        tokens.iter().for_each(|t| self.words[t.0 as usize >> 5] &= !(1 << (t.0 & 31)));
+        self.words.forbid_all(tokens.iter().map(|t| t.0));
     }
 }

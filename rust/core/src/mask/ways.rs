@@ -18,7 +18,7 @@ use crate::automaton::structure::Piece;
 use crate::error::{Error, Kind, Result};
 use crate::held;
 use crate::lexical::LONGEST;
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, TokenSet};
 
 /// Bytes up to which the whole way is cut into the fewest tokens.
 const SHORT_WAY: usize = 64;
@@ -296,7 +296,7 @@ impl Builder {
         let eos = self.vocab.eos().iter().filter(|_| ends.accepting).map(|t| t.0);
         let first = way.filter(|link| link.left <= budget).map(|link| link.token.0);
         for id in eos.chain(first) {
-            row[id as usize >> 5] |= 1 << (id & 31);
+            row.allow(id);
         }
         Ok(Some(row))
     }

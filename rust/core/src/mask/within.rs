@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::held;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 
 /// The tokens that stay inside.
 #[derive(Clone)]
@@ -71,9 +71,7 @@ impl Lengths {
         self.upto[most as usize].get_or_init(|| {
             // nearly all tokens are short: the longer ones are taken out
             let mut words = vec![u32::MAX; self.of.len().div_ceil(32)];
-            for &id in self.between(most, u32::MAX - 1) {
-                words[id as usize >> 5] &= !(1 << (id & 31));
-            }
+            words.forbid_all(self.between(most, u32::MAX - 1).iter().copied());
             words.into()
         })
     }
@@ -101,9 +99,7 @@ impl Within {
             return Within::Few(ids.into());
         }
         let mut words = vec![0u32; vocab.mask_words()];
-        for &id in &ids {
-            words[id as usize >> 5] |= 1 << (id & 31);
-        }
+        words.allow_all(ids.iter().copied());
         Within::Many(words.into(), ids.len())
     }
 
@@ -123,7 +119,7 @@ impl Within {
         }
         let has = |id: u32| match self {
             Within::Few(ids) => ids.binary_search(&id).is_ok(),
-            Within::Many(words, _) => words[id as usize >> 5] >> (id & 31) & 1 == 1,
+            Within::Many(words, _) => words.allows(id),
         };
         let near: Vec<u32> = if reach == 0 {
             Vec::new()
@@ -143,28 +139,26 @@ impl Within {
                 words.iter().zip(lengths.upto(sure)).map(|(a, b)| a & b).collect::<Vec<u32>>()
             }
         };
-        for id in near {
-            words[id as usize >> 5] |= 1 << (id & 31);
-        }
-        Self::of_words(words, vocab)
+        words.allow_all(near);
+        Self::of_words(words)
     }
 
-    pub(super) fn of_words(words: Vec<u32>, vocab: &Vocabulary) -> Self {
-        let count = words.iter().map(|w| w.count_ones() as usize).sum();
+    pub(super) fn of_words(words: Vec<u32>) -> Self {
+        let count = words.count_allowed();
         if count > MANY {
             return Within::Many(words.into(), count);
         }
-        Within::Few(super::row::Mask::Dense(words.into()).ids(vocab.mask_words()).into())
+        Within::Few(words.ids().into())
     }
 
     /// Without the tokens below some nodes.
     pub(super) fn minus(&self, vocab: &Vocabulary, dead: &[NodeId]) -> Self {
         let gone = dead.iter().flat_map(|&d| vocab.trie().subtree_tokens(d)).map(|t| t.0);
-        self.minus_tokens(vocab, gone.collect())
+        self.minus_tokens(gone.collect())
     }
 
     /// Without some tokens.
-    pub(super) fn minus_tokens(&self, vocab: &Vocabulary, gone: Vec<u32>) -> Self {
+    pub(super) fn minus_tokens(&self, gone: Vec<u32>) -> Self {
         match self {
             _ if gone.is_empty() => self.clone(),
             Within::Few(ids) => {
@@ -173,10 +167,8 @@ impl Within {
             }
             Within::Many(words, _) => {
                 let mut words = words.to_vec();
-                for id in gone {
-                    words[id as usize >> 5] &= !(1 << (id & 31));
-                }
-                Self::of_words(words, vocab)
+                words.forbid_all(gone);
+                Self::of_words(words)
             }
         }
     }

@@ -1,10 +1,12 @@
 //! The vocabulary: the bytes of every token, and their trie.
 
 pub mod chars;
+pub mod set;
 pub mod trie;
 
 use crate::error::{Error, Kind, Result};
 pub use chars::Chars;
+pub use set::TokenSet;
 pub use trie::{NodeId, Trie};
 
 use crate::lexical::number::alike::Reach;
@@ -143,9 +145,7 @@ impl Vocabulary {
             let mut words = vec![0u32; self.mask_words()];
             let known = |i: &u32| !self.is_special(TokenId(*i)) && !self.tokens[*i as usize].is_empty();
             let ids = || (0u32..self.size() as u32).filter(known);
-            for id in ids().filter(|&i| plain(&self.tokens[i as usize])) {
-                words[id as usize >> 5] |= 1 << (id & 31);
-            }
+            words.allow_all(ids().filter(|&i| plain(&self.tokens[i as usize])));
             let short = |i: &u32| self.tokens[*i as usize].len() <= IN_TRIE;
             let others = ids().filter(short).filter(|&i| !plain(&self.tokens[i as usize]));
             (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
@@ -157,9 +157,7 @@ impl Vocabulary {
         let texts = self.texts.get_or_init(|| {
             let mut words = vec![0u32; self.mask_words()];
             for at in 1..self.chars.len() as u32 {
-                for t in self.trie.tokens(self.chars.node(at)) {
-                    words[t.0 as usize >> 5] |= 1 << (t.0 & 31);
-                }
+                words.allow_all(self.trie.tokens(self.chars.node(at)).iter().map(|t| t.0));
             }
             words.into()
         });
@@ -169,10 +167,8 @@ impl Vocabulary {
         }
         mask.resize(self.mask_words(), 0);
         let own = self.trie.tokens(node).len();
-        for t in &self.trie.subtree_tokens(node)[own..] {
-            let bit = 1 << (t.0 & 31);
-            mask[t.0 as usize >> 5] |= bit & texts[t.0 as usize >> 5];
-        }
+        let below = self.trie.subtree_tokens(node)[own..].iter().map(|t| t.0);
+        mask.allow_all(below.filter(|&id| texts.allows(id)));
     }
 
     /// Whether each byte is a token, so that every text can be spelled.
