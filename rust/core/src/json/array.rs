@@ -9,10 +9,10 @@ use crate::schema::{ArrId, ObjId, ValId};
 impl JsonMachine {
     /// The frame of an array that begins under these goals.
     pub(super) fn open_array(&mut self, goals: u32) -> Option<u32> {
-        if let Some(&known) = self.opened.get(&(goals, false)) {
+        if let Some(&known) = self.answers.opened.get(&(goals, false)) {
             return known;
         }
-        let list = self.goals[goals as usize].clone();
+        let list = self.frames.goals[goals as usize].clone();
         let mut ways = Vec::new();
         for (goal, &v) in list.iter().enumerate() {
             let formula = self.schema.value(v).arr;
@@ -21,7 +21,7 @@ impl JsonMachine {
             }
         }
         let frame = self.array_frame(ways);
-        self.opened.insert((goals, false), frame);
+        self.answers.opened.insert((goals, false), frame);
         frame
     }
 
@@ -35,12 +35,12 @@ impl JsonMachine {
         }
         let merged: Box<[(u32, ArrId)]> =
             by_goal.into_iter().map(|(goal, list)| (goal, self.schema.or_arrays(&list))).collect();
-        Some(self.arrays.insert_full(merged).0 as u32)
+        Some(self.frames.arrays.insert_full(merged).0 as u32)
     }
 
     /// The next item of a frame: its goals and what they lead to; `None` when no item may come.
     pub(super) fn item(&mut self, node: Node) -> Option<(u32, CtxId)> {
-        let frame = self.arrays[node.frame as usize].clone();
+        let frame = self.frames.arrays[node.frame as usize].clone();
         let mut goals: Vec<ValId> = Vec::new();
         let mut branches = Vec::new();
         let mut remembers = false;
@@ -56,24 +56,24 @@ impl JsonMachine {
         if branches.is_empty() {
             return None;
         }
-        let start = if remembers { self.records[node.record as usize].len() as u32 + 1 } else { 0 };
+        let start = if remembers { self.frames.records[node.record as usize].len() as u32 + 1 } else { 0 };
         let pending =
             Pending { goals: goals.clone().into(), branches: branches.into(), used: KeySet::EMPTY, start };
-        let pending = self.pendings.insert_full(pending).0 as u32;
+        let pending = self.frames.pendings.insert_full(pending).0 as u32;
         let up = self.ctx(Place::ReturnArray, node.up, pending, (node.record != 0) as u32, node.depth);
         Some((self.goal_list(&goals), up))
     }
 
     pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
-        let pending = self.pendings[node.frame as usize].clone();
+        let pending = self.frames.pendings[node.frame as usize].clone();
         // an item whose text is like no other is not remembered; where several would be, the exact way is taken
         let other = record == Self::OTHER;
-        self.texts_closed += (pending.start != 0 && !(other && node.record == 0)) as u64;
+        self.alike.texts_closed += (pending.start != 0 && !(other && node.record == 0)) as u64;
         let value = match pending.start {
             0 => None,
             _ if other => None,
             start => {
-                let text = self.records[record as usize][start as usize - 1..].to_vec();
+                let text = self.frames.records[record as usize][start as usize - 1..].to_vec();
                 let text = std::str::from_utf8(&text).ok()?;
                 self.schema.constant_of_text(text)
             }
@@ -101,7 +101,7 @@ impl JsonMachine {
     }
 
     pub(super) fn array_goals(&self, frame: u32) -> Vec<u32> {
-        let frame = &self.arrays[frame as usize];
+        let frame = &self.frames.arrays[frame as usize];
         let ended = frame.iter().filter(|(_, formula)| self.schema.may_end_array(*formula));
         let mut goals: Vec<u32> = ended.map(|w| w.0).collect();
         goals.sort_unstable();

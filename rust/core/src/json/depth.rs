@@ -7,31 +7,47 @@
 //! Rejected: an error at the bound (in the middle of a text, for whoever comes there).
 //! Not covered: items that must differ, at the deepest level, of which too few are flat.
 
+use rustc_hash::FxHashMap;
+
 use super::JsonMachine;
 use crate::schema::ValId;
+use crate::Limits;
 
 /// Levels that a value may need below the deepest one.
 const MOST: u32 = 1 << 12;
 
+pub(super) struct Levels {
+    /// Nesting that a document may have.
+    pub deepest: u32,
+    /// Goals of containers at that depth, by those that they have above it.
+    flat: FxHashMap<u32, u32>,
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Levels { deepest: Limits::default().depth, flat: FxHashMap::default() }
+    }
+}
+
 impl JsonMachine {
     /// Documents may be nested so deep from now on.
     pub(crate) fn set_deepest(&mut self, levels: u32) {
-        self.deepest = levels.max(1);
-        self.flat.clear();
+        self.levels.deepest = levels.max(1);
+        self.levels.flat.clear();
     }
 
     /// The goals of a container that opens below `depth` levels.
     pub(super) fn goals_at(&mut self, goals: u32, depth: u32) -> u32 {
-        if depth + 1 != self.deepest {
+        if depth + 1 != self.levels.deepest {
             return goals;
         }
-        if let Some(&known) = self.flat.get(&goals) {
+        if let Some(&known) = self.levels.flat.get(&goals) {
             return known;
         }
-        let list = self.goals[goals as usize].clone();
+        let list = self.frames.goals[goals as usize].clone();
         let flat: Vec<ValId> = list.iter().map(|&v| self.flattest(v)).collect();
         let found = self.goal_list(&flat);
-        self.flat.insert(goals, found);
+        self.levels.flat.insert(goals, found);
         found
     }
 

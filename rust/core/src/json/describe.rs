@@ -73,7 +73,7 @@ impl JsonMachine {
             }
         }
         if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
-            for v in self.goals[goals as usize].clone() {
+            for v in self.frames.goals[goals as usize].clone() {
                 let value = self.schema.value(v);
                 words.extend(numbers_in_words(&self.schema.numbers(value)));
             }
@@ -205,7 +205,7 @@ impl JsonMachine {
 
     /// The keys without which no way to go on with an object can end, in the order of the schema where it has one.
     fn missing(&self, frame: u32) -> Vec<Box<str>> {
-        let alternatives = &self.objects[frame as usize].alternatives;
+        let alternatives = &self.frames.objects[frame as usize].alternatives;
         let each: Vec<Vec<NameId>> = alternatives.iter().map(|a| self.missing_of(a.formula)).collect();
         if each.iter().any(Vec::is_empty) {
             return Vec::new();
@@ -236,7 +236,7 @@ impl JsonMachine {
     /// Keys that the schema names.
     fn named_keys(&self, frame: u32) -> Vec<Box<str>> {
         let mut names = Vec::new();
-        for a in self.objects[frame as usize].alternatives.iter() {
+        for a in self.frames.objects[frame as usize].alternatives.iter() {
             self.schema.names_in_order(a.formula, &mut names);
         }
         names.truncate(SHOWN);
@@ -247,19 +247,19 @@ impl JsonMachine {
         let up = self.node(node.up);
         match up.place {
             Place::ReturnRoot => Some([self.root].into()),
-            _ => self.pendings.get_index(up.frame as usize).map(|pending| pending.goals.clone()),
+            _ => self.frames.pendings.get_index(up.frame as usize).map(|pending| pending.goals.clone()),
         }
     }
 
     fn place_of_goals(&self, goals: u32, seen: Seen) -> Option<String> {
-        self.place_of(&self.goals[goals as usize], seen)
+        self.place_of(&self.frames.goals[goals as usize], seen)
     }
 
     /// Where a value is said to be so: of several places, the one on the way that was read.
     fn place_of(&self, goals: &[ValId], seen: Seen) -> Option<String> {
         let said = *goals.first()?;
-        let first = self.schema.doc.pointer(*self.schema.origin.get(&said)?);
-        let more = self.schema.more_origins.iter().filter(|o| o.0 == said);
+        let first = self.schema.doc.pointer(*self.schema.compiled.origin.get(&said)?);
+        let more = self.schema.compiled.more_origins.iter().filter(|o| o.0 == said);
         let more = more.map(|&(_, node)| self.schema.doc.pointer(node));
         let way = way_to(seen.read);
         more.fold((fit(&first, &way), first), |best, pointer| match fit(&pointer, &way) {
@@ -271,7 +271,7 @@ impl JsonMachine {
     }
 
     fn place_of_object(&self, frame: u32) -> Option<String> {
-        let a = self.objects[frame as usize].alternatives.first()?;
+        let a = self.frames.objects[frame as usize].alternatives.first()?;
         let shape = self.first_shape(a.formula)?;
         Some(self.schema.doc.pointer(self.schema.shape(shape).node))
     }

@@ -72,7 +72,7 @@ impl JsonMachine {
             Place::Scalar | Place::Key => self.finish_lexeme(way, node),
             Place::Done => self.finish_white(way),
             Place::Root | Place::Value | Place::Item => {
-                let goals = self.goals[node.frame as usize].clone();
+                let goals = self.frames.goals[node.frame as usize].clone();
                 self.best_value(way, &goals, node.up)
             }
             Place::Colon => self.push(way, b":"),
@@ -142,7 +142,7 @@ impl JsonMachine {
         }
         // a number or a word ends with what follows it: go on from there
         let held: Vec<u32> = {
-            let map = self.maps[node.frame as usize].clone();
+            let map = self.frames.maps[node.frame as usize].clone();
             let list = self.lexicon().outcome_list(outcome);
             list.iter().map(|&i| map[i as usize]).collect()
         };
@@ -183,7 +183,7 @@ impl JsonMachine {
         let cost = match node.place {
             Place::ReturnRoot => 0,
             _ => {
-                let pending = self.pendings[node.frame as usize].clone();
+                let pending = self.frames.pendings[node.frame as usize].clone();
                 let mut best = NEVER;
                 for (_, next) in pending.branches.iter().filter(|b| b.0 == goal) {
                     let own = match node.place {
@@ -207,7 +207,7 @@ impl JsonMachine {
     }
 
     fn object_cost(&mut self, a: &Alternative, used: KeySet) -> usize {
-        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
         let rest = self.schema.object_witness(a.formula, &Keys { used, order, next: None });
         rest.map_or(NEVER, |rest| rest.length - 1)
     }
@@ -225,7 +225,7 @@ impl JsonMachine {
     }
 
     fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {
-        let frame = self.objects[node.frame as usize].clone();
+        let frame = self.frames.objects[node.frame as usize].clone();
         let mut best: Option<(usize, Alternative)> = None;
         for a in frame.alternatives.iter() {
             let own = self.object_cost(a, frame.used);
@@ -238,7 +238,7 @@ impl JsonMachine {
         if self.schema.may_end_object(a.formula) && node.place != Place::ObjectNext {
             return self.push(way, b"}");
         }
-        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
         let keys = Keys { used: frame.used, order, next: None };
         let mut key = self.schema.first_key(a.formula, &keys);
         if key.is_none() {
@@ -253,7 +253,7 @@ impl JsonMachine {
     }
 
     fn best_item(&mut self, way: &mut Way, node: Node) -> Option<()> {
-        let frame = self.arrays[node.frame as usize].clone();
+        let frame = self.frames.arrays[node.frame as usize].clone();
         let mut best: Option<(usize, ArrId)> = None;
         for &(goal, formula) in frame.iter() {
             let own = self.array_cost(formula, None);
@@ -269,7 +269,7 @@ impl JsonMachine {
             return self.push(way, b",");
         }
         let (goals, up) = self.item(node)?;
-        let goals = self.goals[goals as usize].clone();
+        let goals = self.frames.goals[goals as usize].clone();
         self.best_value(way, &goals, up)
     }
 }

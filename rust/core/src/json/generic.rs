@@ -7,17 +7,64 @@
 //! every such closing is counted, and the caller takes the exact way where the count moved.
 //! Rejected: a context for every text a token may close: 20,000 contexts for one document of 150 strings.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
 use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
 use crate::automaton::{CtxId, Pos};
+use crate::held;
 use crate::lexical::term::Term;
 use crate::lexical::{TermId, Terms};
 use crate::schema::document::{JId, Json};
 use crate::schema::used::KeySet;
-use crate::schema::ArrId;
+use crate::schema::{ArrId, NameId};
 
 /// Words that a language must have beyond every text for one of them more or less not to matter: those of two
 /// characters over so many places.
 const ROOM: u32 = 256;
+
+/// Texts in ascending order.
+type Texts = Arc<[Box<str>]>;
+
+/// A context's own part, and the number of what is above it as far as it counts.
+type Near = (Place, u32, u32, u32);
+
+/// Which texts matter where, and which contexts no other text tells apart.
+#[derive(Default)]
+pub(super) struct Alike {
+    generic: FxHashMap<u32, Option<u32>>,
+    twins: FxHashMap<CtxId, CtxId>,
+    /// Contexts cut after so many levels.
+    nears: IndexSet<Near, FxBuildHasher>,
+    nears_of: FxHashMap<(CtxId, u32), u32>,
+    /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
+    special: FxHashMap<u32, u32>,
+    named: IndexMap<Box<[NameId]>, Texts, FxBuildHasher>,
+    /// Texts inside the items that were remembered so far.
+    recalled: BTreeSet<Box<str>>,
+    roomy: FxHashMap<CtxId, bool>,
+    /// How often a text that matters was closed.
+    pub texts_closed: u64,
+}
+
+impl Alike {
+    pub fn bytes(&self) -> usize {
+        // texts of remembered items are short; a set's texts are those of its names
+        let texts = 64 * self.recalled.len();
+        let named: usize = self.named.keys().map(|names| 64 + 4 * names.len()).sum();
+        texts
+            + named
+            + held::map(&self.generic)
+            + held::map(&self.twins)
+            + held::set(&self.nears)
+            + held::map(&self.nears_of)
+            + held::map(&self.special)
+            + held::map(&self.roomy)
+    }
+}
 
 impl JsonMachine {
     /// The record of an item that holds a text which no remembered item has.
@@ -30,7 +77,7 @@ impl JsonMachine {
             Place::Key if node.record == 0 || self.is_roomy(node) => self.after_generic_key(node),
             Place::Scalar if self.is_roomy(node) && self.is_free_text(node) => {
                 let goals: Vec<u32> =
-                    held.iter().map(|&i| self.maps[node.frame as usize][i as usize]).collect();
+                    held.iter().map(|&i| self.frames.maps[node.frame as usize][i as usize]).collect();
                 self.resume(node.up, &goals, Self::OTHER)
             }
             _ => None,
@@ -43,14 +90,16 @@ impl JsonMachine {
         let node = self.node(ctx);
         let mut out: Vec<String> = Vec::new();
         if node.record != 0 {
-            let from =
-                self.recalled.range::<str, _>((std::ops::Bound::Included(text), std::ops::Bound::Unbounded));
+            let from = self
+                .alike
+                .recalled
+                .range::<str, _>((std::ops::Bound::Included(text), std::ops::Bound::Unbounded));
             let own = from.take_while(|known| known.starts_with(text));
             out.extend(own.map(|known| known[text.len()..].to_string()));
         }
         if node.place == Place::Key {
             let set = self.special_set(node.frame);
-            let names = &self.named[set as usize];
+            let names = &self.alike.named[set as usize];
             let from = names.partition_point(|n| &**n < text);
             let own = names[from..].iter().take_while(|n| n.starts_with(text));
             out.extend(own.map(|n| n[text.len()..].to_string()));
@@ -64,12 +113,12 @@ impl JsonMachine {
         while let Some(at) = stack.pop() {
             match self.schema.doc.get(at) {
                 Json::String(text) => {
-                    self.recalled.insert((**text).into());
+                    self.alike.recalled.insert((**text).into());
                 }
                 Json::Array(items) => stack.extend(items.iter()),
                 Json::Object(entries) => {
                     for (key, value) in entries.iter() {
-                        self.recalled.insert((**key).into());
+                        self.alike.recalled.insert((**key).into());
                         stack.push(*value);
                     }
                 }
@@ -81,7 +130,7 @@ impl JsonMachine {
     /// Whether one value more or less is of no account to the arrays that remember this one: the next item of
     /// each has the same schema, and duplicates are only forbidden, never asked for.
     fn is_roomy(&mut self, node: Node) -> bool {
-        if let Some(&known) = self.roomy.get(&node.up) {
+        if let Some(&known) = self.alike.roomy.get(&node.up) {
             return known;
         }
         let mut at = node.up;
@@ -89,7 +138,7 @@ impl JsonMachine {
         loop {
             let up = self.node(at);
             if up.place == Place::ReturnArray {
-                let pending = self.pendings[up.frame as usize].clone();
+                let pending = self.frames.pendings[up.frame as usize].clone();
                 answer &= pending.start == 0 || self.repeats(&pending);
                 if up.record == 0 && pending.start != 0 {
                     break;
@@ -99,7 +148,7 @@ impl JsonMachine {
             }
             at = up.up;
         }
-        self.roomy.insert(node.up, answer);
+        self.alike.roomy.insert(node.up, answer);
         answer
     }
 
@@ -120,8 +169,8 @@ impl JsonMachine {
     /// Whether a string is of languages in which every text can go on in very many ways.
     fn is_free_text(&mut self, node: Node) -> bool {
         let up = self.node(node.up);
-        let goals = self.pendings[up.frame as usize].goals.clone();
-        let map = self.maps[node.frame as usize].clone();
+        let goals = self.frames.pendings[up.frame as usize].goals.clone();
+        let map = self.frames.maps[node.frame as usize].clone();
         map.iter().all(|&i| {
             let language = self.schema.value(goals[i as usize]).str;
             self.has_room(language)
@@ -144,11 +193,11 @@ impl JsonMachine {
     /// Where a key leads that no schema of the frame names and that was not used; `None` where patterns tell
     /// such keys apart.
     fn after_generic_key(&mut self, node: Node) -> Option<Pos> {
-        let pending = match self.generic.get(&node.frame) {
+        let pending = match self.alike.generic.get(&node.frame) {
             Some(&known) => known,
             None => {
                 let found = self.generic_pending(node.frame);
-                self.generic.insert(node.frame, found);
+                self.alike.generic.insert(node.frame, found);
                 found
             }
         }?;
@@ -160,7 +209,7 @@ impl JsonMachine {
     /// The context that has the same ways to an end: which keys were used tells only those apart that need some
     /// key, whatever its name.
     pub(super) fn twin_of(&mut self, ctx: CtxId) -> CtxId {
-        if let Some(&known) = self.twins.get(&ctx) {
+        if let Some(&known) = self.alike.twins.get(&ctx) {
             return known;
         }
         let node = self.node(ctx);
@@ -175,7 +224,7 @@ impl JsonMachine {
             };
             self.ctx(node.place, up, frame, node.record, node.depth)
         };
-        self.twins.insert(ctx, twin);
+        self.alike.twins.insert(ctx, twin);
         twin
     }
 
@@ -186,40 +235,40 @@ impl JsonMachine {
         let shallow = levels + self.indents(longest)?;
         // a token may open as many levels as it has bytes
         let deepest = depth.saturating_add(longest);
-        (depth > shallow && deepest < self.deepest).then(|| self.cut(ctx, levels))
+        (depth > shallow && deepest < self.levels.deepest).then(|| self.cut(ctx, levels))
     }
 
     fn cut(&mut self, ctx: CtxId, levels: u32) -> u32 {
-        if let Some(&known) = self.nears_of.get(&(ctx, levels)) {
+        if let Some(&known) = self.alike.nears_of.get(&(ctx, levels)) {
             return known;
         }
         let node = self.node(ctx);
         let above = if levels == 0 { u32::MAX } else { self.cut(node.up, levels - 1) };
-        let near = self.nears.insert_full((node.place, node.frame, node.record, above)).0 as u32;
-        self.nears_of.insert((ctx, levels), near);
+        let near = self.alike.nears.insert_full((node.place, node.frame, node.record, above)).0 as u32;
+        self.alike.nears_of.insert((ctx, levels), near);
         near
     }
 
     fn plain_pending(&mut self, pending: u32) -> u32 {
-        let known = self.pendings[pending as usize].clone();
+        let known = self.frames.pendings[pending as usize].clone();
         let some_key = known.branches.iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
         if known.used == KeySet::EMPTY || known.start != 0 || some_key {
             return pending;
         }
-        self.pendings.insert_full(Pending { used: KeySet::EMPTY, ..known }).0 as u32
+        self.frames.pendings.insert_full(Pending { used: KeySet::EMPTY, ..known }).0 as u32
     }
 
     fn plain_frame(&mut self, frame: u32) -> u32 {
-        let known = self.objects[frame as usize].clone();
+        let known = self.frames.objects[frame as usize].clone();
         let some_key = known.alternatives.iter().any(|a| self.schema.wants_some_key(a.formula));
         if known.used == KeySet::EMPTY || some_key {
             return frame;
         }
-        self.objects.insert_full(ObjectFrame { used: KeySet::EMPTY, ..known }).0 as u32
+        self.frames.objects.insert_full(ObjectFrame { used: KeySet::EMPTY, ..known }).0 as u32
     }
 
     fn generic_pending(&mut self, frame: u32) -> Option<u32> {
-        let object = self.objects[frame as usize].clone();
+        let object = self.frames.objects[frame as usize].clone();
         let mut patterns = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_patterns(a.formula, &mut patterns);
@@ -233,13 +282,13 @@ impl JsonMachine {
         let open = self.terms().lacks_words(term);
         let frame = if open {
             let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: KeySet::EMPTY };
-            self.objects.insert_full(plain).0 as u32
+            self.frames.objects.insert_full(plain).0 as u32
         } else {
             frame
         };
         // a key like no other: code point U+FFFF repeated, made longer until no schema names it
         let special = self.special_set(frame);
-        let special = self.named[special as usize].clone();
+        let special = self.alike.named[special as usize].clone();
         let mut text = String::from("\u{FFFF}");
         let mut name = self.schema.name(&text);
         while special.binary_search_by(|known| (**known).cmp(&*text)).is_ok()
@@ -252,33 +301,33 @@ impl JsonMachine {
         if !open {
             return Some(pending);
         }
-        let plain = Pending { used: KeySet::EMPTY, ..self.pendings[pending as usize].clone() };
-        Some(self.pendings.insert_full(plain).0 as u32)
+        let plain = Pending { used: KeySet::EMPTY, ..self.frames.pendings[pending as usize].clone() };
+        Some(self.frames.pendings.insert_full(plain).0 as u32)
     }
 
     /// The number of the keys that a frame's schemas name, sorted; they are the same whatever was used.
     pub(super) fn special_set(&mut self, frame: u32) -> u32 {
-        if let Some(&known) = self.special.get(&frame) {
+        if let Some(&known) = self.alike.special.get(&frame) {
             return known;
         }
-        let object = &self.objects[frame as usize];
+        let object = &self.frames.objects[frame as usize];
         let mut names = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_names(a.formula, &mut names);
-            names.extend(self.ranks[a.order as usize].keys());
+            names.extend(self.frames.ranks[a.order as usize].keys());
         }
         names.sort_unstable();
         names.dedup();
-        let set = match self.named.get_index_of(&names[..]) {
+        let set = match self.alike.named.get_index_of(&names[..]) {
             Some(known) => known,
             None => {
                 let mut texts: Vec<Box<str>> =
                     names.iter().map(|&n| self.schema.name_text(n).into()).collect();
                 texts.sort_unstable();
-                self.named.insert_full(names.into(), texts.into()).0
+                self.alike.named.insert_full(names.into(), texts.into()).0
             }
         } as u32;
-        self.special.insert(frame, set);
+        self.alike.special.insert(frame, set);
         set
     }
 }

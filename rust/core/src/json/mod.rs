@@ -6,7 +6,7 @@
 //! can serve any more are dropped as they die, so a `oneOf` falls to one branch once its discriminator is
 //! written.  A context is (position, frame, parent): one number; recursion of the document is the only depth.
 //!
-//! Reading order: this file (positions), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
+//! Reading order: this file (positions), `frames` (what is kept), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
 //! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
 //! out), [`describe`] (words).
 
@@ -14,28 +14,24 @@ mod array;
 mod depth;
 mod describe;
 mod finish;
+mod frames;
 mod generic;
-mod memory;
 mod object;
 mod place;
 mod simple;
 mod step;
 mod white;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use indexmap::{IndexMap, IndexSet};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use crate::automaton::{CtxId, Pos};
 use crate::error::Result;
-use crate::hash::Keyed;
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
-use crate::{Error, Limits};
+use crate::Error;
 
 /// Where a context stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,58 +102,45 @@ pub(crate) struct Pending {
 pub struct JsonMachine {
     pub schema: Schema,
     root: ValId,
-    nodes: IndexSet<Node, FxBuildHasher>,
-    /// Lists of goals, and of positions of a tuple.
-    goals: IndexSet<Box<[ValId]>, FxBuildHasher>,
-    maps: IndexSet<Box<[u32]>, FxBuildHasher>,
-    objects: IndexSet<ObjectFrame, FxBuildHasher>,
-    arrays: IndexSet<Box<[(u32, crate::schema::ArrId)]>, FxBuildHasher>,
-    pendings: IndexSet<Pending, FxBuildHasher>,
-    orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
-    ranks: Vec<FxHashMap<NameId, u32>>,
-    records: IndexSet<Box<[u8]>, Keyed>,
+    frames: frames::Frames,
+    answers: Answers,
+    alike: generic::Alike,
+    /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
+    tails: FxHashMap<Pos, Tail>,
+    levels: depth::Levels,
+    pub(crate) error: Option<Error>,
+}
+
+/// What was asked of frames and goals, by their numbers.
+#[derive(Default)]
+struct Answers {
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<u32, TermId>,
     pendings_of: FxHashMap<(u32, NameId), Option<u32>>,
-    /// What tells which used keys could come again, and what is left of a set when the others are forgotten.
-    forgetful: IndexSet<Box<[object::Refusals]>, FxBuildHasher>,
+    /// What is left of a set of used keys when those that could not come again are forgotten.
     kept: FxHashMap<(u32, KeySet), KeySet>,
     scalars: FxHashMap<(u32, Kind), Option<(u32, LexId)>>,
     starts: FxHashMap<u32, ByteSet>,
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     opened: FxHashMap<(u32, bool), Option<u32>>,
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
-    generic: FxHashMap<u32, Option<u32>>,
-    twins: FxHashMap<CtxId, CtxId>,
-    /// Contexts cut after so many levels.
-    nears: IndexSet<Near, FxBuildHasher>,
-    nears_of: FxHashMap<(CtxId, u32), u32>,
-    /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
-    special: FxHashMap<u32, u32>,
-    named: IndexMap<Box<[NameId]>, Texts, FxBuildHasher>,
-    /// Texts inside the items that were remembered so far.
-    recalled: BTreeSet<Box<str>>,
-    roomy: FxHashMap<CtxId, bool>,
-    /// How often a text that matters was closed.
-    texts_closed: u64,
-    /// Positions on known ways to the end: bytes, and where they lead (`None`: to the end).
-    tails: FxHashMap<Pos, Tail>,
-    /// Nesting that a document may have.
-    deepest: u32,
-    /// Goals of containers at that depth, by those that they have above it.
-    flat: FxHashMap<u32, u32>,
-    pub(crate) error: Option<Error>,
-    counted: memory::Counted,
 }
 
-/// Texts in ascending order.
-type Texts = Arc<[Box<str>]>;
+impl Answers {
+    fn bytes(&self) -> usize {
+        held::map(&self.keys)
+            + held::map(&self.pendings_of)
+            + held::map(&self.kept)
+            + held::map(&self.scalars)
+            + held::map(&self.starts)
+            + held::map(&self.closes)
+            + held::map(&self.opened)
+            + held::map(&self.white)
+    }
+}
 
 /// Bytes on a way to the end, and the position after them.
 type Tail = (Box<[u8]>, Option<Pos>);
-
-/// A context's own part, and the number of what is above it as far as it counts.
-type Near = (Place, u32, u32, u32);
 
 /// The kinds of lexemes that a value may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,48 +158,16 @@ const FREE: u32 = 0;
 impl JsonMachine {
     pub fn new(mut schema: Schema) -> Result<Self> {
         let root = schema.root()?;
-        let mut this = JsonMachine {
+        Ok(JsonMachine {
             schema,
             root,
-            nodes: IndexSet::default(),
-            goals: IndexSet::default(),
-            maps: IndexSet::default(),
-            objects: IndexSet::default(),
-            arrays: IndexSet::default(),
-            pendings: IndexSet::default(),
-            orders: IndexSet::default(),
-            ranks: Vec::new(),
-            records: IndexSet::default(),
-            keys: FxHashMap::default(),
-            pendings_of: FxHashMap::default(),
-            forgetful: IndexSet::default(),
-            kept: FxHashMap::default(),
-            scalars: FxHashMap::default(),
-            starts: FxHashMap::default(),
-            closes: FxHashMap::default(),
-            opened: FxHashMap::default(),
-            white: FxHashMap::default(),
-            generic: FxHashMap::default(),
-            twins: FxHashMap::default(),
-            nears: IndexSet::default(),
-            nears_of: FxHashMap::default(),
-            special: FxHashMap::default(),
-            named: IndexMap::default(),
-            recalled: BTreeSet::new(),
-            roomy: FxHashMap::default(),
-            texts_closed: 0,
+            frames: Default::default(),
+            answers: Default::default(),
+            alike: Default::default(),
             tails: FxHashMap::default(),
-            deepest: Limits::default().depth,
-            flat: FxHashMap::default(),
+            levels: Default::default(),
             error: None,
-            counted: Default::default(),
-        };
-        this.orders.insert(Box::new([]));
-        this.ranks.push(FxHashMap::default());
-        this.records.insert(Box::new([]));
-        // the record of [`JsonMachine::OTHER`]: no text is like it
-        this.records.insert(Box::new([0]));
-        Ok(this)
+        })
     }
 
     pub(crate) fn lexicon(&mut self) -> &mut Lexicon {
@@ -228,17 +179,17 @@ impl JsonMachine {
     }
 
     pub(crate) fn node(&self, ctx: CtxId) -> Node {
-        self.nodes[ctx.0 as usize]
+        self.frames.nodes[ctx.0 as usize]
     }
 
     fn ctx(&mut self, place: Place, up: CtxId, frame: u32, record: u32, depth: u32) -> CtxId {
-        CtxId(self.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
+        CtxId(self.frames.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
     }
 
     fn goal_list(&mut self, goals: &[ValId]) -> u32 {
-        match self.goals.get_index_of(goals) {
+        match self.frames.goals.get_index_of(goals) {
             Some(i) => i as u32,
-            None => self.goals.insert_full(goals.into()).0 as u32,
+            None => self.frames.goals.insert_full(goals.into()).0 as u32,
         }
     }
 
@@ -267,10 +218,10 @@ impl JsonMachine {
 
     /// The lexeme of a value under its goals: tuple of languages and the goal of each position.
     fn scalar(&mut self, goals: u32, kind: Kind) -> Option<(u32, LexId)> {
-        if let Some(&known) = self.scalars.get(&(goals, kind)) {
+        if let Some(&known) = self.answers.scalars.get(&(goals, kind)) {
             return known;
         }
-        let list = self.goals[goals as usize].clone();
+        let list = self.frames.goals[goals as usize].clone();
         let mut map = Vec::new();
         let mut languages = Vec::new();
         for (i, &v) in list.iter().enumerate() {
@@ -293,17 +244,17 @@ impl JsonMachine {
                 Kind::Bare => crate::lexical::Spelling::Raw,
             };
             let lex = self.lexicon().at(spelling, term);
-            let map = self.maps.insert_full(map.into()).0 as u32;
+            let map = self.frames.maps.insert_full(map.into()).0 as u32;
             (lex != Lexicon::DEAD).then_some((map, lex))
         };
-        self.scalars.insert((goals, kind), answer);
+        self.answers.scalars.insert((goals, kind), answer);
         answer
     }
 
     fn language(&mut self, v: ValId, kind: Kind) -> TermId {
         let value = self.schema.value(v).clone();
         if kind == Kind::String {
-            let guard = self.schema.guard;
+            let guard = self.schema.patterns.guard;
             return self.terms().and(&[value.str, guard]);
         }
         use crate::schema::value::{FALSE, NULL, TRUE};
@@ -321,7 +272,7 @@ impl JsonMachine {
 
     /// Bytes with which a value under these goals may begin.
     fn value_bytes(&mut self, goals: u32) -> ByteSet {
-        if let Some(&known) = self.starts.get(&goals) {
+        if let Some(&known) = self.answers.starts.get(&goals) {
             return known;
         }
         let mut set = ByteSet::default();
@@ -337,13 +288,13 @@ impl JsonMachine {
         if self.open_array(goals).is_some() {
             set.insert(b'[');
         }
-        self.starts.insert(goals, set);
+        self.answers.starts.insert(goals, set);
         set
     }
 
     fn record(&mut self, before: u32, more: &[u8]) -> u32 {
-        let mut text = self.records[before as usize].to_vec();
+        let mut text = self.frames.records[before as usize].to_vec();
         text.extend_from_slice(more);
-        self.records.insert_full(text.into()).0 as u32
+        self.frames.records.insert_full(text.into()).0 as u32
     }
 }

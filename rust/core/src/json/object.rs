@@ -21,10 +21,10 @@ type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
     pub(super) fn open_object(&mut self, goals: u32) -> Option<u32> {
-        if let Some(&known) = self.opened.get(&(goals, true)) {
+        if let Some(&known) = self.answers.opened.get(&(goals, true)) {
             return known;
         }
-        let list = self.goals[goals as usize].clone();
+        let list = self.frames.goals[goals as usize].clone();
         let mut alternatives = Vec::new();
         for (goal, &v) in list.iter().enumerate() {
             let formula = self.schema.value(v).obj;
@@ -36,12 +36,12 @@ impl JsonMachine {
             }
         }
         let frame = self.object_frame(alternatives, KeySet::EMPTY);
-        self.opened.insert((goals, true), frame);
+        self.answers.opened.insert((goals, true), frame);
         frame
     }
 
     fn alternative_is_live(&mut self, a: &Alternative, used: KeySet) -> bool {
-        let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], a.from));
+        let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
         let keys = Keys { used, order, next: None };
         self.schema.object_is_live(a.formula, &keys)
     }
@@ -133,9 +133,9 @@ impl JsonMachine {
         if names.is_empty() {
             return FREE;
         }
-        let (i, new) = self.orders.insert_full(names);
+        let (i, new) = self.frames.orders.insert_full(names);
         if new {
-            self.ranks.push(ranks);
+            self.frames.ranks.push(ranks);
         }
         i as u32
     }
@@ -147,7 +147,7 @@ impl JsonMachine {
         list = self.merge_alternatives(list);
         let used = self.keep_used(&list, used);
         let frame = ObjectFrame { alternatives: list.into(), used };
-        Some(self.objects.insert_full(frame).0 as u32)
+        Some(self.frames.objects.insert_full(frame).0 as u32)
     }
 
     /// The keys of a set that would be possible again if they were not remembered.
@@ -162,7 +162,7 @@ impl JsonMachine {
             (a.order, from, atoms.into())
         });
         let refusals: Box<[Refusals]> = refusals.collect();
-        let ways = self.forgetful.insert_full(refusals).0 as u32;
+        let ways = self.frames.forgetful.insert_full(refusals).0 as u32;
         self.keep(ways, list, used)
     }
 
@@ -173,12 +173,12 @@ impl JsonMachine {
             used::Node::Leaf(name) if list.iter().any(|a| self.could_come(a, name)) => set,
             used::Node::Leaf(_) => KeySet::EMPTY,
             used::Node::Fork { prefix, bit, without, with } => {
-                if let Some(&known) = self.kept.get(&(ways, set)) {
+                if let Some(&known) = self.answers.kept.get(&(ways, set)) {
                     return known;
                 }
                 let (without, with) = (self.keep(ways, list, without), self.keep(ways, list, with));
                 let kept = self.schema.key_sets.fork(prefix, bit, without, with);
-                self.kept.insert((ways, set), kept);
+                self.answers.kept.insert((ways, set), kept);
                 kept
             }
         }
@@ -187,7 +187,7 @@ impl JsonMachine {
     /// Whether a used key would be possible again if it were not remembered.
     fn could_come(&self, a: &Alternative, name: NameId) -> bool {
         if a.order != FREE {
-            if let Some(&rank) = self.ranks[a.order as usize].get(&name) {
+            if let Some(&rank) = self.frames.ranks[a.order as usize].get(&name) {
                 return rank >= a.from;
             }
         }
@@ -215,20 +215,20 @@ impl JsonMachine {
 
     /// The language of the keys that may come next.
     pub(super) fn key_term(&mut self, frame: u32) -> TermId {
-        if let Some(&known) = self.keys.get(&frame) {
+        if let Some(&known) = self.answers.keys.get(&frame) {
             return known;
         }
-        let object = self.objects[frame as usize].clone();
+        let object = self.frames.objects[frame as usize].clone();
         let mut parts = Vec::new();
         for a in object.alternatives.iter() {
             let term = self.alternative_keys(a, object.used);
             parts.push(term);
         }
-        let guard = self.schema.guard;
+        let guard = self.schema.patterns.guard;
         let term = self.terms().or(&parts);
         let term = self.terms().and(&[term, guard]);
         let term = self.terms().prune(term);
-        self.keys.insert(frame, term);
+        self.answers.keys.insert(frame, term);
         term
     }
 
@@ -298,7 +298,7 @@ impl JsonMachine {
             // one way is enough: no need for all the branches of the key
             let there = self.schema.required(vec![name]);
             let formula = self.schema.and_objects(&[a.formula, there]);
-            let order = (a.order != FREE).then(|| (&self.ranks[a.order as usize], from));
+            let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], from));
             return self.schema.object_is_live(formula, &Keys { used, order, next: Some(name) });
         }
         self.schema.read_key(a.formula, key).into_iter().any(|(sub, rest)| {
@@ -312,7 +312,7 @@ impl JsonMachine {
         if a.order == FREE {
             return Some(0);
         }
-        let ranks = &self.ranks[a.order as usize];
+        let ranks = &self.frames.ranks[a.order as usize];
         match name.and_then(|n| ranks.get(&n)) {
             Some(&rank) if rank < a.from => None,
             Some(&rank) => Some(rank + 1),
@@ -322,16 +322,16 @@ impl JsonMachine {
 
     /// What a property with this key leads to.
     pub(super) fn pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
-        if let Some(&known) = self.pendings_of.get(&(frame, name)) {
+        if let Some(&known) = self.answers.pendings_of.get(&(frame, name)) {
             return known;
         }
         let answer = self.find_pending(frame, name);
-        self.pendings_of.insert((frame, name), answer);
+        self.answers.pendings_of.insert((frame, name), answer);
         answer
     }
 
     fn find_pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
-        let object = self.objects[frame as usize].clone();
+        let object = self.frames.objects[frame as usize].clone();
         if self.schema.key_sets.contains(object.used, name) {
             return None;
         }
@@ -357,16 +357,16 @@ impl JsonMachine {
             return None;
         }
         let pending = Pending { goals: goals.into(), branches: branches.into(), used, start: 0 };
-        Some(self.pendings.insert_full(pending).0 as u32)
+        Some(self.frames.pendings.insert_full(pending).0 as u32)
     }
 
     pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
-        let pending = self.pendings[node.frame as usize].clone();
+        let pending = self.frames.pendings[node.frame as usize].clone();
         let held = |goal: &u32| held.binary_search(goal).is_ok();
         let mut list: Vec<Alternative> =
             pending.branches.iter().filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
         if pending.start != 0 {
-            self.texts_closed += 1;
+            self.alike.texts_closed += 1;
             let value = self.read_value(pending.start, record);
             for next in &mut list {
                 next.formula = self.schema.told(next.formula, value);
@@ -405,13 +405,13 @@ impl JsonMachine {
         if record <= Self::OTHER {
             return None;
         }
-        let text = self.records[record as usize][start as usize - 1..].to_vec();
+        let text = self.frames.records[record as usize][start as usize - 1..].to_vec();
         self.schema.constant_of_text(std::str::from_utf8(&text).ok()?)
     }
 
     /// The goals that hold if the object ends here.
     pub(super) fn object_goals(&self, frame: u32) -> Vec<u32> {
-        let object = &self.objects[frame as usize];
+        let object = &self.frames.objects[frame as usize];
         let ended = object.alternatives.iter().filter(|a| self.schema.may_end_object(a.formula));
         let mut goals: Vec<u32> = ended.map(|a| a.goal).collect();
         goals.sort_unstable();
@@ -422,13 +422,13 @@ impl JsonMachine {
     /// After the colon: the value of a property.
     pub(super) fn property_value(&mut self, node: Node, pending: u32) -> Pos {
         let mut pending = pending;
-        let known = &self.pendings[pending as usize];
+        let known = &self.frames.pendings[pending as usize];
         if known.branches.iter().any(|b| self.schema.is_telling(b.1.formula)) {
-            let start = self.records[node.record as usize].len() as u32 + 1;
+            let start = self.frames.records[node.record as usize].len() as u32 + 1;
             let known = Pending { start, ..known.clone() };
-            pending = self.pendings.insert_full(known).0 as u32;
+            pending = self.frames.pendings.insert_full(known).0 as u32;
         }
-        let goals = self.pendings[pending as usize].goals.clone();
+        let goals = self.frames.pendings[pending as usize].goals.clone();
         let goals = self.goal_list(&goals);
         let up = self.ctx(Place::ReturnObject, node.up, pending, 0, node.depth);
         let ctx = self.ctx(Place::Value, up, goals, node.record, node.depth);

@@ -38,14 +38,14 @@ impl JsonMachine {
         plain: bool,
     ) -> Option<(Simple, Option<Room>)> {
         let mut simple = self.schema.simple_parts(a.formula)?;
-        let ranks = &self.ranks[a.order as usize];
+        let ranks = &self.frames.ranks[a.order as usize];
         simple.due = simple.required.iter().filter_map(|name| ranks.get(name).copied()).collect();
         simple.due.sort_unstable();
         // the key that is read counts as one
         if simple.least < 2 {
             return Some((simple, None));
         }
-        if !plain || self.schema.guard != Terms::ALL {
+        if !plain || self.schema.patterns.guard != Terms::ALL {
             return None;
         }
         let endless = self.value_is_live(&simple, &Key::Cell(&[]));
@@ -54,7 +54,7 @@ impl JsonMachine {
             let open =
                 !self.schema.key_sets.contains(used, name) && simple.absent.binary_search(&name).is_err();
             if open && self.value_is_live(&simple, &Key::Name(name)) {
-                match self.ranks[a.order as usize].get(&name) {
+                match self.frames.ranks[a.order as usize].get(&name) {
                     Some(&rank) => ranks.extend((rank >= a.from).then_some(rank)),
                     None => unranked += 1,
                 }
@@ -76,7 +76,7 @@ impl JsonMachine {
         if name.is_some_and(|n| simple.absent.binary_search(&n).is_ok()) {
             return false;
         }
-        let ranks = &self.ranks[a.order as usize];
+        let ranks = &self.frames.ranks[a.order as usize];
         let required = name.filter(|n| simple.required.binary_search(n).is_ok());
         let own = required.is_some() as usize;
         // the key itself is no longer due

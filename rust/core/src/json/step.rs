@@ -62,12 +62,12 @@ impl JsonMachine {
         let node = self.node(ctx);
         let plain = node.record == 0;
         if plain {
-            if let Some(&known) = self.closes.get(&(ctx, outcome.0)) {
+            if let Some(&known) = self.answers.closes.get(&(ctx, outcome.0)) {
                 return known;
             }
         }
         let held: Vec<u32> = {
-            let map = &self.maps[node.frame as usize];
+            let map = &self.frames.maps[node.frame as usize];
             self.schema.lexicon.outcome_list(outcome).iter().map(|&i| map[i as usize]).collect()
         };
         let mut record = node.record;
@@ -77,11 +77,11 @@ impl JsonMachine {
                 more.push(b'"');
             }
             record = self.record(record, &more);
-            self.texts_closed += 1;
+            self.alike.texts_closed += 1;
         }
         let next = self.resume(node.up, &held, record);
         if plain {
-            self.closes.insert((ctx, outcome.0), next);
+            self.answers.closes.insert((ctx, outcome.0), next);
         }
         next
     }
@@ -143,9 +143,9 @@ impl JsonMachine {
         if node.record != 0 {
             return node.record;
         }
-        let frame = self.arrays[node.frame as usize].clone();
+        let frame = self.frames.arrays[node.frame as usize].clone();
         if frame.iter().any(|w| self.schema.remembers(w.1)) {
-            self.records.insert_full(Box::new([b' '])).0 as u32
+            self.frames.records.insert_full(Box::new([b' '])).0 as u32
         } else {
             0
         }
@@ -211,7 +211,7 @@ impl Structure for JsonMachine {
 
     #[inline]
     fn records(&self, ctx: CtxId) -> bool {
-        let node = &self.nodes[ctx.0 as usize];
+        let node = &self.frames.nodes[ctx.0 as usize];
         match node.place {
             Place::Key => true,
             Place::Scalar => node.record != 0,
@@ -220,9 +220,9 @@ impl Structure for JsonMachine {
     }
 
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
-        match self.nodes[ctx.0 as usize].place {
+        match self.frames.nodes[ctx.0 as usize].place {
             Place::Key => {
-                self.texts_closed += 1;
+                self.alike.texts_closed += 1;
                 self.after_key(ctx, text)
             }
             _ => self.end_scalar(ctx, outcome, text, true),
@@ -251,7 +251,7 @@ impl Structure for JsonMachine {
     }
 
     fn closings(&self) -> u64 {
-        self.texts_closed
+        self.alike.texts_closed
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos> {

@@ -37,12 +37,12 @@ impl JsonMachine {
             _ => node.place,
         };
         let key = (place, depth, ways);
-        if let Some(&known) = self.white.get(&key) {
+        if let Some(&known) = self.answers.white.get(&key) {
             return known;
         }
         let term = self.white_term(place, depth, ways);
         let lex = self.lexicon().at(Spelling::Raw, term);
-        self.white.insert(key, lex);
+        self.answers.white.insert(key, lex);
         lex
     }
 

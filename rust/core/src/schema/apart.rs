@@ -146,7 +146,7 @@ impl Schema {
         let before = before.and_then(|(set, last)| {
             let sub = self.one_of(set);
             let sub = self.not_sub(sub);
-            Some((*self.compiled.get(&sub)?, self.remembered.objects(set)?, last))
+            Some((*self.compiled.of.get(&sub)?, self.remembered.objects(set)?, last))
         });
         let (others, objects) = match before {
             Some((others, objects, last)) => (others, self.key_sets.with(objects, last)),

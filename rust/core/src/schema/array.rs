@@ -71,16 +71,16 @@ impl Schema {
             crate::work::spend(8 + 2 * list.len() as u64);
         }
         let facts = self.array_facts(&arr);
-        let (i, new) = self.arrs.insert_full(arr);
+        let (i, new) = self.arenas.arrs.insert_full(arr);
         if new {
-            self.arr_facts.push(facts);
+            self.arenas.arr_facts.push(facts);
         }
         ArrId(i as u32)
     }
 
     /// What the form of a formula tells, from what is known of its operands, as for objects.
     fn array_facts(&self, arr: &Arr) -> Facts {
-        let of = |a: &ArrId| self.arr_facts[a.0 as usize];
+        let of = |a: &ArrId| self.arenas.arr_facts[a.0 as usize];
         let join = |list: &[ArrId], all: bool| Facts {
             ends: if all { list.iter().all(|a| of(a).ends) } else { list.iter().any(|a| of(a).ends) },
             remembers: list.iter().any(|a| of(a).remembers),
@@ -100,19 +100,19 @@ impl Schema {
     }
 
     pub(crate) fn arr_facts(&self, a: ArrId) -> Facts {
-        self.arr_facts[a.0 as usize]
+        self.arenas.arr_facts[a.0 as usize]
     }
 
     pub(crate) fn array(&self, id: ArrId) -> &Arr {
-        &self.arrs[id.0 as usize]
+        &self.arenas.arrs[id.0 as usize]
     }
 
     pub(crate) fn list(&mut self, list: Vec<SubId>) -> ListId {
-        ListId(self.lists.insert_full(list.into()).0 as u32)
+        ListId(self.arenas.lists.insert_full(list.into()).0 as u32)
     }
 
     pub(crate) fn items(&mut self, list: ListId, from: u32, rest: SubId) -> ArrId {
-        let done = from as usize >= self.lists[list.0 as usize].len();
+        let done = from as usize >= self.arenas.lists[list.0 as usize].len();
         match (done, rest) {
             (true, SubId::TRUE) => ArrId::TRUE,
             (true, _) => self.arr(Arr::Items { list: ListId(0), from: 0, rest }),
@@ -170,7 +170,7 @@ impl Schema {
         if lengths.len() > 1 {
             let lo = lengths.iter().map(|l| l.0).max().unwrap_or(0);
             let hi = lengths.iter().map(|l| l.1).min().unwrap_or(u32::MAX);
-            flat.retain(|&a| !matches!(self.arrs[a.0 as usize], Arr::Length(..)));
+            flat.retain(|&a| !matches!(self.arenas.arrs[a.0 as usize], Arr::Length(..)));
             match self.length(lo, hi) {
                 ArrId::FALSE => return ArrId::FALSE,
                 merged => flat.push(merged),
@@ -230,13 +230,13 @@ impl Schema {
     }
 
     pub(crate) fn not_array(&mut self, a: ArrId) -> ArrId {
-        if let Some(&known) = self.not_arrs.get(&a) {
+        if let Some(&known) = self.arenas.not_arrs.get(&a) {
             return known;
         }
         let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_array(a));
-        self.not_arrs.insert(a, not);
+        self.arenas.not_arrs.insert(a, not);
         if not != ArrId::TRUE && not != ArrId::FALSE {
-            self.not_arrs.entry(not).or_insert(a);
+            self.arenas.not_arrs.entry(not).or_insert(a);
         }
         not
     }
@@ -385,7 +385,7 @@ impl Schema {
     }
 
     fn item_at(&self, list: ListId, from: u32, rest: SubId) -> SubId {
-        self.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
+        self.arenas.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
     }
 
     fn merge_items(&mut self, list: Vec<(SubId, ArrId)>) -> Vec<(SubId, ArrId)> {

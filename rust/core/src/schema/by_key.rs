@@ -20,7 +20,7 @@ pub enum Key<'a> {
 impl Schema {
     /// What the shape asks of the value of a key.
     pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> SubId {
-        let shape = &self.shapes[s.0 as usize];
+        let shape = &self.arenas.shapes[s.0 as usize];
         let named = match key {
             Key::Name(name) => {
                 shape.sorted.binary_search_by_key(name, |p| p.0).ok().map(|i| shape.sorted[i].1)
@@ -207,13 +207,13 @@ impl Schema {
 
     /// Whether an object of its own could satisfy the formula; memoised.
     fn rest_is_live(&mut self, o: ObjId) -> bool {
-        if let Some(&known) = self.rests.get(&o) {
+        if let Some(&known) = self.answers.rests.get(&o) {
             return known;
         }
         let answer = self.object_is_live(o, &super::live::Keys::all());
         // a "no" inside another question may rest on what that question assumes
-        if self.error.is_none() && (answer || self.asking.is_empty()) {
-            self.rests.insert(o, answer);
+        if self.error.is_none() && (answer || self.answers.asking.is_empty()) {
+            self.answers.rests.insert(o, answer);
         }
         answer
     }

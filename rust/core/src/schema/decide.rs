@@ -151,7 +151,7 @@ impl<F: Formula> Node<F> {
             Parts::Leaf(Leaf { held, failed, .. }) if held == failed => Node::Sure(held),
             Parts::Leaf(Leaf { sub: SubId::TRUE, held, .. }) => Node::Sure(held),
             Parts::Leaf(Leaf { sub: SubId::FALSE, failed, .. }) => Node::Sure(failed),
-            Parts::Leaf(Leaf { sub, held, failed, .. }) => match schema.subs[sub.0 as usize] {
+            Parts::Leaf(Leaf { sub, held, failed, .. }) => match schema.arenas.subs[sub.0 as usize] {
                 Sub::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
                 _ => Node::Asks(asked.insert_full(sub).0, held, failed),
             },
@@ -267,7 +267,7 @@ impl Schema {
         let mut by_rest: indexmap::IndexMap<F, Vec<(SubId, ValId)>> = Default::default();
         for (answers, value, rest) in list {
             let sub = self.and_subs(&answers);
-            self.compiled.entry(sub).or_insert(value);
+            self.compiled.of.entry(sub).or_insert(value);
             by_rest.entry(rest).or_default().push((sub, value));
         }
         Some(by_rest.into_iter().map(|(rest, ways)| (self.join(&ways), rest)).collect())
@@ -277,9 +277,9 @@ impl Schema {
     fn join(&mut self, ways: &[(SubId, ValId)]) -> SubId {
         let subs: Vec<SubId> = ways.iter().map(|w| w.0).collect();
         let sub = self.or_subs(&subs);
-        if !self.compiled.contains_key(&sub) {
+        if !self.compiled.of.contains_key(&sub) {
             let value = ways.iter().fold(ValId::FALSE, |v, w| self.or_values(v, w.1));
-            self.compiled.insert(sub, value);
+            self.compiled.of.insert(sub, value);
         }
         sub
     }

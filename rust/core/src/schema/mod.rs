@@ -1,30 +1,30 @@
 //! JSON Schema as formulas over values.
 //!
 //! Reading order: [`document`] and `parse` the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
-//! [`resolve`] where references lead; [`value`], [`object`], [`mod@array`] the formulas and their algebra; `names` the
+//! [`resolve`] where references lead; [`value`], [`object`], [`mod@array`] the formulas and their algebra; `arenas`,
+//! `compiled` and `patterns` what was made of them; `names` the
 //! keys that a formula names; [`used`] those that an object has used; `decide` branches where those are many;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
 mod apart;
+mod arenas;
 pub mod array;
 pub mod by_key;
+mod compiled;
 mod decide;
 pub mod document;
 pub mod keywords;
 pub mod live;
-mod memory;
 mod misspelled;
 mod names;
 pub mod object;
 pub mod options;
 mod parse;
+mod patterns;
 pub mod resolve;
 pub mod table;
 pub mod used;
 pub mod value;
-
-use indexmap::IndexSet;
-use rustc_hash::FxHashMap;
 
 pub use array::{Arr, ArrId};
 pub use document::{Document, JId, Json};
@@ -34,9 +34,7 @@ pub use options::Options;
 pub use value::{Sub, SubId, ValId, Value};
 
 use crate::error::{Error, Result};
-use crate::hash::{Keyed, KeyedMap};
 use crate::lexical::{Lexicon, TermId, Terms};
-use crate::regex::Lang;
 use resolve::Resolver;
 
 /// Formats that stand for languages from outside the schema.
@@ -52,57 +50,18 @@ pub struct Schema {
     pub options: Options,
     pub lexicon: Box<Lexicon>,
     pub resolver: Resolver,
-    /// Schemas that are compiled at once, since they may be too much to decide.
-    pub(crate) eager: Vec<JId>,
     /// What was ignored, loosened or not proven.
     pub report: Vec<String>,
-    pub names: IndexSet<Box<str>, Keyed>,
-    pub(crate) subs: IndexSet<Sub, Keyed>,
-    pub(crate) vals: IndexSet<Value, Keyed>,
-    pub(crate) objs: IndexSet<Obj, Keyed>,
-    pub(crate) obj_facts: Vec<object::Facts>,
-    /// Denials of formulas over objects and arrays.
-    pub(crate) not_objs: FxHashMap<ObjId, ObjId>,
-    pub(crate) not_arrs: FxHashMap<ArrId, ArrId>,
-    pub(crate) arrs: IndexSet<Arr, Keyed>,
-    pub(crate) arr_facts: Vec<array::Facts>,
-    pub(crate) shapes: IndexSet<Shape, Keyed>,
-    pub(crate) lists: IndexSet<Box<[SubId]>, Keyed>,
-    /// Objects that items were compared with.
-    pub(crate) remembered: apart::Remembered,
-    /// Dynamic scopes: where each dynamic anchor leads, sorted by name; the first is empty.
-    pub(crate) scopes: IndexSet<resolve::Scope, Keyed>,
-    pub(crate) scope: u32,
-    /// Values by their canonical text, so that equal values are equal numbers.
-    pub(crate) constants: KeyedMap<Box<str>, JId>,
-    pub(crate) compiled: FxHashMap<SubId, ValId>,
-    pub(crate) compiling: Vec<SubId>,
-    /// Formulas of schemas as far as they speak of names, and whether such a one is being made.
-    pub(crate) compiled_names: FxHashMap<SubId, ValId>,
-    pub(crate) names_only: bool,
-    pub(crate) origin: FxHashMap<ValId, JId>,
-    /// Further schemas that come to a formula.
-    pub(crate) more_origins: Vec<(ValId, JId)>,
-    pub(crate) parsed: KeyedMap<Box<str>, Lang>,
-    pub(crate) patterns: KeyedMap<Box<str>, TermId>,
-    pub(crate) formats: KeyedMap<Box<str>, Option<TermId>>,
-    pub(crate) matches: FxHashMap<(TermId, NameId), bool>,
+    pub(crate) arenas: arenas::Arenas,
+    pub(crate) compiled: compiled::Compiled,
+    pub(crate) patterns: patterns::Patterns,
+    pub(crate) answers: live::Answers,
+    pub(crate) scopes: resolve::Scopes,
     /// Keys that objects have used.
     pub(crate) key_sets: used::KeySets,
-    /// Combinations of key patterns, by the patterns.
-    pub(crate) cells: FxHashMap<Box<[TermId]>, std::sync::Arc<[live::object::Cell]>>,
-    pub(crate) lives: FxHashMap<ValId, bool>,
-    /// The values of an item after which the rest of the array can be completed.
-    pub(crate) finite: FxHashMap<SubId, live::finite::Known>,
-    pub(crate) completable: FxHashMap<(value::SubId, ArrId), value::SubId>,
-    pub(crate) asking: FxHashMap<ValId, usize>,
-    pub(crate) rests: FxHashMap<ObjId, bool>,
-    pub(crate) lowest: usize,
-    pub(crate) witnesses: FxHashMap<ValId, Option<std::sync::Arc<live::Witness>>>,
-    /// The strings that hold none of the texts that may not occur.
-    pub(crate) guard: TermId,
+    /// Objects that items were compared with.
+    pub(crate) remembered: apart::Remembered,
     pub(crate) error: Option<Error>,
-    counted: memory::Counted,
 }
 
 impl Schema {
@@ -127,49 +86,19 @@ impl Schema {
             options,
             lexicon,
             resolver,
-            eager: Vec::new(),
             report: Vec::new(),
-            names: IndexSet::default(),
-            subs: IndexSet::default(),
-            vals: IndexSet::default(),
-            objs: IndexSet::default(),
-            obj_facts: Vec::new(),
-            not_objs: FxHashMap::default(),
-            not_arrs: FxHashMap::default(),
-            arrs: IndexSet::default(),
-            arr_facts: Vec::new(),
-            shapes: IndexSet::default(),
-            lists: IndexSet::default(),
+            arenas: Default::default(),
+            compiled: Default::default(),
+            patterns: Default::default(),
+            answers: Default::default(),
+            scopes: Default::default(),
+            key_sets: Default::default(),
             remembered: Default::default(),
-            scopes: IndexSet::default(),
-            scope: 0,
-            constants: KeyedMap::default(),
-            compiled: FxHashMap::default(),
-            compiling: Vec::new(),
-            compiled_names: FxHashMap::default(),
-            names_only: false,
-            origin: FxHashMap::default(),
-            more_origins: Vec::new(),
-            parsed: KeyedMap::default(),
-            patterns: KeyedMap::default(),
-            formats: KeyedMap::default(),
-            matches: FxHashMap::default(),
-            key_sets: used::KeySets::default(),
-            cells: FxHashMap::default(),
-            lives: FxHashMap::default(),
-            finite: FxHashMap::default(),
-            completable: FxHashMap::default(),
-            asking: FxHashMap::default(),
-            rests: FxHashMap::default(),
-            lowest: usize::MAX,
-            witnesses: FxHashMap::default(),
             error: None,
-            counted: Default::default(),
-            guard: Terms::ALL,
         };
-        this.guard = this.without();
+        this.patterns.guard = this.without();
         for (i, &mark) in marks.iter().enumerate() {
-            this.formats.insert(format!("{MARK}{i}").into(), Some(mark));
+            this.patterns.formats.insert(format!("{MARK}{i}").into(), Some(mark));
         }
         this.reserve();
         table::check(&mut this, root)?;
@@ -203,14 +132,13 @@ impl Schema {
 
     /// The constants of every arena.
     fn reserve(&mut self) {
-        self.subs.insert(Sub::True);
-        self.subs.insert(Sub::False);
+        self.arenas.subs.insert(Sub::True);
+        self.arenas.subs.insert(Sub::False);
         self.obj(Obj::True);
         self.obj(Obj::False);
         self.arr(Arr::True);
         self.arr(Arr::False);
-        self.lists.insert(Box::new([]));
-        self.scopes.insert(Box::new([]));
+        self.arenas.lists.insert(Box::new([]));
         let all = self.value_of(Value {
             consts: value::CONSTS,
             num: true,
@@ -230,7 +158,7 @@ impl Schema {
         let sub = self.node_sub(root);
         let value = self.compile(sub)?;
         let live = self.is_live(value);
-        for node in std::mem::take(&mut self.eager) {
+        for node in std::mem::take(&mut self.compiled.eager) {
             let sub = self.node_sub(node);
             let strings = self.compile(sub)?;
             let strings = self.value(strings).str;
@@ -251,14 +179,14 @@ impl Schema {
     }
 
     pub fn name(&mut self, text: &str) -> NameId {
-        match self.names.get_index_of(text) {
+        match self.arenas.names.get_index_of(text) {
             Some(i) => NameId(i as u32),
-            None => NameId(self.names.insert_full(text.into()).0 as u32),
+            None => NameId(self.arenas.names.insert_full(text.into()).0 as u32),
         }
     }
 
     pub fn name_text(&self, id: NameId) -> &str {
-        &self.names[id.0 as usize]
+        &self.arenas.names[id.0 as usize]
     }
 
     /// A limit that was passed since the last question.
@@ -267,16 +195,5 @@ impl Schema {
             Some(error) => Err(error),
             None => self.lexicon.terms.limit_error().map_or(Ok(()), Err),
         }
-    }
-
-    /// Whether a key is in the language of a pattern.
-    pub(crate) fn key_matches(&mut self, pattern: TermId, name: NameId) -> bool {
-        if let Some(&known) = self.matches.get(&(pattern, name)) {
-            return known;
-        }
-        let text = self.names[name.0 as usize].clone();
-        let answer = self.lexicon.terms.accepts(pattern, &text);
-        self.matches.insert((pattern, name), answer);
-        answer
     }
 }

@@ -81,9 +81,9 @@ impl Schema {
             crate::work::spend(8 + 2 * list.len() as u64);
         }
         let facts = self.object_facts(&obj);
-        let (i, new) = self.objs.insert_full(obj);
+        let (i, new) = self.arenas.objs.insert_full(obj);
         if new {
-            self.obj_facts.push(facts);
+            self.arenas.obj_facts.push(facts);
         }
         ObjId(i as u32)
     }
@@ -91,7 +91,7 @@ impl Schema {
     /// What the form of a formula tells, from what is known of its operands: walks of a formula would visit a part
     /// as often as it is named, which doubles with each level of a tower of `oneOf`.
     fn object_facts(&self, obj: &Obj) -> Facts {
-        let of = |o: &ObjId| self.obj_facts[o.0 as usize];
+        let of = |o: &ObjId| self.arenas.obj_facts[o.0 as usize];
         let sum = |list: &[ObjId]| list.iter().fold(1u32, |n, o| n.saturating_add(of(o).size));
         match obj {
             Obj::True | Obj::Absent(_) => Facts { ends: true, ..Facts::default() },
@@ -128,15 +128,15 @@ impl Schema {
     }
 
     pub(crate) fn obj_facts(&self, o: ObjId) -> Facts {
-        self.obj_facts[o.0 as usize]
+        self.arenas.obj_facts[o.0 as usize]
     }
 
     pub(crate) fn object(&self, id: ObjId) -> &Obj {
-        &self.objs[id.0 as usize]
+        &self.arenas.objs[id.0 as usize]
     }
 
     pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
-        &self.shapes[id.0 as usize]
+        &self.arenas.shapes[id.0 as usize]
     }
 
     pub(crate) fn shape_atom(
@@ -164,7 +164,7 @@ impl Schema {
             declared,
             node,
         };
-        let id = ShapeId(self.shapes.insert_full(shape).0 as u32);
+        let id = ShapeId(self.arenas.shapes.insert_full(shape).0 as u32);
         self.obj(Obj::Shape(id))
     }
 
@@ -233,7 +233,7 @@ impl Schema {
             return Some(ObjId::FALSE);
         }
         if requireds > 1 || counts > 1 {
-            flat.retain(|&o| match self.objs[o.0 as usize] {
+            flat.retain(|&o| match self.arenas.objs[o.0 as usize] {
                 Obj::Required(_) => requireds < 2,
                 Obj::Count(..) => counts < 2,
                 _ => true,
@@ -305,13 +305,13 @@ impl Schema {
 
     /// What the formula denies. A part that a formula holds twice is denied once.
     pub(crate) fn not_object(&mut self, o: ObjId) -> ObjId {
-        if let Some(&known) = self.not_objs.get(&o) {
+        if let Some(&known) = self.arenas.not_objs.get(&o) {
             return known;
         }
         let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_object(o));
-        self.not_objs.insert(o, not);
+        self.arenas.not_objs.insert(o, not);
         if not != ObjId::TRUE && not != ObjId::FALSE {
-            self.not_objs.entry(not).or_insert(o);
+            self.arenas.not_objs.entry(not).or_insert(o);
         }
         not
     }

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use url::Url;
 
@@ -14,7 +15,7 @@ use super::options::Options;
 use super::table;
 use super::Schema;
 use crate::error::{Error, Kind, Result};
-use crate::hash::KeyedMap;
+use crate::hash::{Keyed, KeyedMap};
 
 /// The drafts, by year or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +41,20 @@ impl Draft {
 }
 
 /// Where each dynamic anchor leads on one path through the schema.
-pub type Scope = Box<[(Box<str>, JId)]>;
+type Scope = Box<[(Box<str>, JId)]>;
+
+/// The dynamic scopes that were met, and the one in which the schema at hand is read.
+pub(crate) struct Scopes {
+    /// By number; the anchors of each are sorted by name, and the first has none.
+    all: IndexSet<Scope, Keyed>,
+    pub now: u32,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Scopes { all: IndexSet::from_iter([Scope::default()]), now: 0 }
+    }
+}
 
 /// Where references lead.
 pub struct Resolver {
@@ -253,7 +267,7 @@ impl Schema {
         if !target.is_some_and(|t| candidates.contains(&t)) {
             return target;
         }
-        let scope = &self.scopes[self.scope as usize];
+        let scope = &self.scopes.all[self.scopes.now as usize];
         match scope.binary_search_by(|entry| (*entry.0).cmp(name)) {
             Ok(at) => Some(scope[at].1),
             Err(_) => target,
@@ -276,7 +290,7 @@ impl Schema {
             return 0;
         }
         let resource = self.resolver.base(&self.doc, node).0;
-        let mut entries = self.scopes[scope as usize].to_vec();
+        let mut entries = self.scopes.all[scope as usize].to_vec();
         for (name, places) in &self.resolver.dynamic {
             let own = places.iter().find(|&&p| self.resolver.base(&self.doc, p).0 == resource);
             if let (Some(&own), Err(at)) =
@@ -285,7 +299,7 @@ impl Schema {
                 entries.insert(at, (name.as_str().into(), own));
             }
         }
-        self.scopes.insert_full(entries.into()).0 as u32
+        self.scopes.all.insert_full(entries.into()).0 as u32
     }
 }
 

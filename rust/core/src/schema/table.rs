@@ -154,7 +154,7 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
                 || what == Pattern && looks_around(doc_text(schema, value))
                 || what == PatternMap && schema.doc.entries(value).len() > SOME_PATTERNS
             {
-                schema.eager.push(node);
+                schema.compiled.eager.push(node);
             }
             check_keyword(schema, draft, keyword, what, value)
                 .map_err(|e| e.at(&schema.doc.pointer(value)).keyword(keyword))?;

@@ -250,7 +250,7 @@ impl Schema {
             }
         };
         for &name in missing.iter().rev() {
-            let text = &self.names[name.0 as usize];
+            let text = &self.arenas.names[name.0 as usize];
             term = self.lexicon.terms.with_word(term, text);
         }
         if !self.lexicon.terms.overflow {

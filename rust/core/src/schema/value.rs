@@ -80,11 +80,11 @@ impl Value {
 
 impl Schema {
     pub(crate) fn value_of(&mut self, value: Value) -> ValId {
-        ValId(self.vals.insert_full(value).0 as u32)
+        ValId(self.arenas.vals.insert_full(value).0 as u32)
     }
 
     pub fn value(&self, id: ValId) -> &Value {
-        &self.vals[id.0 as usize]
+        &self.arenas.vals[id.0 as usize]
     }
 
     pub(crate) fn numbers(&self, v: &Value) -> NumSet {
@@ -220,7 +220,7 @@ impl Schema {
 
     pub fn sub(&mut self, sub: Sub) -> SubId {
         work::spend(2);
-        SubId(self.subs.insert_full(sub).0 as u32)
+        SubId(self.arenas.subs.insert_full(sub).0 as u32)
     }
 
     /// The expression of a schema node; booleans at once.
@@ -229,7 +229,7 @@ impl Schema {
             Json::Bool(true) => SubId::TRUE,
             Json::Bool(false) => SubId::FALSE,
             Json::Object(entries) if entries.is_empty() => SubId::TRUE,
-            _ => self.sub(Sub::Node(node, self.scope)),
+            _ => self.sub(Sub::Node(node, self.scopes.now)),
         }
     }
 
@@ -250,7 +250,7 @@ impl Schema {
     }
 
     pub fn not_sub(&mut self, s: SubId) -> SubId {
-        match self.subs[s.0 as usize] {
+        match self.arenas.subs[s.0 as usize] {
             Sub::True => SubId::FALSE,
             Sub::False => SubId::TRUE,
             Sub::Not(inner) => inner,
@@ -261,7 +261,7 @@ impl Schema {
     pub fn and_subs(&mut self, list: &[SubId]) -> SubId {
         let mut flat: Vec<SubId> = Vec::new();
         for &s in list {
-            match &self.subs[s.0 as usize] {
+            match &self.arenas.subs[s.0 as usize] {
                 Sub::True => {}
                 Sub::False => return SubId::FALSE,
                 Sub::And(inner) => flat.extend(inner.iter()),
@@ -279,7 +279,7 @@ impl Schema {
     pub fn or_subs(&mut self, list: &[SubId]) -> SubId {
         let mut flat: Vec<SubId> = Vec::new();
         for &s in list {
-            match &self.subs[s.0 as usize] {
+            match &self.arenas.subs[s.0 as usize] {
                 Sub::False => {}
                 Sub::True => return SubId::TRUE,
                 Sub::Or(inner) => flat.extend(inner.iter()),
@@ -296,11 +296,11 @@ impl Schema {
 
     /// The formula of an expression. Memoised; an expression that needs itself at once is refused.
     pub fn compile(&mut self, s: SubId) -> Result<ValId> {
-        if let Some(&known) = self.compiled.get(&s) {
+        if let Some(&known) = self.compiled.of.get(&s) {
             return Ok(known);
         }
-        if self.compiling.contains(&s) {
-            let place = match self.subs[s.0 as usize] {
+        if self.compiled.under_way.contains(&s) {
+            let place = match self.arenas.subs[s.0 as usize] {
                 Sub::Node(node, _) => self.doc.pointer(node),
                 _ => String::new(),
             };
@@ -314,26 +314,26 @@ impl Schema {
         if self.late() {
             return Err(self.error.clone().expect("it failed"));
         }
-        self.compiling.push(s);
+        self.compiled.under_way.push(s);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.compile_new(s));
-        self.compiling.pop();
+        self.compiled.under_way.pop();
         let value = value?;
-        self.compiled.insert(s, value);
+        self.compiled.of.insert(s, value);
         Ok(value)
     }
 
     fn compile_new(&mut self, s: SubId) -> Result<ValId> {
-        match self.subs[s.0 as usize].clone() {
+        match self.arenas.subs[s.0 as usize].clone() {
             Sub::True => Ok(ValId::TRUE),
             Sub::False => Ok(ValId::FALSE),
             Sub::Node(node, scope) => {
                 let inner = self.enter(scope, node);
-                let outer = std::mem::replace(&mut self.scope, inner);
+                let outer = std::mem::replace(&mut self.scopes.now, inner);
                 let value = super::keywords::compile(self, node);
-                self.scope = outer;
+                self.scopes.now = outer;
                 let value = value?;
-                if *self.origin.entry(value).or_insert(node) != node {
-                    self.more_origins.push((value, node));
+                if *self.compiled.origin.entry(value).or_insert(node) != node {
+                    self.compiled.more_origins.push((value, node));
                 }
                 Ok(value)
             }
@@ -345,7 +345,7 @@ impl Schema {
             Sub::Differs(items, name) => self.differs(items, name),
             Sub::Flat(levels) => Ok(self.flat_value(levels)),
             Sub::Not(inner) => {
-                if let Sub::Seen(set) = self.subs[inner.0 as usize] {
+                if let Sub::Seen(set) = self.arenas.subs[inner.0 as usize] {
                     return self.none_of(set);
                 }
                 let v = self.compile(inner)?;
@@ -358,18 +358,21 @@ impl Schema {
                     v = self.and_values(v, next);
                 }
                 // what a schema and other conditions come to is still said by that schema
-                let schema = |p: &&SubId| matches!(self.subs[p.0 as usize], Sub::Node(..));
-                let said = list.iter().filter(schema).find_map(|p| self.origin.get(self.compiled.get(p)?));
+                let schema = |p: &&SubId| matches!(self.arenas.subs[p.0 as usize], Sub::Node(..));
+                let said = list
+                    .iter()
+                    .filter(schema)
+                    .find_map(|p| self.compiled.origin.get(self.compiled.of.get(p)?));
                 if let Some(&node) = said {
-                    if *self.origin.entry(v).or_insert(node) != node {
-                        self.more_origins.push((v, node));
+                    if *self.compiled.origin.entry(v).or_insert(node) != node {
+                        self.compiled.more_origins.push((v, node));
                     }
                 }
                 Ok(v)
             }
             Sub::Or(list) => {
                 // values that items must differ from come by the hundreds: joined at once
-                let constant = |part: &SubId| match self.subs[part.0 as usize] {
+                let constant = |part: &SubId| match self.arenas.subs[part.0 as usize] {
                     Sub::Const(json) => Some(json),
                     _ => None,
                 };
@@ -405,7 +408,7 @@ impl Schema {
     /// The node that stands for all values equal to this one.
     pub(crate) fn unique_constant(&mut self, node: JId) -> JId {
         let text: Box<str> = self.doc.canonical(node).into();
-        *self.constants.entry(text).or_insert(node)
+        *self.compiled.constants.entry(text).or_insert(node)
     }
 }
 

@@ -16,9 +16,9 @@ pub(super) fn reference(
 ) -> Result<()> {
     let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
     let mut steps = 0;
-    let outer = schema.scope;
+    let outer = schema.scopes.now;
     while let Some(next) = schema.only_reference(target)? {
-        schema.scope = schema.enter(schema.scope, target);
+        schema.scopes.now = schema.enter(schema.scopes.now, target);
         target = next;
         steps += 1;
         if steps > schema.doc.len() {
@@ -31,7 +31,7 @@ pub(super) fn reference(
         }
     }
     let sub = schema.node_sub(target);
-    schema.scope = outer;
+    schema.scopes.now = outer;
     let value = schema.compile(sub)?;
     parts.add(schema, value);
     Ok(())

@@ -86,7 +86,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
     let mut parts = Parts {
         consts: CONSTS,
         numbers: Vec::new(),
-        strings: vec![schema.guard],
+        strings: vec![schema.patterns.guard],
         arrays: Vec::new(),
         objects: Vec::new(),
     };
@@ -99,7 +99,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
             continue;
         }
         let at = *value;
-        if schema.names_only && !says_of_strings(keyword) {
+        if schema.compiled.names_only && !says_of_strings(keyword) {
             continue;
         }
         match (&**keyword, what) {
@@ -139,7 +139,7 @@ pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
             _ => {}
         }
     }
-    if !alone && !schema.names_only {
+    if !alone && !schema.compiled.names_only {
         unevaluated::apply(schema, &site, &mut parts)?;
     }
     Ok(parts.finish(schema))

@@ -164,17 +164,17 @@ impl Schema {
     /// schema whose names satisfy the schema itself means something.
     fn names_allowed(&mut self, at: JId) -> Result<TermId> {
         let sub = self.node_sub(at);
-        let whole = std::mem::replace(&mut self.names_only, true);
+        let whole = std::mem::replace(&mut self.compiled.names_only, true);
         if !whole {
-            std::mem::swap(&mut self.compiled, &mut self.compiled_names);
+            std::mem::swap(&mut self.compiled.of, &mut self.compiled.names);
         }
-        let compiling = std::mem::take(&mut self.compiling);
+        let compiling = std::mem::take(&mut self.compiled.under_way);
         let names = self.compile(sub);
-        self.compiling = compiling;
+        self.compiled.under_way = compiling;
         if !whole {
-            std::mem::swap(&mut self.compiled, &mut self.compiled_names);
+            std::mem::swap(&mut self.compiled.of, &mut self.compiled.names);
         }
-        self.names_only = whole;
+        self.compiled.names_only = whole;
         let names = names?;
         Ok(self.value(names).str)
     }

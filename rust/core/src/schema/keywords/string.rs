@@ -43,25 +43,25 @@ pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: J
 impl Schema {
     /// The texts in which an ECMA-262 pattern is found; `None` when it is not supported and only reported.
     pub(crate) fn pattern(&mut self, pattern: &str) -> Result<Option<TermId>> {
-        if let Some(&term) = self.patterns.get(pattern) {
+        if let Some(&term) = self.patterns.terms.get(pattern) {
             return Ok(Some(term));
         }
         if !self.check_pattern(pattern)? {
             return Ok(None);
         }
-        let term = self.lexicon.terms.lower(&self.parsed[pattern]);
-        self.patterns.insert(pattern.into(), term);
+        let term = self.lexicon.terms.lower(&self.patterns.parsed[pattern]);
+        self.patterns.terms.insert(pattern.into(), term);
         Ok(Some(term))
     }
 
     /// Whether a pattern is read and enforced; what it means to the lexicon is found when a value is compiled.
     pub(crate) fn check_pattern(&mut self, pattern: &str) -> Result<bool> {
-        if self.parsed.contains_key(pattern) {
+        if self.patterns.parsed.contains_key(pattern) {
             return Ok(true);
         }
         match regex::parse(pattern, Dialect::Ecma) {
             Ok(lang) => {
-                self.parsed.insert(pattern.into(), lang);
+                self.patterns.parsed.insert(pattern.into(), lang);
                 Ok(true)
             }
             Err(e) => {
@@ -87,19 +87,19 @@ impl Schema {
     }
 
     fn format_term(&mut self, name: &str) -> Option<TermId> {
-        if let Some(&known) = self.formats.get(name) {
+        if let Some(&known) = self.patterns.formats.get(name) {
             return known;
         }
         let term = regex::format(name).map(|lang| self.lexicon.terms.lower(lang));
-        self.formats.insert(name.into(), term);
+        self.patterns.formats.insert(name.into(), term);
         term
     }
 
     /// An unknown format is ignored and reported, or refused, as the caller chose.
     pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
-        let known =
-            regex::format::NAMES.contains(&&*name) || self.formats.get(&name).is_some_and(Option::is_some);
+        let known = regex::format::NAMES.contains(&&*name)
+            || self.patterns.formats.get(&name).is_some_and(Option::is_some);
         if !self.options.formats {
             return Ok(());
         }

@@ -103,7 +103,7 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: SubId, node: JId) 
 
 /// The keys of some cells that are not named.
 fn keys_of(schema: &mut Schema, cells: &[Cell], names: &[NameId]) -> TermId {
-    let words = names.iter().map(|&n| schema.names[n.0 as usize].clone()).collect();
+    let words = names.iter().map(|&n| schema.arenas.names[n.0 as usize].clone()).collect();
     let terms = &mut schema.lexicon.terms;
     let keys: Vec<TermId> = cells.iter().map(|cell| cell.1).collect();
     let (keys, words) = (terms.or(&keys), terms.words(words));

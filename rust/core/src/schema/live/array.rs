@@ -51,7 +51,7 @@ impl Schema {
         if lo > hi {
             return Some(false);
         }
-        let longest = layouts.iter().map(|l| self.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
+        let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         for i in 0..lo.min(longest as u32 + 1) {
             let sub = self.layout_item(&layouts, i);
             if !self.sub_is_live(sub) {
@@ -78,7 +78,7 @@ impl Schema {
         let subs: Vec<SubId> = layouts
             .iter()
             .map(|&(list, from, rest)| {
-                self.lists[list.0 as usize].get((from + i) as usize).copied().unwrap_or(rest)
+                self.arenas.lists[list.0 as usize].get((from + i) as usize).copied().unwrap_or(rest)
             })
             .collect();
         self.and_subs(&subs)
@@ -156,7 +156,7 @@ impl Schema {
     /// The same for very many places: each kind of item must have as many values as there are places, or the question
     /// is too large.
     fn enough_alike(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: &KeyedSet<String>) -> bool {
-        let longest = layouts.iter().map(|l| self.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
+        let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<SubId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
         crate::schema::value::dedup(&mut kinds);

@@ -32,7 +32,7 @@ pub(crate) enum Known {
 impl Schema {
     /// All values of an expression, where they are at most `limit`.
     pub(super) fn finite_values(&mut self, s: SubId, limit: usize) -> Values {
-        match self.finite.get(&s) {
+        match self.answers.finite.get(&s) {
             Some(Known::All(values)) => return (values.len() <= limit).then(|| values.clone()),
             Some(Known::MoreThan(n)) if *n >= limit => return None,
             Some(Known::Open) => return None,
@@ -42,7 +42,7 @@ impl Schema {
         if !self.is_live(v) {
             return Some(Arc::new([]));
         }
-        let before = self.finite.insert(s, Known::Open);
+        let before = self.answers.finite.insert(s, Known::Open);
         let found = stacker::maybe_grow(128 << 10, 1 << 20, || self.list_values(v, limit));
         let found: Values = found.filter(|values| values.len() <= limit).map(|mut values| {
             values.sort_unstable();
@@ -50,13 +50,13 @@ impl Schema {
             values.into()
         });
         // inside another question the answer may rest on what that one assumes
-        let open = self.finite.values().filter(|known| matches!(known, Known::Open)).count() > 1;
+        let open = self.answers.finite.values().filter(|known| matches!(known, Known::Open)).count() > 1;
         match (&found, open) {
-            (Some(values), _) => self.finite.insert(s, Known::All(values.clone())),
-            (None, false) => self.finite.insert(s, Known::MoreThan(limit)),
+            (Some(values), _) => self.answers.finite.insert(s, Known::All(values.clone())),
+            (None, false) => self.answers.finite.insert(s, Known::MoreThan(limit)),
             (None, true) => match before {
-                Some(before) => self.finite.insert(s, before),
-                None => self.finite.remove(&s),
+                Some(before) => self.answers.finite.insert(s, before),
+                None => self.answers.finite.remove(&s),
             },
         };
         found
@@ -209,7 +209,7 @@ impl Schema {
 
     /// The few values of an expression, or `None`.
     pub(super) fn listed(&mut self, s: SubId, limit: usize) -> Option<Vec<JId>> {
-        if let Sub::Const(value) = self.subs[s.0 as usize] {
+        if let Sub::Const(value) = self.arenas.subs[s.0 as usize] {
             return Some(vec![value]);
         }
         let texts = self.finite_values(s, limit)?;

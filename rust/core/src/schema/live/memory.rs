@@ -49,7 +49,7 @@ impl Schema {
         if !wants && (self.may_end_array(rest) || self.has_to_spare(rest)) {
             return sub;
         }
-        if let Some(&known) = self.completable.get(&(sub, rest)) {
+        if let Some(&known) = self.answers.completable.get(&(sub, rest)) {
             return known;
         }
         let narrowed = match self.listed(sub, FEW) {
@@ -60,8 +60,8 @@ impl Schema {
                 self.or_subs(&twins)
             }
         };
-        if self.asking.is_empty() && self.error.is_none() {
-            self.completable.insert((sub, rest), narrowed);
+        if self.answers.asking.is_empty() && self.error.is_none() {
+            self.answers.completable.insert((sub, rest), narrowed);
         }
         narrowed
     }
@@ -106,7 +106,7 @@ impl Schema {
                 return;
             }
             Arr::Items { list, from, rest } | Arr::NotItems { list, from, rest } => {
-                let list = &self.lists[list.0 as usize];
+                let list = &self.arenas.lists[list.0 as usize];
                 list.iter().skip(from as usize).take(FEW).chain([&rest]).copied().collect()
             }
             Arr::Contains { sub, .. } => vec![sub],

@@ -16,41 +16,84 @@ mod witness;
 pub use object::Keys;
 pub use witness::Witness;
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::document::{JId, Json};
 use super::object::{Obj, ObjId};
 use super::value::{Sub, SubId, ValId};
 use super::{ArrId, Schema};
+use crate::held;
+
+/// What was found of formulas, and what is being asked.
+pub(crate) struct Answers {
+    lives: FxHashMap<ValId, bool>,
+    /// Formulas that are being asked about, and how deep in the search.
+    pub(super) asking: FxHashMap<ValId, usize>,
+    /// The depth of the outermost formula that was met again, [`usize::MAX`] where none was.
+    lowest: usize,
+    pub(super) rests: FxHashMap<ObjId, bool>,
+    finite: FxHashMap<SubId, finite::Known>,
+    /// The values of an item after which the rest of the array can be completed.
+    completable: FxHashMap<(SubId, ArrId), SubId>,
+    witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Answers {
+            lives: FxHashMap::default(),
+            asking: FxHashMap::default(),
+            lowest: usize::MAX,
+            rests: FxHashMap::default(),
+            finite: FxHashMap::default(),
+            completable: FxHashMap::default(),
+            witnesses: FxHashMap::default(),
+        }
+    }
+}
+
+impl Answers {
+    pub(super) fn bytes(&self) -> usize {
+        held::map(&self.lives)
+            + held::map(&self.rests)
+            + held::map(&self.finite)
+            + held::map(&self.completable)
+            + held::map(&self.witnesses) * 2
+    }
+}
 
 impl Schema {
     /// Whether some value satisfies the formula.
     pub fn is_live(&mut self, v: ValId) -> bool {
-        if let Some(&known) = self.lives.get(&v) {
+        if let Some(&known) = self.answers.lives.get(&v) {
             return known;
         }
         let value = self.value(v).clone();
         if value.consts != 0 || value.num || self.lexicon.terms.live(value.str) {
-            self.lives.insert(v, true);
+            self.answers.lives.insert(v, true);
             return true;
         }
-        if let Some(&depth) = self.asking.get(&v) {
-            self.lowest = self.lowest.min(depth);
+        if let Some(&depth) = self.answers.asking.get(&v) {
+            self.answers.lowest = self.answers.lowest.min(depth);
             return false;
         }
-        let outermost = self.asking.is_empty();
-        let depth = self.asking.len();
-        self.asking.insert(v, depth);
-        let above = std::mem::replace(&mut self.lowest, usize::MAX);
+        let outermost = self.answers.asking.is_empty();
+        let depth = self.answers.asking.len();
+        self.answers.asking.insert(v, depth);
+        let above = std::mem::replace(&mut self.answers.lowest, usize::MAX);
         let answer = stacker::maybe_grow(256 << 10, 4 << 20, || {
             self.array_is_live(value.arr) || self.object_is_live(value.obj, &Keys::all())
         });
-        self.asking.remove(&v);
-        let final_no = self.lowest >= depth;
+        self.answers.asking.remove(&v);
+        let final_no = self.answers.lowest >= depth;
         if (answer || final_no) && self.error.is_none() {
-            self.lives.insert(v, answer);
+            self.answers.lives.insert(v, answer);
         }
-        self.lowest = if answer || final_no { above } else { above.min(self.lowest) };
+        self.answers.lowest = if answer || final_no { above } else { above.min(self.answers.lowest) };
         if outermost {
-            self.lowest = usize::MAX;
+            self.answers.lowest = usize::MAX;
         }
         answer
     }
@@ -59,10 +102,10 @@ impl Schema {
         if s == SubId::TRUE {
             return true;
         }
-        if let Some(&v) = self.compiled.get(&s) {
+        if let Some(&v) = self.compiled.of.get(&s) {
             return self.is_live(v);
         }
-        if let Sub::Node(node, _) = self.subs[s.0 as usize] {
+        if let Sub::Node(node, _) = self.arenas.subs[s.0 as usize] {
             if self.plainly_live(node) {
                 return true;
             }

@@ -412,11 +412,11 @@ impl Schema {
 
     /// Every combination of patterns that some key matches.
     pub(crate) fn cells_of(&mut self, patterns: &[TermId]) -> Arc<[Cell]> {
-        if let Some(known) = self.cells.get(patterns) {
+        if let Some(known) = self.patterns.cells.get(patterns) {
             return known.clone();
         }
         let cells: Arc<[Cell]> = self.find_cells(patterns).into();
-        self.cells.insert(patterns.into(), cells.clone());
+        self.patterns.cells.insert(patterns.into(), cells.clone());
         cells
     }
 

@@ -46,18 +46,18 @@ impl Witness {
 impl Schema {
     /// A short value that satisfies the formula.
     pub fn witness(&mut self, v: ValId) -> Option<Arc<Witness>> {
-        if let Some(known) = self.witnesses.get(&v) {
+        if let Some(known) = self.answers.witnesses.get(&v) {
             return known.clone();
         }
         if !self.is_live(v) {
             return None;
         }
         // a formula met inside itself has no shortest value through itself
-        self.witnesses.insert(v, None);
+        self.answers.witnesses.insert(v, None);
         let found = stacker::maybe_grow(256 << 10, 4 << 20, || self.find_witness(v)).map(Arc::new);
         match &found {
-            Some(found) => self.witnesses.insert(v, Some(found.clone())),
-            None => self.witnesses.remove(&v),
+            Some(found) => self.answers.witnesses.insert(v, Some(found.clone())),
+            None => self.answers.witnesses.remove(&v),
         };
         found
     }

@@ -1,0 +1,37 @@
+//! What was made of the schema's text: the formula of each expression, and where each formula came from.
+//!
+//! Invariant: a formula is made once for an expression, when a value is reached that it speaks of; what was cut short by
+//! a limit is not kept. Memory: an entry for each expression that was reached.
+
+use rustc_hash::FxHashMap;
+
+use super::{JId, SubId, ValId};
+use crate::hash::KeyedMap;
+use crate::held;
+
+#[derive(Default)]
+pub(crate) struct Compiled {
+    pub of: FxHashMap<SubId, ValId>,
+    /// Expressions whose formulas are being made: one that is met again refers to itself.
+    pub under_way: Vec<SubId>,
+    /// Formulas as far as they speak of names, and whether such a one is being made.
+    pub names: FxHashMap<SubId, ValId>,
+    pub names_only: bool,
+    /// The schema that a formula was made of first, and those that came to it later.
+    pub origin: FxHashMap<ValId, JId>,
+    pub more_origins: Vec<(ValId, JId)>,
+    /// Values by their canonical text, so that equal values are equal numbers.
+    pub constants: KeyedMap<Box<str>, JId>,
+    /// Schemas that are compiled at once, since they may be too much to decide.
+    pub eager: Vec<JId>,
+}
+
+impl Compiled {
+    pub fn bytes(&self) -> usize {
+        held::map(&self.of)
+            + held::map(&self.names)
+            + held::map(&self.origin)
+            + held::list(&self.more_origins)
+            + held::map(&self.constants)
+    }
+}
