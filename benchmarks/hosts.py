@@ -229,7 +229,7 @@ def maskbench(host: str, limit: int, most: int, drafts: int) -> list[dict[str, A
     rows = []
     for name, engine, refused in HOSTS[host](cases, most, drafts):
         fates = Counter("too short" if "BudgetTooSmall" in why else "refused" for why in refused.values())
-        named: list[str] = []
+        named = [f"{cases[int(number)].id}: {why}" for number, why in refused.items() if name == "tokenform"]
         longest = 0
         for number, text in engine.texts.items():
             found = fate(cases[int(number)].schema, text, engine.tokenizer)

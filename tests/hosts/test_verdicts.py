@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tokenform.bench.hosts.texts import Text
-from tokenform.bench.hosts.verdicts import fate, is_valid
+from tokenform.bench.hosts.verdicts import exactly, fate, is_valid
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,15 @@ def test_patterns_are_those_of_ecma_262(pattern, text, expected):
 def test_the_schemas_own_draft_counts():
     old = {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 3, "exclusiveMinimum": True}
     assert not is_valid(old, 3) and is_valid(old, 4)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("4582912968549E-002", True), ("4.9", True), ("4.905", False), ("1e300", True), ("7.00", True)],
+)
+def test_numbers_are_what_is_written(written, expected):
+    assert is_valid(exactly('{"type": "number", "multipleOf": 0.01}'), exactly(written)) == expected
+    assert is_valid({"type": "integer"}, exactly(written)) == (written in ("1e300", "7.00"))
 
 
 def test_fates():

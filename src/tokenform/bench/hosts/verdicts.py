@@ -1,12 +1,15 @@
-"""What became of one schema's text, judged by `jsonschema` with the patterns of JSON Schema's own dialect.
+"""What became of one schema's text, judged by `jsonschema` with JSON Schema's own patterns and numbers.
 
 Purpose: `jsonschema` reads patterns with Python's `re`, whose `\\s`, `\\d`, `\\w` and `$` are not ECMA-262's
-(`\\s` has U+FEFF there, and `\\w` no accents): such texts would be called wrong, or right, by mistake.
-Invariant: only patterns are read by another validator (`jsonschema-rs`); nothing of this engine judges.
+(`\\s` has U+FEFF there, and `\\w` no accents), and divides doubles for `multipleOf` (45829129685.49 is a
+multiple of 0.01): such texts would be called wrong, or right, by mistake.
+Invariant: only patterns are read by another validator (`jsonschema-rs`), and numbers are what was written;
+nothing of this engine judges.
 """
 
 from __future__ import annotations
 
+import decimal
 import functools
 import json
 from collections.abc import Callable, Iterator
@@ -14,6 +17,9 @@ from typing import Any
 
 import jsonschema
 import jsonschema_rs
+
+DIGITS = 1000
+"""Of a number that is divided; a double has 309 before its point at most, and our documents' have fewer."""
 
 
 def fate(schema: Any, text: Any, tokenizer: Any) -> str:
@@ -23,19 +29,32 @@ def fate(schema: Any, text: Any, tokenizer: Any) -> str:
     if text.reason == "length":
         return "cut"
     try:
-        value = json.loads(text.written(tokenizer))
+        value = exactly(text.written(tokenizer))
     except ValueError:
         return "invalid"
     try:
-        return "valid" if is_valid(schema, value) else "invalid"
+        return "valid" if is_valid(exactly(json.dumps(schema)), value) else "invalid"
     except Exception:  # a `$ref` to nowhere, a pattern that no one can read
         return "not judged"
+
+
+def exactly(text: str) -> Any:
+    """The JSON value of a text, its numbers as they are written."""
+    return json.loads(text, parse_float=_number)
+
+
+def _number(written: str) -> Any:
+    value = decimal.Decimal(written)
+    small = abs(value.adjusted()) < DIGITS
+    return int(value) if small and value == value.to_integral_value() else value
 
 
 def is_valid(schema: Any, value: Any) -> bool:
     """Whether the value conforms to the schema, by its own draft; formats are not asked."""
     family = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    found: bool = _with_patterns(family)(schema).is_valid(value)
+    with decimal.localcontext() as context:
+        context.prec = 2 * DIGITS
+        found: bool = _with_patterns(family)(schema).is_valid(value)
     return found
 
 
