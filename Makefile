@@ -68,7 +68,7 @@ docs: $(VENV)/.docs
 	@$(BIN)/python docs/playground.py docs/_build/html/playground
 	@echo "docs/_build/html/index.html"
 
-# the plug-ins for serving engines, inside these engines' own classes (fetches 0.5 GB the first time) ...
+# the plug-ins for serving engines, inside these engines' own classes (fetches 0.8 GB the first time) ...
 hosts: $(VENV)/.tools
 	$(BIN)/pip install -q "tokenform[models,test,peers]"
 	$(BIN)/python tests/hosts/install.py .hosts

@@ -10,7 +10,7 @@ Purpose: what a step costs vLLM's scheduler, whole and inside the backend's call
 in a batch where each request has another.
 Invariant: every backend gets the same requests and drafts, in turns in one process, and a random
 model's draws among what its masks allow (transformers: the built-in model's); texts are judged by the package
-`jsonschema`.
+`jsonschema`, patterns by ECMA-262's rules.
 Design: the managers are the hosts' (`bench/hosts/`); calls are timed by a grammar object around the
 backend's, the same for all.
 """
@@ -37,6 +37,7 @@ warnings.simplefilter("ignore")
 
 from tokenform.bench.data import Case, read_maskbench, sample  # noqa: E402
 from tokenform.bench.hosts.texts import random_model  # noqa: E402
+from tokenform.bench.hosts.verdicts import fate  # noqa: E402
 from tokenform.bench.hosts.vllm_manager import Engine  # noqa: E402
 from tokenform.bench.tables import save, text_table  # noqa: E402
 from tokenform.builtin.loading import WEIGHTS  # noqa: E402
@@ -168,26 +169,6 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def fate(case: Case, text: Any, engine: Any) -> str:
-    """What became of one schema."""
-    import jsonschema
-
-    if text.reason == "error":
-        return "failed"
-    written = text.written(engine.tokenizer)
-    if text.reason == "length":
-        return "cut"
-    try:
-        value = json.loads(written)
-    except ValueError:
-        return "invalid"
-    kind = jsonschema.validators.validator_for(case.schema, default=jsonschema.Draft202012Validator)
-    try:
-        return "valid" if kind(case.schema).is_valid(value) else "invalid"
-    except Exception:  # a schema that the judge can't read
-        return "not judged"
-
-
 def maskbench_vllm(cases: list[Case], most: int, drafts: int) -> Iterator[Outcome]:
     from vllm.exceptions import VLLMValidationError
 
@@ -248,10 +229,10 @@ def maskbench(host: str, limit: int, most: int, drafts: int) -> list[dict[str, A
     rows = []
     for name, engine, refused in HOSTS[host](cases, most, drafts):
         fates = Counter("too short" if "BudgetTooSmall" in why else "refused" for why in refused.values())
-        named: list[str] = []
+        named = [f"{cases[int(number)].id}: {why}" for number, why in refused.items() if name == "tokenform"]
         longest = 0
         for number, text in engine.texts.items():
-            found = fate(cases[int(number)], text, engine)
+            found = fate(cases[int(number)].schema, text, engine.tokenizer)
             longest = max(longest, len(text.tokens))
             fates[found] += 1
             if found != "valid" and name == "tokenform":

