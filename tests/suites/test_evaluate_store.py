@@ -260,6 +260,16 @@ def test_a_plan_has_all_engines_case_by_case(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("limit", "asked", "tasks"), [(3, None, 3), (None, None, 50), (0, None, 50), (3, 7, 7)]
+)
+def test_a_small_trial_is_small(limit: int | None, asked: int | None, tasks: int) -> None:
+    options = Options(
+        engines=("none",), data="generated", limit=limit, tasks=("extraction",), task_count=asked
+    )
+    assert options.tasks_of_a_family == tasks
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         {"engines": ("gpt",)},

@@ -91,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
         default=",".join(default.tasks),
         help='task families or .jsonl files; "" for none',
     )
-    bench.add_argument("--task-count", type=int, default=default.task_count, help="tasks of each family")
+    bench.add_argument("--task-count", type=int, help="tasks of each family; default: 50, at most --limit")
     bench.add_argument("--max-tokens", type=int, default=default.max_tokens, help="most tokens of a text")
     bench.add_argument("--temperature", type=float, default=default.temperature, help="0 is greedy")
     again = jobs.add_parser("report", help="write the report of a run again, finished or not")
@@ -162,7 +162,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         with Store(database) as store:
             done = len(store.done())
-        print(f"\nstopped with {done} units done; the same command goes on from here", file=sys.stderr)
+        print(f"\nstopped after {done} answers; the same command goes on from here", file=sys.stderr)
         return _INTERRUPTED
     print(f"{page}\n{text}")
     return 0

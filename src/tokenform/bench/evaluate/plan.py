@@ -30,6 +30,7 @@ from tokenform.errors import DataError, OptionError, extras
 
 HUB = "epfl-dlab/JSONSchemaBench"
 GENERATED = "generated"
+TASKS = 50
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Options:
         split: of the hub's data set.
         limit: schemas for coverage, chosen by `seed` (None: all; 0: none).
         tasks: families of quality tasks, or task files.
-        task_count: tasks of each family.
+        task_count: tasks of each family; None: 50, or `limit` where that is less.
         model: None for the built-in model, a path or a hub name otherwise.
         max_tokens: limit of each text.
         temperature: 0 is greedy.
@@ -58,7 +59,7 @@ class Options:
     limit: int | None = 500
     seed: int = 0
     tasks: tuple[str, ...] = tuple(FAMILIES)
-    task_count: int = 50
+    task_count: int | None = None
     model: str | None = None
     max_tokens: int = 200
     temperature: float = 0.0
@@ -75,6 +76,13 @@ class Options:
             raise OptionError(f"no evaluation {self.job!r}: choose jsonschemabench or masks")
         if self.max_tokens < 1 or self.temperature < 0 or (self.limit is not None and self.limit < 0):
             raise OptionError("max_tokens must be at least 1; temperature and limit at least 0")
+
+    @property
+    def tasks_of_a_family(self) -> int:
+        """How many tasks each family has."""
+        if self.task_count is not None:
+            return self.task_count
+        return TASKS if not self.limit else min(TASKS, self.limit)
 
     def check_engines(self) -> None:
         """DataError if an engine's package isn't installed."""
@@ -100,7 +108,7 @@ def cases_of(options: Options) -> Iterator[StoredCase]:
         made = (
             read_tasks(path)
             if path.suffix == ".jsonl"
-            else make_tasks(name, options.task_count, options.seed)
+            else make_tasks(name, options.tasks_of_a_family, options.seed)
         )
         for task in made:
             details = {"prompt": task.prompt, "answer": task.answer, "family": task.family}
