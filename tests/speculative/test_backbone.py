@@ -8,7 +8,7 @@ import random
 import pytest
 import torch
 
-from tokenform.decoding.speculative.backbone import Backbone, choice
+from tokenform.decoding.speculative.backbone import Backbone, choice, trees
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
 
@@ -145,10 +145,20 @@ def test_equal_beginnings_are_run_once(share, monkeypatch):
         assert error_at_every_node(net, backbone, seq, DraftTree.chain([1, 2]), scored[seq]) <= TOLERANCE
 
 
+def test_a_short_beginning_widens_no_row():
+    """Sequences of one row attend over each other's slots: they share it where a copy costs more."""
+    backbone, rng = Backbone(model("llama")), random.Random(6)
+    for length, rows in ((trees._COPIED // 2, 4), (2 * trees._COPIED, 1)):
+        prompt = [rng.randrange(VOCABULARY) for _ in range(length)]
+        seqs = [backbone.open(prompt) for _ in range(4)]
+        scored = backbone.score({seq: DraftTree() for seq in seqs})
+        assert len({id(backbone._track(seq).place.row) for seq in seqs}) == rows
+        for seq in seqs:
+            assert error_at_every_node(model("llama"), backbone, seq, DraftTree(), scored[seq]) <= TOLERANCE
+
+
 def test_long_prompts_are_run_in_chunks(monkeypatch):
     """No pass is wider than a chunk, so no mask is a square of the prompt."""
-    from tokenform.decoding.speculative.backbone import trees
-
     monkeypatch.setattr(trees, "_CHUNK", 64)
     net, rng = model("gemma3"), random.Random(3)
     backbone = Backbone(net)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone import Backbone, head
 from tokenform.decoding.speculative.tree import DraftTree
 
 from .models import VOCABULARY, model
@@ -61,3 +61,49 @@ def test_a_forward_of_the_instance_is_run(monkeypatch):
     trees = {seqs[0]: DraftTree.chain([5, 6, 7]), seqs[1]: DraftTree()}
     scored = backbone.score(trees)
     assert calls == 1 and [len(scored[seq]) for seq in seqs] == [4, 1]
+
+
+def test_large_logits_are_written_where_nobody_reads_any_more(monkeypatch):
+    """The memory of an earlier pass is used again, and never while somebody holds a part of it."""
+    monkeypatch.setattr(head, "_MAPPED", 1)
+    lm_head, rows = torch.nn.Linear(8, VOCABULARY, bias=False), torch.randn(1, 5, 8)
+    block, wanted = head._Block(), torch.tensor([0, 2, 3])
+    packed = head._Packed(lm_head, wanted, block)
+    with torch.no_grad():
+        want = lm_head(rows[0, wanted])
+        first = packed(rows)[0]
+        place, kept = first.data_ptr(), first[1]
+        assert torch.equal(first, want) and place == block._held.ctypes.data
+        del first
+        second = packed(-rows)[0]  # a row of the first is still held
+        assert second.data_ptr() != place and torch.equal(kept, want[1])
+        del kept
+        third = packed(-rows)[0]
+        assert third.data_ptr() == place and torch.equal(third, second)
+
+
+def test_a_head_that_is_more_than_a_product_is_run_as_it_is(monkeypatch):
+    monkeypatch.setattr(head, "_MAPPED", 1)
+    rows, wanted = torch.randn(1, 5, 8), torch.tensor([0, 2])
+    added, hooked = torch.nn.Linear(8, VOCABULARY), torch.nn.Linear(8, VOCABULARY, bias=False)
+    hooked.register_forward_hook(lambda module, inputs, output: output + 1)
+    with torch.no_grad():
+        for one in (added, hooked):
+            assert torch.equal(head._Packed(one, wanted, head._Block())(rows)[0], one(rows[0, wanted]))
+
+
+@pytest.mark.parametrize("lengths", [(0, 0, 0), LENGTHS])
+def test_logits_in_used_memory_are_the_same(lengths, monkeypatch):
+    net, texts = model("llama"), []
+    for mapped in (1 << 40, 1):
+        monkeypatch.setattr(head, "_MAPPED", mapped)
+        backbone, found = Backbone(net), []
+        seqs = [backbone.open([1 + i, 2, 3]) for i in range(len(lengths))]
+        for turn in range(3):
+            trees = {s: DraftTree.chain(list(range(4, 4 + n))) for s, n in zip(seqs, lengths, strict=True)}
+            scored = backbone.score(trees)
+            found += [scored[seq].clone() for seq in seqs]
+            for seq in seqs:
+                backbone.commit(seq, [4, 5 + turn] if trees[seq].tokens else [turn])
+        texts.append(found)
+    assert all(map(torch.equal, *texts))

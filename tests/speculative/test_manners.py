@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tokenform as tf
-from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names
+from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names, forced
 from tokenform.decoding.speculative.drafters.hints import LAYOUTS
 from tokenform.decoding.speculative.replay import replay
 from tokenform.frontends import forms
@@ -152,3 +152,19 @@ def test_narrower_grammars_that_need_too_much_are_given_up_for_good() -> None:
     assert not report.notes, "the drafters go on with the request's own grammar"
     assert report.forwards <= passes(text, grammar, Forced(), hints=False)
     assert list(Hints(grammar, VOCABULARY).manners()) == []
+
+
+def test_a_grammar_made_anew_is_drafted_by_what_is_known_of_its_states(monkeypatch: Any) -> None:
+    """A server makes a grammar of each request's schema: what follows a state is found out once for all."""
+    planned, plan = [], forced._ForcedSession._plan
+
+    def counted(self: Any, *place: Any) -> Any:
+        planned.append(place)
+        return plan(self, *place)
+
+    monkeypatch.setattr(forced._ForcedSession, "_plan", counted)
+    drafter, text, counts = Forced(), json.dumps(DOCUMENT), []
+    for _ in range(3):
+        passes(text, tf.json_schema(json.dumps({"title": "anew", **SCHEMA})), drafter)
+        counts.append(len(planned))
+    assert counts[0] > 0 and counts[2] == counts[1]  # the first has learnt how white space is written

@@ -24,6 +24,7 @@ from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, W
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.engine import State
 from tokenform.errors import TokenformError
 
 _FEW = 4096  # allowed tokens up to which a mask is a list
@@ -77,7 +78,7 @@ class LazyDrawer:
         return draw_row(free, within, local, key, _threshold(free, allowed, local))
 
     def _allowed(self, automaton: Any, state: Any, size: int) -> np.ndarray:
-        key = automaton, state
+        key = state if isinstance(state, State) else (automaton, state)  # the engine's are of one automaton
         known = self._lists.get(key)
         if known is not None:
             self._lists.move_to_end(key)
@@ -209,7 +210,8 @@ def _best_of(row: np.ndarray, count: int) -> list[int]:
 
 def _normaliser(row: np.ndarray) -> float:
     top = row.max()
-    return float(top) + math.log(float(np.exp(row - top).sum(dtype=np.float64)))
+    shifted = row - top
+    return float(top) + math.log(float(np.exp(shifted, out=shifted).sum(dtype=np.float64)))
 
 
 def _on_host(rows: torch.Tensor) -> np.ndarray:

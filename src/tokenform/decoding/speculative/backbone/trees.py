@@ -35,6 +35,7 @@ _PADDING = 192  # token positions of padding that are cheaper than one more pass
 _PADDED = 1.5  # positions of a pass over tokens, from which on rows are run in several lines
 _SHORT = 32  # tokens up to which a prompt is run with the others in any case
 _CHUNK = 512  # tokens of a prompt that are run at once
+_COPIED = 128  # tokens of a common beginning up to which each sequence has a row of its own
 
 
 @dataclass
@@ -72,7 +73,7 @@ class TreeBackbone(Backbone):
         self._cache, self._edition = SlotCache(), -1
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
-        self._logits = WantedLogits()
+        self._logits = WantedLogits(self.vocabulary_size)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def _start(self, tokens: list[int]) -> Track:
@@ -270,9 +271,13 @@ class TreeBackbone(Backbone):
                 self._pass(sorted(lines, key=lambda line: line[0]), frozenset())
 
     def _adopt(self, leader: Track, track: Track, shared: int) -> None:
-        """Gives a fresh sequence the first keys and values of another, in its row or as a copy."""
+        """Gives a fresh sequence the first keys and values of another, in its row or as a copy.
+
+        Whoever shares a row attends over the slots of all in it, at every step: for a short beginning a
+        copy costs less than the width that the others' texts grow to.
+        """
         source: Place = leader.place
-        if source.row.members < self.share:
+        if source.row.members < self.share and shared > _COPIED:
             self._close(track)
             source.row.members += 1
             source.row.hold(source.slots[:shared])

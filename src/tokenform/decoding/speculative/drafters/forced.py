@@ -19,8 +19,7 @@ another tokenisation); choices by token (a choice of two bytes is often one of f
 from __future__ import annotations
 
 import re
-import weakref
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.decoding.speculative.node import mask_bits
+from tokenform.engine import State
 from tokenform.errors import LimitExceeded
 
 from ..tree import ROOT, DraftTree
@@ -39,7 +39,8 @@ _SURE = 0.97  # confidence of a token inside of forced bytes
 _LAST = 0.85  # and of the last one of a span
 _OUT = 0.2  # and of a delimiter that may end an open place
 _DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
-_PLANS = 4096  # states whose continuations are kept
+_PLANS = 4096  # states of an automaton whose continuations are kept
+_AUTOMATA = 64  # automata whose continuations are kept
 _FEW = 96  # allowed tokens above which a place is no small choice
 _FEW_GAP = 1024  # the same where white space may stand, of which there are many tokens
 _USUAL = 0.95  # share of what a writer usually does at a gap
@@ -72,17 +73,25 @@ class Forced:
     ) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings
         self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
-        self._plans: weakref.WeakKeyDictionary[Any, tuple[Any, dict[Any, list[_Text]]]]
-        self._plans = weakref.WeakKeyDictionary()
+        self._plans: OrderedDict[Any, tuple[Any, dict[Any, list[_Text]]]] = OrderedDict()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
         self.layout = LAYOUTS[0]  # of the text that was last followed
         self.gaps = {b":": b" ", b",": b" "}  # byte -> the white space that was last written after it
 
     def plans_of(self, automaton: Any, spelling: Spelling) -> dict[Any, list[_Text]]:
-        """What follows the states of an automaton: sequences share it."""
-        known = self._plans.get(automaton)
+        """What follows the states of an automaton.
+
+        Sequences share it, and so do later calls whose grammar was made anew of the same text: the engine
+        gives these an automaton of the same states.
+        """
+        start = automaton.start
+        key = start if isinstance(start, State) else automaton
+        known = self._plans.get(key)
         if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
-            known = self._plans[automaton] = spelling.encode, {}
+            known = self._plans[key] = spelling.encode, {}
+        self._plans.move_to_end(key)
+        if len(self._plans) > _AUTOMATA:
+            self._plans.popitem(last=False)
         return known[1]
 
     def session(self, context: Context) -> Session:
@@ -125,6 +134,8 @@ class _ForcedSession(Silent):
         if context.automaton.is_finished(context.state):
             return tree
         for text in self._follow(context) or self._known(context, context.automaton, context.state):
+            if len(tree) >= budget.nodes:  # the likeliest come first
+                break
             self._add(tree, context, text, budget)
         return tree
 
