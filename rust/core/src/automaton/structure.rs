@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step, TermId};
-use crate::vocab::{TokenId, Vocabulary};
+use crate::vocab::{Openings, TokenId, Vocabulary};
 
 /// The number of a context: everything outside the lexeme that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,6 +98,12 @@ pub trait Structure: Send {
     /// The same where special tokens may be needed on the way.
     fn way_out(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<Piece>> {
         self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
+    }
+
+    /// Bytes that are enough for the end of [`Structure::way_out`] after any token that may come here, which opens so
+    /// many objects and arrays inside each other; `None` where no such bound is known.
+    fn remains(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
+        None
     }
 
     /// The vocabulary is known: special tokens get their numbers.

@@ -8,7 +8,7 @@
 //!
 //! Reading order: this file (positions), `frames` (what is kept), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
 //! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
-//! out), [`describe`] (words).
+//! out, [`remains`] how long they may become), [`describe`] (words).
 
 mod array;
 mod depth;
@@ -18,6 +18,7 @@ mod frames;
 mod generic;
 mod object;
 mod place;
+mod remains;
 mod simple;
 mod step;
 mod white;
@@ -29,6 +30,7 @@ use crate::error::Result;
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
+use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
 use crate::schema::{NameId, ObjId, Schema, ValId};
 use crate::Error;
@@ -124,6 +126,8 @@ struct Answers {
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     opened: FxHashMap<(u32, bool), Option<u32>>,
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
+    /// What the frames above a context need at least, and what one token begins in them.
+    above: FxHashMap<CtxId, Option<Open>>,
 }
 
 impl Answers {
@@ -136,6 +140,7 @@ impl Answers {
             + held::map(&self.closes)
             + held::map(&self.opened)
             + held::map(&self.white)
+            + held::map(&self.above)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{Lexicon, Step};
+use crate::vocab::Openings;
 
 impl JsonMachine {
     /// A value begins with this byte.
@@ -315,6 +316,10 @@ impl Structure for JsonMachine {
 
     fn completion(&mut self, pos: Pos, text: &[u8], most: usize) -> Option<Vec<u8>> {
         self.complete(pos, text, most)
+    }
+
+    fn remains(&mut self, pos: Pos, opens: Openings) -> Option<usize> {
+        self.most_remaining(pos, opens)
     }
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {

@@ -46,6 +46,11 @@ impl Terms {
         self.facts[t.0 as usize].span.get().0
     }
 
+    /// No word is longer, in code points, as far as the form tells.
+    pub(super) fn at_most(&self, t: TermId) -> Option<u32> {
+        Some(self.facts[t.0 as usize].span.get().1).filter(|&n| n != INF)
+    }
+
     /// In O(operands): what the operands' own bounds tell.
     pub(super) fn span_of(&self, term: &Term, nullable: bool) -> Span {
         let of = |t: &TermId| self.facts[t.0 as usize].span.get();

@@ -93,6 +93,7 @@ pub struct Terms {
     pub(super) reaches: FxHashMap<TermId, Option<u32>>,
     pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
     pub(super) contents: super::content::Contents,
+    pub(super) remains: super::remains::Remains,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     pub(super) finders: Vec<super::find::Finder>,
@@ -135,6 +136,7 @@ impl Terms {
             + held::map(&self.read_by)
             + held::map(&self.reaches)
             + held::map(&self.bases)
+            + held::map(&self.remains)
             + self.contents.bytes();
         terms + sets + words + finders + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
     }
@@ -159,6 +161,7 @@ impl Terms {
             reaches: FxHashMap::default(),
             bases: FxHashMap::default(),
             contents: Default::default(),
+            remains: Default::default(),
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             finders: Vec::new(),
@@ -262,7 +265,8 @@ impl Terms {
         Facts { nullable, boolean, open, span: self.span_of(term, nullable) }
     }
 
-    pub(super) fn is_open(&self, t: TermId) -> bool {
+    /// Whether whatever follows one of its words makes a word, as far as the form tells.
+    pub(crate) fn is_open(&self, t: TermId) -> bool {
         self.facts[t.0 as usize].open
     }
 

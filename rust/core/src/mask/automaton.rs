@@ -336,10 +336,18 @@ impl TokenAutomaton {
         }
     }
 
+    /// Whether the budget is plainly enough after whatever token is allowed: nothing is searched for.
+    pub(super) fn is_far(&self, s: &State, budget: u32) -> Result<bool> {
+        match s.0.farthest() {
+            Some(farthest) => Ok(budget > farthest),
+            None => self.with(Some(s), |builder| builder.is_far(s, budget)),
+        }
+    }
+
     /// The tokens after which an accepted end is known within `budget` tokens in all.
     ///
-    /// Each allowed token is tried, once for a state: the distances after it are kept for the states asked last,
-    /// so a budget that is far away costs a look.
+    /// A budget that is plainly enough costs a look at what the position needs at most; nearer to the end each allowed
+    /// token is tried, once for a state: the distances after it are kept for the states asked last.
     pub fn mask_within(&self, s: &State, budget: u32) -> Result<Vec<u32>> {
         self.check_state(s)?;
         if s.0.farthest().is_none_or(|farthest| budget <= farthest) && !self.is_finished(s) {

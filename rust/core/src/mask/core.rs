@@ -49,6 +49,8 @@ pub trait Engine: Send {
     fn accepting(&mut self, s: StateId) -> Result<bool>;
     /// A short way to an accepted end of at most so many bytes.
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
+    /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
+    fn remains(&mut self, s: StateId) -> Result<Option<u32>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
@@ -331,6 +333,17 @@ impl<S: Structure> Engine for Core<S> {
         let text = self.text(stand);
         let way = self.structure.way_out(stand.pos, &text, most);
         self.check(way)
+    }
+
+    fn remains(&mut self, s: StateId) -> Result<Option<u32>> {
+        // each byte is a token at worst
+        if !self.vocab.spells_every_byte() {
+            return Ok(None);
+        }
+        let stand = self.stand(s);
+        let bytes = self.structure.remains(stand.pos, self.vocab.most_openings());
+        let bytes = self.check(bytes)?;
+        Ok(bytes.and_then(|bytes| u32::try_from(bytes).ok()))
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {

@@ -119,11 +119,12 @@ impl Matcher {
         if budget == 0 {
             return Ok(None);
         }
-        // an end that the token alone leads to, or else what a mask of this budget says
-        let fits = self.automaton.distance(&next, budget - 1)? < budget || {
-            let row = self.automaton.mask_within(s, budget)?;
-            row.allows(token.0)
-        };
+        // what no token can miss, an end that the token alone leads to, or else what a mask of this budget says
+        let fits =
+            self.automaton.is_far(s, budget)? || self.automaton.distance(&next, budget - 1)? < budget || {
+                let row = self.automaton.mask_within(s, budget)?;
+                row.allows(token.0)
+            };
         Ok(fits.then_some(next))
     }
 

@@ -261,8 +261,22 @@ impl Builder {
         Ok((way, None))
     }
 
+    /// Whether an end is plainly within a budget whatever allowed token comes first: by a bound, no token is tried.
+    pub fn is_far(&mut self, s: &State, budget: u32) -> Result<bool> {
+        let here = self.here(s)?;
+        let most = self.engine.remains(here.0.id)?.filter(|&most| most < budget);
+        if let Some(most) = most {
+            here.0.set_farthest(most);
+            s.0.set_farthest(most);
+        }
+        Ok(most.is_some())
+    }
+
     /// The tokens after which an accepted end is known within `budget` tokens in all; `None`: all of the mask.
     pub fn within(&mut self, s: &State, budget: u32) -> Result<Option<Vec<u32>>> {
+        if self.is_far(s, budget)? {
+            return Ok(None);
+        }
         let here = self.here(s)?;
         // budgets of one size share their answers
         let within = budget.checked_next_power_of_two().unwrap_or(FAR).max(256);

@@ -1,11 +1,13 @@
 //! The vocabulary: the bytes of every token, and their trie.
 
 pub mod chars;
+mod openings;
 pub mod set;
 pub mod trie;
 
 use crate::error::{Error, Kind, Result};
 pub use chars::Chars;
+pub use openings::Openings;
 pub use set::TokenSet;
 pub use trie::{NodeId, Trie};
 
@@ -27,6 +29,7 @@ pub struct Vocabulary {
     long: Vec<TokenId>,
     height: usize,
     closings: u32,
+    openings: Openings,
     reach: Reach,
     key: u64,
     spelled: std::sync::OnceLock<(Box<[u32]>, Trie)>,
@@ -71,6 +74,7 @@ impl Vocabulary {
         let longest = tokens.iter().map(|t| t.len()).max().unwrap_or(0);
         let closings_of = |t: &[u8]| t.iter().filter(|b| matches!(b, b']' | b'}')).count() as u32;
         let closings = tokens.iter().map(|t| closings_of(t)).max().unwrap_or(0);
+        let openings = tokens.iter().map(|t| Openings::of(t)).fold(Openings::default(), Openings::most);
         let reach = Reach::of(&tokens);
         let mut eos: Vec<TokenId> = eos.into_iter().map(TokenId).collect();
         eos.sort_unstable();
@@ -94,6 +98,7 @@ impl Vocabulary {
             long,
             height,
             closings,
+            openings,
             reach,
             key,
             spelled,
@@ -209,6 +214,11 @@ impl Vocabulary {
     /// Closing brackets of the token that has the most: how many levels one token can leave.
     pub fn most_closings(&self) -> u32 {
         self.closings
+    }
+
+    /// How many objects and arrays one token can open inside each other.
+    pub fn most_openings(&self) -> Openings {
+        self.openings
     }
 
     /// What one token can do to a number.

@@ -164,6 +164,14 @@ impl NumberTerms {
         language.all && part.exponent.is_none() || language.values.contains(&part.mantissa().scale(exponent))
     }
 
+    /// Most digits before the point and after it, where they are bounded.
+    pub(crate) fn most_digits(&self, id: SpelledId) -> Option<(u32, u32)> {
+        let language = self.language(id);
+        // what a double holds: an end is a digit away, behind a sign
+        let most = if language.all { (0, 0) } else { (language.whole, language.places) };
+        Some(most).filter(|most| most.0 != INF && most.1 != INF)
+    }
+
     pub(super) fn language(&self, id: SpelledId) -> &std::sync::Arc<Spelled> {
         &self.languages[id.0 as usize]
     }

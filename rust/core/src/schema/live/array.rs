@@ -74,7 +74,7 @@ impl Schema {
         }
     }
 
-    fn layout_item(&mut self, layouts: &[(ListId, u32, SubId)], i: u32) -> SubId {
+    pub(super) fn layout_item(&mut self, layouts: &[(ListId, u32, SubId)], i: u32) -> SubId {
         let subs: Vec<SubId> = layouts
             .iter()
             .map(|&(list, from, rest)| {

@@ -11,6 +11,7 @@ mod array;
 pub(crate) mod finite;
 mod memory;
 pub(crate) mod object;
+pub(crate) mod remains;
 mod witness;
 
 pub use object::Keys;
@@ -38,6 +39,7 @@ pub(crate) struct Answers {
     /// The values of an item after which the rest of the array can be completed.
     completable: FxHashMap<(SubId, ArrId), SubId>,
     witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
+    remains: remains::Remains,
 }
 
 impl Default for Answers {
@@ -50,6 +52,7 @@ impl Default for Answers {
             finite: FxHashMap::default(),
             completable: FxHashMap::default(),
             witnesses: FxHashMap::default(),
+            remains: Default::default(),
         }
     }
 }
@@ -61,6 +64,7 @@ impl Answers {
             + held::map(&self.finite)
             + held::map(&self.completable)
             + held::map(&self.witnesses) * 2
+            + self.remains.bytes()
     }
 }
 

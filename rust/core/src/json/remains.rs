@@ -1,0 +1,119 @@
+//! What a document that was begun may still need, whatever one more token reads of it: an upper bound, by its form.
+//!
+//! The frames that are open need what they lack (a token takes nothing from it but by giving it), and the token may
+//! begin one key, item or value more, and open others inside it.
+//! Invariant: the way out that [`super::finish`] finds after any token that is allowed has no more bytes.
+//! Complexity: the contexts and formulas that are new.
+//! Rejected: a constant of the schema: formulas meet in ever new combinations.
+
+use super::{JsonMachine, Node, Place};
+use crate::automaton::{CtxId, Pos};
+use crate::lexical::Terms;
+use crate::schema::live::remains::Open;
+use crate::schema::options::Whitespace;
+use crate::schema::{ArrId, ObjId, ValId};
+use crate::vocab::Openings;
+
+/// Bytes that end whitespace that was begun, and the punctuation after it.
+const EDGE: usize = 16;
+
+impl JsonMachine {
+    /// Bytes that are enough for an end after any token; `None` where that is not known.
+    pub(super) fn most_remaining(&mut self, pos: Pos, opens: Openings) -> Option<usize> {
+        let node = self.node(pos.ctx);
+        let levels = node.depth + opens.levels() + 1;
+        if self.schema.patterns.guard != Terms::ALL || levels >= self.levels.deepest || !opens.is_exact() {
+            return None;
+        }
+        let bytes = self.remaining(node, opens);
+        // what it found on the way is no fault of the text
+        if self.schema.error.take().is_some() {
+            return None;
+        }
+        let bytes = bytes?.saturating_add(EDGE);
+        match self.schema.options.whitespace {
+            Whitespace::Compact | Whitespace::Natural | Whitespace::Any => Some(bytes),
+            // a space before each of them at most
+            Whitespace::Spaced => Some(bytes.saturating_mul(2)),
+            // after a line break the way out may not be the one that was counted
+            Whitespace::Indent => None,
+        }
+    }
+
+    fn remaining(&mut self, node: Node, opens: Openings) -> Option<usize> {
+        let (above, own) = match node.place {
+            Place::Done => return Some(0),
+            Place::Root | Place::Value | Place::Item => {
+                let goals = self.frames.goals[node.frame as usize].clone();
+                (self.above(node.up, opens)?, self.values(&goals, opens)?)
+            }
+            Place::Scalar => (self.above(node.up, opens)?, Open::default()),
+            Place::Colon => {
+                let pending = self.pending_remains(node.frame, false, opens)?;
+                (self.above(node.up, opens)?, pending)
+            }
+            Place::ObjectStart | Place::Key | Place::ObjectNext | Place::ObjectAfter => {
+                let frame = self.frames.objects[node.frame as usize].clone();
+                let mut own = Open::default();
+                for a in frame.alternatives.iter() {
+                    own = own.or(self.schema.object_remains(a.formula, opens)?);
+                }
+                (self.above(node.up, opens)?, own)
+            }
+            Place::ArrayStart | Place::ArrayAfter => {
+                let frame = self.frames.arrays[node.frame as usize].clone();
+                let mut own = Open::default();
+                for &(_, formula) in frame.iter() {
+                    own = own.or(self.schema.array_remains(formula, opens)?);
+                }
+                (self.above(node.up, opens)?, own)
+            }
+            Place::ReturnRoot | Place::ReturnObject | Place::ReturnArray => return None,
+        };
+        let begun = above.begun.max(own.begun);
+        Some(above.rest.saturating_add(own.rest).saturating_add(begun))
+    }
+
+    fn values(&mut self, goals: &[ValId], opens: Openings) -> Option<Open> {
+        let mut open = Open::default();
+        for &v in goals {
+            open.begun = open.begun.max(self.schema.value_remains(v, opens)?);
+        }
+        Some(open)
+    }
+
+    /// What the frames need that a value returns to.
+    fn above(&mut self, up: CtxId, opens: Openings) -> Option<Open> {
+        if let Some(&known) = self.answers.above.get(&up) {
+            return known;
+        }
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_above(up, opens));
+        self.answers.above.insert(up, found);
+        found
+    }
+
+    fn find_above(&mut self, up: CtxId, opens: Openings) -> Option<Open> {
+        let node = self.node(up);
+        if node.place == Place::ReturnRoot {
+            let root = self.root;
+            return self.values(&[root], opens);
+        }
+        let above = self.above(node.up, opens)?;
+        let own = self.pending_remains(node.frame, node.place == Place::ReturnArray, opens)?;
+        Some(Open { rest: above.rest.saturating_add(own.rest), begun: above.begun.max(own.begun) })
+    }
+
+    /// What a frame needs after the value that is read, and what may be left of that value.
+    fn pending_remains(&mut self, pending: u32, array: bool, opens: Openings) -> Option<Open> {
+        let pending = self.frames.pendings[pending as usize].clone();
+        let mut own = self.values(&pending.goals, opens)?;
+        for (_, next) in pending.branches.iter() {
+            let rest = match array {
+                true => self.schema.array_remains(ArrId(next.formula.0), opens)?,
+                false => self.schema.object_remains(ObjId(next.formula.0), opens)?,
+            };
+            own = own.or(rest);
+        }
+        Some(own)
+    }
+}

@@ -1,0 +1,257 @@
+//! What a value that was begun may still need: a bound for whatever one token reads of it.
+//!
+//! Purpose: a budget that is far from every end need not try what each token leads to.
+//! Invariant: from every position inside a value to which one token leads, the end of the value that the machine finds
+//! ([`super::witness`]) has no more bytes, but for whitespace. Where keys or items depend on each other, nothing is
+//! promised: a key that is read may then ask for others.
+//! Complexity: the values that one token can reach into, once each.
+
+use rustc_hash::FxHashMap;
+
+use super::Keys;
+use crate::held;
+use crate::lexical::{Spelling, TermId, Terms};
+use crate::schema::array::Arr;
+use crate::schema::by_key::Key;
+use crate::schema::object::Obj;
+use crate::schema::value::{SubId, ValId};
+use crate::schema::{ArrId, NameId, ObjId, Schema, Simple};
+use crate::vocab::Openings;
+
+/// Objects that a formula may be the union of, and items of which the rest of an array is counted one by one.
+const UNIONS: usize = 16;
+const ITEMS: u32 = 4096;
+/// Bytes of the punctuation around a key or an item, and of what ends an escape that was begun.
+const MARKS: usize = 8;
+const BEGUN: usize = 12;
+/// Bytes of a code point in a string at most.
+const WIDEST: usize = 6;
+
+/// Bytes that an open object or array needs at least, and those that what one token begins in it needs beside them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Open {
+    pub rest: usize,
+    pub begun: usize,
+}
+
+impl Open {
+    /// Whichever of the two it is.
+    pub fn or(self, other: Open) -> Open {
+        Open { rest: self.rest.max(other.rest), begun: self.begun.max(other.begun) }
+    }
+}
+
+/// What is known of values, objects and arrays; `None`: nothing is promised.
+#[derive(Default)]
+pub struct Remains {
+    values: FxHashMap<(ValId, Openings), Option<usize>>,
+    objects: FxHashMap<(ObjId, Openings), Option<Open>>,
+    arrays: FxHashMap<(ArrId, Openings), Option<Open>>,
+}
+
+impl Remains {
+    pub(crate) fn bytes(&self) -> usize {
+        held::map(&self.values) + held::map(&self.objects) + held::map(&self.arrays)
+    }
+}
+
+impl Schema {
+    /// Bytes that end a value after whatever one token reads of it, by the objects and arrays that the token may open
+    /// inside each other.
+    pub fn value_remains(&mut self, v: ValId, opens: Openings) -> Option<usize> {
+        if let Some(&known) = self.answers.remains.values.get(&(v, opens)) {
+            return known;
+        }
+        let found = stacker::maybe_grow(256 << 10, 4 << 20, || self.find_value_remains(v, opens));
+        self.answers.remains.values.insert((v, opens), found);
+        found
+    }
+
+    fn find_value_remains(&mut self, v: ValId, opens: Openings) -> Option<usize> {
+        let mut most = self.witness(v)?.length;
+        let value = self.value(v).clone();
+        most = most.max("false".len());
+        if value.num {
+            let set = self.numbers(&value);
+            let term = self.lexicon.terms.numbers_in(set, self.options.numbers);
+            most = most.max(self.lexeme_remains(Spelling::Raw, term)?);
+        }
+        if value.str != Terms::EMPTY {
+            let spelling = self.string_spelling();
+            most = most.max(self.lexeme_remains(spelling, value.str)?.saturating_add(1));
+        }
+        if let (Some(opens), true) = (opens.object(), value.obj != ObjId::FALSE) {
+            let open = self.object_remains(value.obj, opens)?;
+            most = most.max(open.rest.saturating_add(open.begun));
+        }
+        if let (Some(opens), true) = (opens.array(), value.arr != ArrId::FALSE) {
+            let open = self.array_remains(value.arr, opens)?;
+            most = most.max(open.rest.saturating_add(open.begun));
+        }
+        Some(most)
+    }
+
+    fn lexeme_remains(&mut self, spelling: Spelling, term: TermId) -> Option<usize> {
+        let lex = self.lexicon.at(spelling, term);
+        match self.lexicon.term(lex) {
+            Some(_) => self.lexicon.remains(lex),
+            None => Some(0),
+        }
+    }
+
+    /// The same for an object of which the formula is left.
+    pub fn object_remains(&mut self, o: ObjId, opens: Openings) -> Option<Open> {
+        if let Some(&known) = self.answers.remains.objects.get(&(o, opens)) {
+            return known;
+        }
+        let found = self.find_object_remains(o, opens);
+        self.answers.remains.objects.insert((o, opens), found);
+        found
+    }
+
+    fn find_object_remains(&mut self, o: ObjId, opens: Openings) -> Option<Open> {
+        let mut most = Open::default();
+        for part in self.conjunctions(o)? {
+            let simple = self.simple_parts(part)?;
+            if self.object_is_live(part, &Keys::all()) {
+                most = most.or(self.simple_remains(&simple, opens)?);
+            }
+        }
+        Some(most)
+    }
+
+    /// The conjunctions that a formula is the union of.
+    fn conjunctions(&mut self, o: ObjId) -> Option<Vec<ObjId>> {
+        let mut out = vec![ObjId::TRUE];
+        let parts = match self.object(o) {
+            Obj::And(list) => list.to_vec(),
+            _ => vec![o],
+        };
+        for part in parts {
+            let ways: Vec<ObjId> = match self.object(part).clone() {
+                Obj::Or(list) => {
+                    let mut ways = Vec::new();
+                    for &way in list.iter() {
+                        ways.extend(self.conjunctions(way)?);
+                    }
+                    ways
+                }
+                _ => vec![part],
+            };
+            if out.len() * ways.len() > UNIONS {
+                return None;
+            }
+            out = out
+                .iter()
+                .flat_map(|&left| ways.iter().map(move |&way| (left, way)))
+                .map(|(left, way)| self.and_objects(&[left, way]))
+                .collect();
+        }
+        Some(out)
+    }
+
+    /// Keys that do not depend on each other: whatever was read, those that are required are needed at most.
+    fn simple_remains(&mut self, simple: &Simple, opens: Openings) -> Option<Open> {
+        let mut open = Open { rest: 2, begun: 0 };
+        for &name in &simple.required {
+            let value = self.value_at(&simple.shapes, &Key::Name(name));
+            let value = self.compile_or_none(value);
+            let length =
+                self.witness(value)?.length.saturating_add(self.key_length(name)).saturating_add(MARKS);
+            open.rest = open.rest.saturating_add(length);
+        }
+        let mut names: Vec<NameId> = simple.required.clone();
+        let mut patterns: Vec<TermId> = Vec::new();
+        for &shape in &simple.shapes {
+            names.extend(self.shape(shape).props.iter().map(|p| p.0));
+            patterns.extend(self.shape(shape).patterns.iter().map(|p| p.0));
+        }
+        names.sort_unstable();
+        names.dedup();
+        patterns.sort_unstable();
+        patterns.dedup();
+        // the costliest member that may be chosen where there must be more
+        let mut member = 0;
+        for &name in &names {
+            let sub = self.value_at(&simple.shapes, &Key::Name(name));
+            if self.sub_is_live(sub) {
+                let (whole, begun) = self.member_remains(self.key_length(name), sub, opens)?;
+                (member, open.begun) = (member.max(whole), open.begun.max(begun));
+            }
+        }
+        for (cell, term) in self.cells_of(&patterns).iter() {
+            let sub = self.value_at(&simple.shapes, &Key::Cell(cell));
+            if self.sub_is_live(sub) {
+                // keys that are named or were used are no longer in the language
+                let key = self.lexicon.terms.remains_apart(*term)?;
+                let (whole, begun) = self.member_remains(WIDEST.saturating_mul(key as usize), sub, opens)?;
+                (member, open.begun) = (member.max(whole), open.begun.max(begun));
+            }
+        }
+        let more = (simple.least as usize).saturating_sub(simple.required.len());
+        open.rest = open.rest.saturating_add(member.saturating_mul(more));
+        Some(open)
+    }
+
+    fn key_length(&self, name: NameId) -> usize {
+        serde_json::to_string(self.name_text(name)).expect("a string").len()
+    }
+
+    /// A member whose key has so many bytes: from its beginning, and after what one token reads of it.
+    fn member_remains(&mut self, key: usize, sub: SubId, opens: Openings) -> Option<(usize, usize)> {
+        let value = self.compile_or_none(sub);
+        let around = key.saturating_add(MARKS + BEGUN);
+        let (whole, begun) = (self.witness(value)?.length, self.value_remains(value, opens)?);
+        Some((whole.saturating_add(around), begun.saturating_add(around)))
+    }
+
+    /// The same for an array of which the formula is left.
+    pub fn array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {
+        if let Some(&known) = self.answers.remains.arrays.get(&(a, opens)) {
+            return known;
+        }
+        let found = self.find_array_remains(a, opens);
+        self.answers.remains.arrays.insert((a, opens), found);
+        found
+    }
+
+    fn find_array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {
+        let parts = match self.array(a) {
+            Arr::And(list) => list.to_vec(),
+            _ => vec![a],
+        };
+        let (mut least, mut most, mut layouts) = (0, u32::MAX, Vec::new());
+        for part in parts {
+            match *self.array(part) {
+                Arr::True => {}
+                Arr::Length(lo, hi) => (least, most) = (lo, hi),
+                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
+                _ => return None,
+            }
+        }
+        if least > ITEMS {
+            return None;
+        }
+        let mut open = Open { rest: 2, begun: 0 };
+        let longest =
+            layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0) as u32;
+        let mut last: Option<(SubId, usize, usize)> = None;
+        for i in 0..least.max(longest.saturating_add(1).min(most)) {
+            let sub = self.layout_item(&layouts, i);
+            if last.is_none_or(|(known, ..)| known != sub) {
+                if !self.sub_is_live(sub) {
+                    break;
+                }
+                let value = self.compile_or_none(sub);
+                let (length, begun) = (self.witness(value)?.length, self.value_remains(value, opens)?);
+                last = Some((sub, length, begun));
+            }
+            let (_, length, begun) = last?;
+            if i < least {
+                open.rest = open.rest.saturating_add(length).saturating_add(1);
+            }
+            open.begun = open.begun.max(begun.saturating_add(MARKS));
+        }
+        Some(open)
+    }
+}
