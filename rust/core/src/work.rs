@@ -43,29 +43,29 @@ pub enum Cut {
     Panic(String),
 }
 
-#[derive(Clone, Copy)]
+/// What a call may still spend, and what its thread holds: in one place, for finding a thread's own numbers costs more
+/// than changing them.
 struct Meter {
-    /// Units beyond the slice.
-    rest: u64,
-    limit: u64,
-    /// Bytes of this thread above which the call is cut.
-    most_held: i64,
-}
-
-/// Without a limit.
-const FREE: Meter = Meter { rest: u64::MAX, limit: u64::MAX, most_held: i64::MAX };
-
-/// What every block changes, in one place: finding a thread's own numbers costs more than changing them.
-struct Counts {
     /// Units left of the slice; less than none where blocks have cost more.
     left: Cell<i64>,
     /// Bytes that this thread has allocated, less those that it has freed.
     held: Cell<i64>,
+    /// Units beyond the slice.
+    rest: Cell<u64>,
+    limit: Cell<u64>,
+    /// Bytes of this thread above which the call is cut.
+    most_held: Cell<i64>,
 }
 
 thread_local! {
-    static COUNTS: Counts = const { Counts { left: Cell::new(i64::MAX), held: Cell::new(0) } };
-    static METER: Cell<Meter> = const { Cell::new(FREE) };
+    /// Without a limit outside of a call.
+    static METER: Meter = const { Meter {
+        left: Cell::new(i64::MAX),
+        held: Cell::new(0),
+        rest: Cell::new(u64::MAX),
+        limit: Cell::new(u64::MAX),
+        most_held: Cell::new(i64::MAX),
+    } };
     /// Whether the call that this thread does a part of is to end.
     static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
@@ -104,36 +104,45 @@ pub fn together<T>(ending: &Arc<AtomicBool>, part: impl FnOnce() -> T) -> T {
 /// With a [`Cut`], which [`run`] catches, where a limit is passed or the host wants the call to end.
 #[inline]
 pub fn spend(units: u64) {
-    COUNTS.with(|Counts { left, .. }| {
-        left.set(left.get().saturating_sub_unsigned(units));
-        if left.get() < 0 {
-            next_slice(left);
+    METER.with(|meter| {
+        meter.left.set(meter.left.get().saturating_sub_unsigned(units));
+        if meter.left.get() < 0 {
+            meter.next_slice();
         }
     });
 }
 
-#[cold]
-fn next_slice(left: &Cell<i64>) {
-    let meter = METER.get();
-    if meter.limit == u64::MAX {
-        return left.set(i64::MAX);
+impl Meter {
+    #[cold]
+    fn next_slice(&self) {
+        let (rest, limit) = (self.rest.get(), self.limit.get());
+        if limit == u64::MAX {
+            return self.left.set(i64::MAX);
+        }
+        if std::thread::panicking() {
+            return;
+        }
+        if interrupted() {
+            resume_unwind(Box::new(Cut::Interrupted));
+        }
+        let missing = self.left.get().unsigned_abs();
+        if rest < missing {
+            resume_unwind(Box::new(Cut::Work(limit)));
+        }
+        if self.held.get() > self.most_held.get() {
+            resume_unwind(Box::new(Cut::Memory(most_bytes(limit))));
+        }
+        let slice = SLICE.max(missing).min(rest);
+        self.rest.set(rest - slice);
+        self.left.set((slice - missing) as i64);
     }
-    if std::thread::panicking() {
-        return;
+
+    fn fill(&self, limit: u64) {
+        let slice = limit.min(SLICE);
+        self.limit.set(limit);
+        self.rest.set(limit - slice);
+        self.left.set(if limit == u64::MAX { i64::MAX } else { slice as i64 });
     }
-    if interrupted() {
-        resume_unwind(Box::new(Cut::Interrupted));
-    }
-    let missing = left.get().unsigned_abs();
-    if meter.rest < missing {
-        resume_unwind(Box::new(Cut::Work(meter.limit)));
-    }
-    if COUNTS.with(|counts| counts.held.get()) > meter.most_held {
-        resume_unwind(Box::new(Cut::Memory(most_bytes(meter.limit))));
-    }
-    let slice = SLICE.max(missing).min(meter.rest);
-    METER.set(Meter { rest: meter.rest - slice, ..meter });
-    left.set((slice - missing) as i64);
 }
 
 fn most_bytes(limit: u64) -> u64 {
@@ -142,31 +151,29 @@ fn most_bytes(limit: u64) -> u64 {
 
 /// Runs a call that may spend `limit` units.
 pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
-    let before = (METER.get(), COUNTS.with(|counts| counts.left.get()));
-    let most_held = COUNTS.with(|counts| counts.held.get()).saturating_add_unsigned(most_bytes(limit));
-    refill_to(Meter { limit, rest: limit, most_held });
-    let answer = catch_unwind(AssertUnwindSafe(call));
-    METER.set(before.0);
-    COUNTS.with(|counts| counts.left.set(before.1));
-    answer.map_err(cut_of)
+    METER.with(|meter| {
+        let before = (meter.left.get(), meter.rest.get(), meter.limit.get(), meter.most_held.get());
+        meter.most_held.set(meter.held.get().saturating_add_unsigned(most_bytes(limit)));
+        meter.fill(limit);
+        let answer = catch_unwind(AssertUnwindSafe(call));
+        meter.left.set(before.0);
+        meter.rest.set(before.1);
+        meter.limit.set(before.2);
+        meter.most_held.set(before.3);
+        answer.map_err(cut_of)
+    })
 }
 
 /// Units that the call under way has spent.
 pub fn spent() -> u64 {
-    let meter = METER.get();
-    (meter.limit - meter.rest).saturating_add_signed(COUNTS.with(|counts| counts.left.get()).saturating_neg())
+    METER.with(|meter| {
+        (meter.limit.get() - meter.rest.get()).saturating_add_signed(meter.left.get().saturating_neg())
+    })
 }
 
 /// The call under way gets its whole allowance of work once more: what it did so far was done on behalf of others.
 pub fn refill() {
-    refill_to(METER.get());
-}
-
-fn refill_to(meter: Meter) {
-    let slice = meter.limit.min(SLICE);
-    METER.set(Meter { rest: meter.limit - slice, ..meter });
-    let left = if meter.limit == u64::MAX { i64::MAX } else { slice as i64 };
-    COUNTS.with(|counts| counts.left.set(left));
+    METER.with(|meter| meter.fill(meter.limit.get()));
 }
 
 /// An allocator whose blocks are counted as work and memory of the call under way.
@@ -174,14 +181,14 @@ pub struct Counting<A>(pub A);
 
 impl<A> Counting<A> {
     fn took(bytes: usize) {
-        COUNTS.with(|Counts { left, held }| {
+        METER.with(|Meter { left, held, .. }| {
             left.set(left.get().saturating_sub_unsigned(1 + (bytes / BLOCK) as u64));
             held.set(held.get() + bytes as i64);
         });
     }
 
     fn gave(bytes: usize) {
-        COUNTS.with(|counts| counts.held.set(counts.held.get() - bytes as i64));
+        METER.with(|meter| meter.held.set(meter.held.get() - bytes as i64));
     }
 }
 
@@ -199,8 +206,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Self::took(size);
-        Self::gave(layout.size());
+        METER.with(|Meter { left, held, .. }| {
+            left.set(left.get().saturating_sub_unsigned(1 + (size / BLOCK) as u64));
+            held.set(held.get() + size as i64 - layout.size() as i64);
+        });
         self.0.realloc(block, layout, size)
     }
 

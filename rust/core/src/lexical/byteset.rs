@@ -39,8 +39,19 @@ impl ByteSet {
         self.0 == [0; 4]
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255u8).filter(|&b| self.has(b))
+    /// Its bytes, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0u8..).zip(self.0).flat_map(|(at, mut word)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as u8)?;
+                word &= word - 1;
+                Some(at << 6 | bit)
+            })
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether some byte is in both sets.

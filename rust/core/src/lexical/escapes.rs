@@ -22,6 +22,17 @@ impl Lexicon {
         }
     }
 
+    /// The bytes that a state in the middle of an escape may read, ascending: a superset; `None` at others.
+    pub fn escape_bytes(&self, lex: LexId) -> Option<&'static [u8]> {
+        match self.states[lex.0 as usize] {
+            Lex::Escape { .. } => Some(b"\"/\\bfnrtu"),
+            Lex::Block { bits: 4 | 5, .. } => Some(b"0123456789ABCDEFabcdef"),
+            Lex::LowBackslash { .. } => Some(b"\\"),
+            Lex::LowU { .. } => Some(b"u"),
+            _ => None,
+        }
+    }
+
     pub(super) fn escape(&mut self, any: bool, term: TermId, byte: u8) -> LexId {
         let cp = match byte {
             b'"' | b'\\' => byte,

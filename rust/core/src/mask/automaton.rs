@@ -225,7 +225,7 @@ impl TokenAutomaton {
             return answer;
         }
         let Some(bytes) = builder.count() else {
-            generation.put(builder, generation.bytes());
+            generation.put(builder, None);
             return answer;
         };
         let lanes = self.open_lanes().count().max(1);
@@ -238,7 +238,7 @@ impl TokenAutomaton {
             self.renew(generation);
         } else {
             let grown = bytes > generation.bytes();
-            generation.put(builder, bytes);
+            generation.put(builder, Some(bytes));
             if grown {
                 reclaim::keep_within_bound();
             }

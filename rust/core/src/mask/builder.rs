@@ -4,9 +4,8 @@
 //! tokens it was reached, and these are taken once more from the nearest one that is known.  That costs the length of
 //! the text once a generation; what it makes is counted as needed by a live text, not as kept.
 
+use std::borrow::Cow;
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use super::core::{Engine, StateId};
 use super::edges::EDGE;
@@ -14,6 +13,7 @@ use super::row::Mask;
 use super::state::{Record, State, Via, RECORD};
 use super::ways::Ways;
 use crate::error::{Error, Kind, Result};
+use crate::held;
 use crate::vocab::{TokenId, Vocabulary};
 use crate::work;
 
@@ -25,7 +25,10 @@ pub(super) struct Builder {
     pub vocab: Arc<Vocabulary>,
     owner: u64,
     generation: u32,
-    records: FxHashMap<StateId, State>,
+    /// By the states' numbers; none where no token leads.
+    records: Vec<Option<State>>,
+    /// Those that are there.
+    states: usize,
     pub ways: Ways,
     /// Bytes of what records hold.
     pub(super) published: usize,
@@ -38,7 +41,7 @@ impl Builder {
     pub fn new(mut engine: Box<dyn Engine>, vocab: Arc<Vocabulary>, start: &State) -> Result<Self> {
         let first = engine.start()?;
         debug_assert_eq!(first, start.0.id);
-        let records = FxHashMap::from_iter([(first, start.clone())]);
+        let records = vec![Some(start.clone())];
         let (owner, generation) = (start.0.owner, start.0.generation);
         Ok(Builder {
             engine,
@@ -46,6 +49,7 @@ impl Builder {
             owner,
             generation,
             records,
+            states: 1,
             ways: Ways::default(),
             published: 0,
             moved: 0,
@@ -55,7 +59,7 @@ impl Builder {
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
-        self.engine.bytes() + self.ways.bytes() + self.records.len() * RECORD + self.published
+        self.engine.bytes() + self.ways.bytes() + self.states * RECORD + held::list(&self.records) + self.published
     }
 
     /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
@@ -70,15 +74,22 @@ impl Builder {
     }
 
     pub fn states(&self) -> usize {
-        self.records.len()
+        self.states
     }
 
-    /// The state of this generation that a state is.
-    pub fn here(&mut self, s: &State) -> Result<State> {
-        match s.0.place(self.generation) {
-            Some(id) => Ok(self.records[&id].clone()),
-            None => self.remake(s),
+    /// The state of this generation that a state is: itself where it was made here, as there is one record a number.
+    pub fn here<'a>(&mut self, s: &'a State) -> Result<Cow<'a, State>> {
+        if s.0.generation == self.generation {
+            return Ok(Cow::Borrowed(s));
         }
+        match s.0.place(self.generation) {
+            Some(id) => Ok(Cow::Owned(self.known(id))),
+            None => self.remake(s).map(Cow::Owned),
+        }
+    }
+
+    fn known(&self, id: StateId) -> State {
+        self.records[id.0 as usize].clone().expect("a state that was met here")
     }
 
     /// Takes the tokens that lead to a state, from the nearest one before it that is known here.
@@ -94,9 +105,9 @@ impl Builder {
             way.push(before);
         }
         let mut at = match known {
-            Some(id) => self.records[&id].clone(),
+            Some(id) => self.known(id),
             None => {
-                let start = self.records[&StateId(0)].clone();
+                let start = self.known(StateId(0));
                 way.pop().expect("the start").0.set_place(self.generation, start.0.id);
                 start
             }
@@ -122,9 +133,16 @@ impl Builder {
 
     /// The record of a state that was reached from another.
     fn record(&mut self, id: StateId, from: &State, via: Via) -> State {
-        let (owner, generation) = (self.owner, self.generation);
-        let made = || Record::fresh(owner, generation, id, Some((from.clone(), via)));
-        self.records.entry(id).or_insert_with(made).clone()
+        let at = id.0 as usize;
+        if at >= self.records.len() {
+            self.records.resize(at + 1, None);
+        }
+        let slot = &mut self.records[at];
+        if let Some(known) = slot {
+            return known.clone();
+        }
+        self.states += 1;
+        slot.insert(Record::fresh(self.owner, self.generation, id, Some((from.clone(), via)))).clone()
     }
 
     pub fn mask(&mut self, s: &State) -> Result<Arc<Mask>> {
@@ -139,10 +157,12 @@ impl Builder {
                 mask
             }
         };
-        if let Some(accepting) = here.0.accepting() {
-            s.0.set_accepting(accepting);
+        if let Cow::Owned(here) = &here {
+            if let Some(accepting) = here.0.accepting() {
+                s.0.set_accepting(accepting);
+            }
+            s.0.set_mask(&mask);
         }
-        s.0.set_mask(&mask);
         Ok(mask)
     }
 
@@ -170,6 +190,9 @@ impl Builder {
                 next
             }
         };
+        if let Cow::Borrowed(_) = here {
+            return Ok(Some(next));
+        }
         // another lane may have been first: whoever takes this token gets the same state
         let first = if s.0.edges.add(token, &next.0) { None } else { s.known_edge(token) };
         Ok(Some(first.unwrap_or(next)))

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::exits::Exit;
-use super::walk::Walk;
+use super::walk::{Tables, Walk};
 use super::within::Within;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
@@ -25,6 +25,10 @@ use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
+/// Nodes below which it does not even pay to look for one that was made.
+const FEW_NODES: u32 = 4;
+/// Levels of a walk after which it is asked how much of the machine's stack is left.
+const LEVELS: u32 = 8;
 /// The free string's mask is corrected where at most one node in so many lies outside of the loop.
 const RARE: usize = 4;
 
@@ -39,6 +43,8 @@ pub(super) struct CharWalk<'a> {
     exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<Known>>,
     loops: FxHashMap<LexId, Option<Rc<Loop>>>,
+    /// Of the walks by bytes.
+    tables: Tables,
 }
 
 /// A state, taken apart.
@@ -104,6 +110,7 @@ impl<'a> CharWalk<'a> {
             exits: Vec::new(),
             known: FxHashMap::default(),
             loops: FxHashMap::default(),
+            tables: Tables::default(),
         };
         match free.filter(|_| this.is_wide(lex)) {
             Some(free) => {
@@ -217,7 +224,14 @@ impl<'a> CharWalk<'a> {
                 if !preset {
                     self.set(at);
                 }
-                stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, preset));
+                if chars.end(at) == at + 1 {
+                    return;
+                }
+                // the stack is looked at now and then: most nodes are not deep
+                match chars.depth(at) % LEVELS {
+                    0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, preset)),
+                    _ => self.below(at, next, preset),
+                }
             }
             Target::Quote => self.close(node, known, chars.depth(at)),
             Target::Backslash => {
@@ -266,10 +280,12 @@ impl<'a> CharWalk<'a> {
     fn escape(&mut self, node: NodeId, lex: LexId, depth: u32) {
         let Step::Stay(next) = self.lexicon.step(lex, b'\\') else { return };
         let mut walk = Walk::new(self.lexicon, self.vocab, self.top);
+        walk.tables = std::mem::take(&mut self.tables);
         walk.length = depth - self.depth;
         walk.ids.extend(self.vocab.trie().tokens(node).iter().map(|t| t.0));
         walk.visit(node, next);
-        let Walk { ids, exits, .. } = walk;
+        let Walk { ids, exits, tables, .. } = walk;
+        self.tables = tables;
         self.exits.extend(exits);
         match &mut self.words {
             Some(words) => words.allow_all(ids),
@@ -295,6 +311,9 @@ impl<'a> CharWalk<'a> {
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
     fn lone(&mut self, lex: LexId, nodes: u32) -> Option<Rc<Loop>> {
+        if nodes < FEW_NODES {
+            return None;
+        }
         if let Some(known) = self.loops.get(&lex) {
             return known.clone();
         }

@@ -22,6 +22,8 @@ const DIRECT: usize = 48;
 const DIRECT_BETWEEN: usize = 256;
 /// Tokens that are looked for one by one.
 const FEW: usize = 16;
+/// Children a byte that is allowed from which on each byte is searched for, and the others are not looked at.
+const SEARCH: usize = 8;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
 const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
@@ -316,10 +318,19 @@ impl<S: Structure> Core<S> {
             return;
         }
         let allowed = self.structure.leave_bytes(ctx, outcome);
-        for &(byte, child) in exit.beyond.iter().filter(|b| allowed.has(b.0)) {
-            if let Some(next) = self.structure.leave(ctx, outcome, text, byte) {
+        let mut leave = |this: &mut Self, byte: u8, child: NodeId| {
+            if let Some(next) = this.structure.leave(ctx, outcome, text, byte) {
                 out.extend(vocab.trie().tokens(child).iter().map(|t| t.0));
-                self.collect_below(child, next, out);
+                this.collect_below(child, next, out);
+            }
+        };
+        if allowed.len() * SEARCH > exit.beyond.len() {
+            exit.beyond.iter().filter(|b| allowed.has(b.0)).for_each(|b| leave(self, b.0, b.1));
+            return;
+        }
+        for byte in allowed.iter() {
+            if let Ok(at) = exit.beyond.binary_search_by_key(&byte, |b| b.0) {
+                leave(self, byte, exit.beyond[at].1);
             }
         }
     }
@@ -368,15 +379,26 @@ impl<S: Structure> Core<S> {
     fn walk_trie(&mut self, trie: &Trie, node: NodeId, pos: Pos, text: &[u8], out: &mut Vec<u32>) {
         let (bytes, nodes) = trie.children(node);
         crate::work::spend(1 + bytes.len() as u64);
-        let allowed = if nodes.len() > 8 { self.next_bytes(pos) } else { ByteSet::ALL };
-        for (&byte, &child) in bytes.iter().zip(nodes) {
-            if !allowed.has(byte) {
-                continue;
-            }
+        let mut visit = |this: &mut Self, byte: u8, child: NodeId| {
             let mut own = text.to_vec();
-            if let Some(next) = step(&mut self.structure, pos, &mut own, byte) {
+            if let Some(next) = step(&mut this.structure, pos, &mut own, byte) {
                 out.extend(trie.tokens(child).iter().map(|t| t.0));
-                self.walk_trie(trie, child, next, &own, out);
+                this.walk_trie(trie, child, next, &own, out);
+            }
+        };
+        if nodes.len() <= SEARCH {
+            bytes.iter().zip(nodes).for_each(|(&byte, &child)| visit(self, byte, child));
+            return;
+        }
+        let allowed = self.next_bytes(pos);
+        if allowed.len() * SEARCH > nodes.len() {
+            let children = bytes.iter().zip(nodes).filter(|(byte, _)| allowed.has(**byte));
+            children.for_each(|(&byte, &child)| visit(self, byte, child));
+            return;
+        }
+        for byte in allowed.iter() {
+            if let Ok(at) = bytes.binary_search(&byte) {
+                visit(self, byte, nodes[at]);
             }
         }
     }

@@ -139,9 +139,11 @@ impl Generation {
         }
     }
 
-    /// Puts the builder back, unless the generation was closed meanwhile.
-    pub fn put(&self, builder: Box<Builder>, bytes: usize) {
-        reclaim::recount(&self.bytes, bytes);
+    /// Puts the builder back, unless the generation was closed meanwhile; `bytes`: where they were counted again.
+    pub fn put(&self, builder: Box<Builder>, bytes: Option<usize>) {
+        if let Some(bytes) = bytes {
+            reclaim::recount(&self.bytes, bytes);
+        }
         self.states.store(builder.states(), Ordering::Relaxed);
         self.moved.store(builder.moved(), Ordering::Relaxed);
         self.builder.store(Some(builder));

@@ -5,8 +5,11 @@
 //! as long as that costs.
 //! Invariant: a lane that was opened stays open; a closed generation is followed by one with a number of its own.
 
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
+
+use arc_swap::Guard;
 
 use super::automaton::TokenAutomaton;
 use super::builder::Builder;
@@ -16,17 +19,29 @@ use crate::error::{Error, Result};
 
 /// Builders that threads may have side by side.
 pub(super) const LANES: usize = 4;
+/// The generation that was a lane's current one when it was looked up, held without being counted.
+pub(super) struct Current(Guard<Option<Arc<Generation>>>);
+
+impl Deref for Current {
+    type Target = Arc<Generation>;
+
+    fn deref(&self) -> &Arc<Generation> {
+        self.0.as_ref().expect("a lane that was opened stays open")
+    }
+}
+
 /// Times that threads wait for each other before one of them goes to another lane.
 const PATIENT: u32 = 8;
 
 impl TokenAutomaton {
     /// The current generation of a lane, which is opened where it is not.
-    pub(super) fn lane(&self, lane: usize) -> Arc<Generation> {
-        if let Some(generation) = self.lanes[lane].load_full() {
-            return generation;
+    pub(super) fn lane(&self, lane: usize) -> Current {
+        let generation = self.lanes[lane].load();
+        if generation.is_some() {
+            return Current(generation);
         }
         self.begin(lane, None);
-        self.lanes[lane].load_full().expect("a lane that was opened stays open")
+        Current(self.lanes[lane].load())
     }
 
     /// The next generation of a lane follows on a closed one.
@@ -77,27 +92,33 @@ impl TokenAutomaton {
     }
 
     /// The lane in which a state is known, or the first.
-    fn home(&self, s: Option<&State>) -> usize {
-        let known = |lane: &usize| {
-            let generation = self.lanes[*lane].load();
-            s.is_some_and(|s| generation.as_ref().is_some_and(|g| s.0.place(g.number).is_some()))
-        };
-        (0..LANES).find(known).unwrap_or(0)
+    fn home(&self, s: &State) -> Current {
+        // nearly always it was made where it is asked about
+        let own = self.lane(s.0.generation as usize % LANES);
+        if own.number == s.0.generation {
+            return own;
+        }
+        let known = |g: &Current| s.0.place(g.number).is_some();
+        let mut open = (0..LANES).map(|lane| self.lanes[lane].load()).filter(|g| g.is_some()).map(Current);
+        open.find(known).unwrap_or_else(|| self.lane(0))
     }
 
     /// A builder that no other thread has: of the lane in which the state is known, unless threads keep meeting there.
-    pub(super) fn take(&self, s: Option<&State>) -> Result<(Arc<Generation>, Box<Builder>)> {
+    pub(super) fn take(&self, s: Option<&State>) -> Result<(Current, Box<Builder>)> {
         let subject = s.map_or(ANY, State::address);
-        let mut lane = self.home(s);
+        let mut generation = s.map_or_else(|| self.lane(0), |s| self.home(s));
         loop {
-            let generation = self.lane(lane);
+            let lane = generation.number as usize % LANES;
             match generation.take(subject) {
                 Taken::Builder(builder) => return Ok((generation, builder)),
                 Taken::None => {
                     let builder = self.build(&generation, None)?;
                     return Ok((generation, builder));
                 }
-                Taken::Closed => self.renew(&generation),
+                Taken::Closed => {
+                    self.renew(&generation);
+                    generation = self.lane(lane);
+                }
                 Taken::Busy => {
                     let in_time = generation.wait().map_err(Error::from)?;
                     if generation.is_at(subject) {
@@ -106,7 +127,7 @@ impl TokenAutomaton {
                     let lost = if in_time { 1 } else { PATIENT };
                     if self.lost.fetch_add(lost, Ordering::Relaxed) + lost >= PATIENT {
                         self.lost.store(0, Ordering::Relaxed);
-                        lane = self.free_lane(lane);
+                        generation = self.lane(self.free_lane(lane));
                     }
                 }
             }

@@ -52,8 +52,8 @@ pub(super) struct Record {
     pub edges: Edges,
 }
 
-/// Bytes of a record with the counts beside it, and its place in the builder's table.
-pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16 + 32;
+/// Bytes of a record with the counts beside it.
+pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16;
 
 impl Record {
     pub fn fresh(owner: u64, generation: u32, id: StateId, from: Option<(State, Via)>) -> State {

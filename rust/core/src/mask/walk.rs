@@ -68,7 +68,41 @@ struct Known {
     string: bool,
     /// At the border of a code point.
     whole: bool,
-    table: Box<[Step; 256]>,
+    /// As far as bytes were met.
+    table: Box<[Option<Step>; 256]>,
+}
+
+/// States that were taken apart.
+#[derive(Default)]
+pub(super) struct Tables {
+    known: Vec<Known>,
+    /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
+    places: rustc_hash::FxHashMap<LexId, usize>,
+    last: usize,
+}
+
+/// Children from which on a node's state is taken apart, and such states that are kept.
+const CHILDREN: usize = 16;
+const TABLES: usize = 256;
+
+impl Tables {
+    fn place(&mut self, lexicon: &Lexicon, lex: LexId, children: usize) -> Option<usize> {
+        if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
+            return Some(self.last);
+        }
+        if let Some(&at) = self.places.get(&lex) {
+            self.last = at;
+            return Some(at);
+        }
+        if children < CHILDREN || self.known.len() > TABLES {
+            return None;
+        }
+        let (string, whole) = (lexicon.is_string(lex), lexicon.term(lex).is_some());
+        self.known.push(Known { lex, string, whole, table: Box::new([None; 256]) });
+        self.last = self.known.len() - 1;
+        self.places.insert(lex, self.last);
+        Some(self.last)
+    }
 }
 
 pub(super) struct Walk<'a> {
@@ -79,47 +113,13 @@ pub(super) struct Walk<'a> {
     top: NodeId,
     /// Code points from `top`.
     pub(super) length: u32,
-    known: Vec<Known>,
-    /// Place of a state in `known`; the one used last is tried first, since most nodes of a walk share it.
-    places: rustc_hash::FxHashMap<LexId, usize>,
-    last: usize,
+    pub(super) tables: Tables,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, top: NodeId) -> Self {
-        Walk {
-            lexicon,
-            vocab,
-            ids: Vec::new(),
-            exits: Vec::new(),
-            top,
-            length: 0,
-            known: Vec::new(),
-            places: Default::default(),
-            last: usize::MAX,
-        }
-    }
-
-    fn place(&mut self, lex: LexId, children: usize) -> Option<usize> {
-        if self.known.get(self.last).is_some_and(|k| k.lex == lex) {
-            return Some(self.last);
-        }
-        if let Some(&at) = self.places.get(&lex) {
-            self.last = at;
-            return Some(at);
-        }
-        if children < 16 || self.known.len() > 256 {
-            return None;
-        }
-        let mut table = Box::new([Step::Dead; 256]);
-        for (byte, slot) in (0u8..=255).zip(table.iter_mut()) {
-            *slot = self.lexicon.step(lex, byte);
-        }
-        let (string, whole) = (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some());
-        self.known.push(Known { lex, string, whole, table });
-        self.last = self.known.len() - 1;
-        self.places.insert(lex, self.last);
-        Some(self.last)
+        let tables = Tables::default();
+        Walk { lexicon, vocab, ids: Vec::new(), exits: Vec::new(), top, length: 0, tables }
     }
 
     pub(super) fn visit(&mut self, node: NodeId, lex: LexId) {
@@ -128,16 +128,22 @@ impl<'a> Walk<'a> {
         if bytes.is_empty() {
             return;
         }
+        if let Some(few) = self.lexicon.escape_bytes(lex) {
+            return self.visit_escape(node, lex, few);
+        }
         work::spend(1 + bytes.len() as u64 / 8);
-        let place = self.place(lex, bytes.len());
+        let place = self.tables.place(self.lexicon, lex, bytes.len());
         let (string, whole) = match place {
-            Some(at) => (self.known[at].string, self.known[at].whole),
+            Some(at) => (self.tables.known[at].string, self.tables.known[at].whole),
             None => (self.lexicon.is_string(lex), self.lexicon.term(lex).is_some()),
         };
         let mut beyond: Vec<(u8, NodeId)> = Vec::new();
         for (&byte, &child) in bytes.iter().zip(nodes) {
             let step = match place {
-                Some(at) => self.known[at].table[byte as usize],
+                Some(at) => {
+                    let slot = &mut self.tables.known[at].table[byte as usize];
+                    *slot.get_or_insert_with(|| self.lexicon.step(lex, byte))
+                }
                 None => self.lexicon.step(lex, byte),
             };
             match step {
@@ -146,18 +152,32 @@ impl<'a> Walk<'a> {
                     let outcome = self.lexicon.outcome(lex);
                     self.exit(child, outcome, true, Vec::new());
                 }
-                Step::Stay(next) => {
-                    self.ids.extend(trie.tokens(child).iter().map(|t| t.0));
-                    self.length += whole as u32;
-                    self.visit(child, next);
-                    self.length -= whole as u32;
-                }
+                Step::Stay(next) => self.inside(child, next, whole as u32),
             }
         }
         if !beyond.is_empty() && !string {
             let outcome = self.lexicon.outcome(lex);
             if outcome != Lexicon::NONE {
                 self.exit(node, outcome, false, beyond);
+            }
+        }
+    }
+
+    fn inside(&mut self, child: NodeId, next: LexId, whole: u32) {
+        self.ids.extend(self.vocab.trie().tokens(child).iter().map(|t| t.0));
+        self.length += whole;
+        self.visit(child, next);
+        self.length -= whole;
+    }
+
+    /// In the middle of an escape nothing ends, and few bytes go on.
+    fn visit_escape(&mut self, node: NodeId, lex: LexId, few: &[u8]) {
+        work::spend(1);
+        for &byte in few {
+            if let Some(child) = self.vocab.trie().child(node, byte) {
+                if let Step::Stay(next) = self.lexicon.step(lex, byte) {
+                    self.inside(child, next, 0);
+                }
             }
         }
     }

@@ -153,6 +153,10 @@ impl Chars {
 
     /// The children of a node in the order of their characters, where they are many.
     pub fn kids(&self, at: u32) -> Option<&[(CharId, u32)]> {
+        // most nodes have too few below them: no need to look
+        if self.end(at) - at <= MANY as u32 {
+            return None;
+        }
         self.kids.get(&at).map(|kids| &**kids)
     }
 
