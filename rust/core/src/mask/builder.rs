@@ -59,7 +59,11 @@ impl Builder {
 
     /// Bytes that the builder and the records of its states hold.
     pub fn bytes(&mut self) -> usize {
-        self.engine.bytes() + self.ways.bytes() + self.states * RECORD + held::list(&self.records) + self.published
+        self.engine.bytes()
+            + self.ways.bytes()
+            + self.states * RECORD
+            + held::list(&self.records)
+            + self.published
     }
 
     /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
@@ -150,8 +154,8 @@ impl Builder {
         let mask = match here.0.mask() {
             Some(mask) => mask.clone(),
             None => {
-                let mask = self.engine.mask(here.0.id)?;
-                here.0.set_accepting(self.engine.accepting(here.0.id)?);
+                let (mask, accepting) = self.engine.mask(here.0.id)?;
+                here.0.set_accepting(accepting);
                 here.0.set_mask(&mask);
                 self.published += mask.bytes();
                 mask

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::core::Core;
 use super::exits::{Exit, Exits, Remainders};
 use super::lexmask::LexMask;
-use super::row::Mask;
 use super::store::{Key, STORE};
 use super::within::{Lengths, Within};
 use super::wordmask::of_words;
@@ -157,10 +156,7 @@ impl<S: Structure> Core<S> {
         match &mask.within {
             Within::Few(ids) => out.extend_from_slice(ids),
             Within::Many(..) if node == Trie::ROOT => return Some(mask),
-            Within::Many(words, _) => {
-                let ids = Mask::Dense(words.to_vec().into()).ids(words.len());
-                out.extend(ids);
-            }
+            Within::Many(words, _) => out.extend(words.ids()),
         }
         None
     }
@@ -354,7 +350,7 @@ impl<S: Structure> Core<S> {
     fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
         if let Some(mask) = self.collect(node, pos, &mut Vec::new(), out) {
             if let Within::Many(words, _) = &mask.within {
-                out.extend(Mask::Dense(words.to_vec().into()).ids(words.len()));
+                out.extend(words.ids());
             }
         }
     }

@@ -44,7 +44,8 @@ pub type Class = (Pos, u32);
 /// [`Error::spoils`], or a panic, a core is to be dropped.
 pub trait Engine: Send {
     fn start(&mut self) -> Result<StateId>;
-    fn mask(&mut self, s: StateId) -> Result<Arc<Mask>>;
+    /// The mask, and whether the text may end.
+    fn mask(&mut self, s: StateId) -> Result<(Arc<Mask>, bool)>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
     /// A short way to an accepted end of at most so many bytes.
@@ -89,7 +90,7 @@ pub struct Core<S> {
     /// Where the texts of an unchanging set end below a node.
     pub(super) named: FxHashMap<(u32, NodeId), Arc<[NodeId]>>,
     /// Masks of deep positions, by what a token can see of the levels above.
-    near: FxHashMap<(u32, u32, u32), Arc<Mask>>,
+    near: FxHashMap<(u32, u32, u32), (Arc<Mask>, bool)>,
     /// Lexical states by what their masks are shared under.
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
@@ -168,10 +169,11 @@ impl<S: Structure> Core<S> {
         id
     }
 
-    fn build_mask(&mut self, stand: Stand) -> Result<Mask> {
+    fn build_mask(&mut self, stand: Stand) -> Result<(Mask, bool)> {
         let mut text = self.text(stand);
         let mut ids = Vec::new();
-        if self.structure.accepting(stand.pos, &text) {
+        let accepting = self.structure.accepting(stand.pos, &text);
+        if accepting {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));
         }
         ids.extend(self.structure.specials(stand.pos, &text).iter().map(|t| t.0));
@@ -185,7 +187,7 @@ impl<S: Structure> Core<S> {
                 let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
                 ids.extend(found.ids);
                 self.check(())?;
-                return Ok(self.joined(&found.words, ids));
+                return Ok((self.joined(&found.words, ids), accepting));
             }
         }
         let parts =
@@ -204,7 +206,7 @@ impl<S: Structure> Core<S> {
             }
         }
         self.check(())?;
-        Ok(self.joined(&bases, ids))
+        Ok((self.joined(&bases, ids), accepting))
     }
 
     fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
@@ -293,22 +295,23 @@ impl<S: Structure> Engine for Core<S> {
         }
     }
 
-    fn mask(&mut self, s: StateId) -> Result<Arc<Mask>> {
+    fn mask(&mut self, s: StateId) -> Result<(Arc<Mask>, bool)> {
         let stand = self.stand(s);
         let (levels, longest) = (self.vocab.most_closings() + 2, self.vocab.longest() as u32);
         let near = self.structure.near(stand.pos.ctx, levels, longest);
         let lexical = near.and_then(|_| self.content_id(stand.pos.lex));
         let (Some(near), Some(lexical)) = (near, lexical) else {
-            return self.build_mask(stand).map(Arc::new);
+            return self.build_mask(stand).map(|(mask, accepting)| (Arc::new(mask), accepting));
         };
         let key = (near, lexical, stand.text);
-        if let Some(mask) = self.near.get(&key) {
-            return Ok(mask.clone());
+        if let Some(known) = self.near.get(&key) {
+            return Ok(known.clone());
         }
-        let mask = Arc::new(self.build_mask(stand)?);
+        let (mask, accepting) = self.build_mask(stand)?;
+        let mask = Arc::new(mask);
         self.listed += mask.bytes() + held::BLOCK;
-        self.near.insert(key, mask.clone());
-        Ok(mask)
+        self.near.insert(key, (mask.clone(), accepting));
+        Ok((mask, accepting))
     }
 
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>> {
