@@ -68,6 +68,11 @@ impl Matcher {
         unlocked(py, || call(&mut self.lock())).map_err(raise)
     }
 
+    /// A call that builds nothing, where nobody else is at it: the interpreter stays with the caller.
+    fn quick<T>(&self, call: impl FnOnce(&mut Core) -> Option<T>) -> Option<T> {
+        self.inner.try_lock().ok().and_then(|mut core| call(&mut core))
+    }
+
     /// A call that only looks.
     fn look<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&Core) -> T + Send) -> T {
         if let Ok(core) = self.inner.try_lock() {
@@ -167,17 +172,28 @@ impl Matcher {
 
     /// Takes the tokens, all of them or none; raises TokenRejected.
     fn accept_tokens(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<()> {
-        self.call(py, |core| core.accept_tokens(&tokens_of(&tokens)))
+        let tokens = tokens_of(&tokens);
+        match self.quick(|core| core.accept_known(&tokens).then_some(())) {
+            Some(()) => Ok(()),
+            None => self.call(py, |core| core.accept_tokens(&tokens)),
+        }
     }
 
     /// How many of the tokens may follow one after the other.
     fn validate_tokens(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<usize> {
-        self.call(py, |core| core.validate_tokens(&tokens_of(&tokens)))
+        let tokens = tokens_of(&tokens);
+        match self.quick(|core| core.validate_known(&tokens)) {
+            Some(count) => Ok(count),
+            None => self.call(py, |core| core.validate_tokens(&tokens)),
+        }
     }
 
     /// Takes back the last tokens.
     fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
-        self.call(py, |core| core.rollback(count))
+        match self.quick(|core| Some(core.rollback(count))) {
+            Some(answer) => answer.map_err(raise),
+            None => self.call(py, |core| core.rollback(count)),
+        }
     }
 
     /// Takes back every token.

@@ -109,8 +109,27 @@ impl Matcher {
         self.automaton.accepting(self.state())
     }
 
+    /// The state after a token as far as that was met, and `Some(None)` for one that is known to be refused: no
+    /// builder is waited for.
+    fn known_follow(&self, s: &State, token: TokenId, budget: Option<u32>) -> Option<Option<State>> {
+        let Some(next) = s.known_edge(token) else {
+            let known = (token.0 as usize) < self.automaton.vocabulary().size();
+            // a refused token has no edge: the mask says so for each that a draft may name
+            return (known && !s.known_mask()?.has(token.0)).then_some(None);
+        };
+        match budget {
+            Some(0) => None,
+            Some(budget) if s.is_known_far(budget) => Some(Some(next)),
+            Some(budget) => (next.known_distance()? < budget).then_some(Some(next)),
+            None => Some(Some(next)),
+        }
+    }
+
     /// The state after a token; `None`: it is not allowed, or no end would be within the budget.
     fn follow(&self, s: &State, token: TokenId, budget: Option<u32>) -> Result<Option<State>> {
+        if let Some(known) = self.known_follow(s, token, budget) {
+            return Ok(known);
+        }
         let Some(next) = self.automaton.follow(s, token)? else { return Ok(None) };
         let Some(budget) = budget else { return Ok(Some(next)) };
         if self.automaton.is_finished(&next) {
@@ -158,6 +177,34 @@ impl Matcher {
         self.tokens.extend_from_slice(tokens);
         self.states.extend(states);
         Ok(())
+    }
+
+    /// [`Matcher::validate_tokens`] where that takes no builder; else `None`.
+    pub fn validate_known(&self, tokens: &[TokenId]) -> Option<usize> {
+        let mut at: Option<State> = None;
+        for (place, &token) in tokens.iter().enumerate() {
+            let budget = self.budget_after(self.tokens.len() + place);
+            match self.known_follow(at.as_ref().unwrap_or(self.state()), token, budget)? {
+                Some(next) => at = Some(next),
+                None => return Some(place),
+            }
+        }
+        Some(tokens.len())
+    }
+
+    /// [`Matcher::accept_tokens`] where that takes no builder; else `false`, and nothing was taken.
+    pub fn accept_known(&mut self, tokens: &[TokenId]) -> bool {
+        let before = self.tokens.len();
+        for &token in tokens {
+            let Some(Some(next)) = self.known_follow(self.state(), token, self.budget()) else {
+                self.tokens.truncate(before);
+                self.states.truncate(before);
+                return false;
+            };
+            self.tokens.push(token);
+            self.states.push(next);
+        }
+        true
     }
 
     fn rejection(&self, at: &State, tokens: &[TokenId], place: usize) -> Error {

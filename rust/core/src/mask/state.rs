@@ -200,8 +200,17 @@ impl State {
     /// The mask, if it was made and so many tokens are known to be enough after each that it allows (`None`: as many
     /// as it takes).
     pub fn known_mask_within(&self, budget: Option<u32>) -> Option<&Arc<Mask>> {
-        let enough = budget.is_none_or(|most| self.0.farthest().is_some_and(|farthest| most > farthest));
-        self.known_mask().filter(|_| enough)
+        self.known_mask().filter(|_| budget.is_none_or(|most| self.is_known_far(most)))
+    }
+
+    /// Whether the budget is known to be enough after whatever token is allowed.
+    pub fn is_known_far(&self, budget: u32) -> bool {
+        self.0.farthest().is_some_and(|farthest| budget > farthest)
+    }
+
+    /// A number of tokens within which an end can be reached, if that was asked.
+    pub fn known_distance(&self) -> Option<u32> {
+        self.0.distance()
     }
 
     /// Whether the text may end here, if that was asked.
