@@ -62,3 +62,4 @@ def test_fates():
         "failed",
     ]
     assert fate({"$ref": "#/nowhere"}, told[0], Tokenizer()) == "not judged"
+    assert fate(True, text("1.5e99999999999999999999"), Tokenizer()) == "not judged"

@@ -23,7 +23,7 @@ DIGITS = 1000
 
 
 def fate(schema: Any, text: Any, tokenizer: Any) -> str:
-    """ "valid", "invalid", "cut", "failed" or, of a schema that can't be read, "not judged"."""
+    """ "valid", "invalid", "cut", "failed" or, of what no judge can read, "not judged"."""
     if text.reason == "error":
         return "failed"
     if text.reason == "length":
@@ -32,6 +32,8 @@ def fate(schema: Any, text: Any, tokenizer: Any) -> str:
         value = exactly(text.written(tokenizer))
     except ValueError:
         return "invalid"
+    except decimal.InvalidOperation:  # a number whose exponent has nineteen digits
+        return "not judged"
     try:
         return "valid" if is_valid(exactly(json.dumps(schema)), value) else "invalid"
     except Exception:  # a `$ref` to nowhere, a pattern that no one can read
