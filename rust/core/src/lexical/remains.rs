@@ -13,6 +13,7 @@ use super::term::{Term, TermId, Terms, INF};
 /// Derivatives that are looked at where the form does not tell; of a number no more than the search for its end visits
 /// ([`super::shortest_lexeme`]), which is content with any end beyond.
 const STATES: usize = 256;
+const MORE_STATES: usize = 1024;
 const NUMBERS: usize = 60;
 /// A number may be written with a sign, a point, and an exponent with a sign and three digits.
 const AROUND_DIGITS: u32 = 7;
@@ -32,7 +33,7 @@ impl Lexicon {
     /// Bytes that end a lexeme that began in this state, whatever was read of it; the quote not counted.
     pub fn remains(&mut self, lex: LexId) -> Option<usize> {
         let (spelling, term) = self.term(lex)?;
-        let points = self.terms.remains(term)? as usize;
+        let points = self.terms.remains_at_last(term)? as usize;
         let bytes = match spelling {
             _ if self.terms.is_plain(term) => points,
             Spelling::Raw => points.saturating_mul(4),
@@ -49,6 +50,15 @@ impl Terms {
             return known;
         }
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t));
+        if !self.overflow {
+            self.remains.insert(t, found);
+        }
+        found
+    }
+
+    /// The same for a whole language: worth a longer look where its parts do not tell.
+    fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
+        let found = self.remains(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
         if !self.overflow {
             self.remains.insert(t, found);
         }

@@ -10,6 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::collect::{unfinished, without_escapes};
+use super::landings::{Found, Inside, Landing};
 use super::lexemes::Lexemes;
 use super::lexmask::LexMask;
 use super::row::Mask;
@@ -72,8 +73,8 @@ pub trait Engine: Send {
     /// States with the same class have the same completions: the text of a key that no schema names makes no
     /// difference to them.
     fn class(&mut self, s: StateId) -> Result<Class>;
-    /// The class of the state after each token of the text, in the order of the tokens; no state is made.
-    fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>>;
+    /// The tokens of the text that may come, by the class of the state after them; no state is made.
+    fn classes_after(&mut self, s: StateId) -> Result<Vec<Landing>>;
     /// Lexical terms that were made so far: what a search for a completion costs.
     fn terms(&mut self) -> usize;
 }
@@ -94,6 +95,8 @@ pub struct Core<S> {
     /// Lexical states by what their masks are shared under.
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
+    /// What tokens do in strings, where a budget was near.
+    pub(super) insides: FxHashMap<LexId, Arc<Inside>>,
     lexemes: Lexemes,
     boxed: held::Boxed,
     /// Bytes of the lists and masks in the tables.
@@ -118,6 +121,7 @@ impl<S: Structure> Core<S> {
             content_ids: FxHashMap::default(),
             left: FxHashMap::default(),
             named: FxHashMap::default(),
+            insides: FxHashMap::default(),
             lexemes: Lexemes::default(),
             boxed: held::Boxed::default(),
             listed: 0,
@@ -136,7 +140,7 @@ impl<S: Structure> Core<S> {
         self.stands[s.0 as usize]
     }
 
-    fn text(&self, stand: Stand) -> Vec<u8> {
+    pub(super) fn text(&self, stand: Stand) -> Vec<u8> {
         self.texts[stand.text as usize].to_vec()
     }
 
@@ -209,7 +213,7 @@ impl<S: Structure> Core<S> {
         Ok((self.joined(&bases, ids), accepting))
     }
 
-    fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
+    pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
         let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
         if text.is_empty() || !self.structure.records(pos.ctx) {
             return (same, 0);
@@ -230,31 +234,8 @@ impl<S: Structure> Core<S> {
         (same, self.texts.insert_full(text.into()).0 as u32)
     }
 
-    fn classes_below(
-        &mut self,
-        trie: &Trie,
-        node: NodeId,
-        pos: Pos,
-        text: &mut Vec<u8>,
-        out: &mut Vec<(TokenId, Class)>,
-    ) {
-        let (bytes, nodes) = trie.children(node);
-        work::spend(bytes.len() as u64);
-        let before = text.clone();
-        for (&byte, &child) in bytes.iter().zip(nodes) {
-            if let Some(next) = step(&mut self.structure, pos, text, byte) {
-                if !trie.tokens(child).is_empty() {
-                    let class = self.class_of(next, text);
-                    out.extend(trie.tokens(child).iter().map(|&t| (t, class)));
-                }
-                self.classes_below(trie, child, next, text, out);
-            }
-            text.clone_from(&before);
-        }
-    }
-
     /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
-    fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
+    pub(super) fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
             work::spend(1);
@@ -434,7 +415,8 @@ impl<S: Structure> Engine for Core<S> {
             + held::map(&self.named)
             + held::map(&self.near)
             + held::set(&self.contents)
-            + held::map(&self.content_ids);
+            + held::map(&self.content_ids)
+            + held::map(&self.insides);
         let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));
         held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
@@ -446,20 +428,22 @@ impl<S: Structure> Engine for Core<S> {
         self.check(class)
     }
 
-    fn classes_after(&mut self, s: StateId) -> Result<Vec<(TokenId, Class)>> {
+    fn classes_after(&mut self, s: StateId) -> Result<Vec<Landing>> {
         let stand = self.stand(s);
-        let mut text = self.text(stand);
-        let mut out = Vec::new();
-        let vocab = self.vocab.clone();
-        self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut out);
+        let (vocab, mut found) = (self.vocab.clone(), Found::default());
+        if !self.classes_in_string(stand, &mut found) {
+            found = Found::default();
+            let mut text = self.text(stand);
+            self.classes_below(vocab.trie(), Trie::ROOT, stand.pos, &mut text, &mut found);
+        }
         for &token in vocab.long() {
             if let (None, pos, text) = self.run(stand, vocab.token(token)) {
-                out.push((token, self.class_of(pos, &text)));
+                let class = self.class_of(pos, &text);
+                found.add(class, &[token]);
             }
         }
         self.check(())?;
-        out.sort_unstable_by_key(|c| c.0);
-        Ok(out)
+        Ok(found.landings(&vocab))
     }
 
     fn terms(&mut self) -> usize {

@@ -19,6 +19,7 @@ mod drawn;
 mod edges;
 pub mod exits;
 mod generation;
+mod landings;
 mod lanes;
 pub mod lexemes;
 pub mod lexmask;

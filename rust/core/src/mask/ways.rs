@@ -54,14 +54,15 @@ pub(super) fn length(way: &Way) -> u32 {
 
 /// The ways to an end after the tokens that a state allows: those that share one, and it.
 pub(super) struct Ends {
-    groups: Vec<(Way, Mask)>,
+    groups: Vec<(Way, Arc<Mask>)>,
     accepting: bool,
     farthest: u32,
 }
 
 impl Ends {
     fn bytes(&self) -> usize {
-        self.groups.iter().map(|(_, ids)| ids.bytes() + 64).sum()
+        // many are shared
+        self.groups.iter().map(|(_, ids)| ids.bytes() / Arc::strong_count(ids) + 64).sum()
     }
 }
 
@@ -121,6 +122,37 @@ impl Ways {
     pub fn bytes(&self) -> usize {
         let ends: usize = self.ends.iter().map(|(_, ends)| ends.bytes()).sum();
         held::map(&self.known) + self.links * (std::mem::size_of::<Link>() + 16) + ends
+    }
+}
+
+/// Tokens by the way that they share.
+#[derive(Default)]
+struct Groups {
+    large: Vec<(Way, Arc<Mask>)>,
+    small: Vec<(Way, Vec<u32>)>,
+    places: FxHashMap<usize, usize>,
+    farthest: u32,
+}
+
+impl Groups {
+    fn add(&mut self, way: Option<Way>, tokens: Arc<Mask>) {
+        let Some(way) = way else {
+            self.farthest = FAR;
+            return;
+        };
+        self.farthest = self.farthest.max(length(&way));
+        let Mask::Sparse(ids) = &*tokens else { return self.large.push((way, tokens)) };
+        let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
+        let place = *self.places.entry(key).or_insert(self.small.len());
+        if place == self.small.len() {
+            self.small.push((way, Vec::new()));
+        }
+        self.small[place].1.extend_from_slice(ids);
+    }
+
+    fn all(self, size: usize) -> (Vec<(Way, Arc<Mask>)>, u32) {
+        let small = self.small.into_iter().map(|(way, ids)| (way, Arc::new(Mask::from_ids(ids, size))));
+        (self.large.into_iter().chain(small).collect(), self.farthest)
     }
 }
 
@@ -315,57 +347,44 @@ impl Builder {
         Ok(Some(row))
     }
 
-    /// The ways to an end after each allowed token, without those that are plainly longer than `within`: each is
-    /// tried, once for a state.
+    /// A way to an end after a token; no record is made: a hundred thousand states and edges are not worth keeping.
+    fn way_after(&mut self, s: StateId, token: TokenId, within: u32) -> Result<Option<Way>> {
+        match self.follow(s, token)? {
+            Some(next) => self.way(next, within),
+            None => Ok(None),
+        }
+    }
+
+    /// The ways to an end after each allowed token, without those that are plainly longer than `within`: each
+    /// class of them is tried, once for a state.
     fn ends_after(&mut self, here: &State, within: u32) -> Result<Arc<Ends>> {
         let s = here.0.id;
         if let Some((_, known)) = self.ways.ends.iter().find(|e| e.0 == (s, within)) {
             return Ok(known.clone());
         }
         let accepting = self.engine.accepting(s)?;
-        let mut farthest = 0;
-        let mut groups: Vec<(Way, Vec<u32>)> = Vec::new();
-        let mut places: FxHashMap<usize, usize> = FxHashMap::default();
         let room = self.ways.known.len() + MOST_ENDS;
         let after = self.engine.classes_after(s)?;
         let most = self.engine.terms() + MOST_TERMS;
-        for id in self.mask(here)?.ids(self.vocab.mask_words()) {
-            let token = TokenId(id);
-            if accepting && self.vocab.is_eos(token) {
-                continue;
-            }
-            let known = match after.binary_search_by_key(&token, |c| c.0) {
-                Ok(at) => self.ways.known.get(&after[at].1),
-                Err(_) => None,
-            };
-            // no record is made: a hundred thousand states and edges are not worth keeping
-            let found;
+        let mut found = Groups::default();
+        for landing in after {
+            let known = self.ways.known.get(&landing.class).cloned();
             let way = match known {
                 Some(way) => way,
-                // too far, which is safe; tokens come in ascending order, so the frequent ones were tried
-                None if self.ways.known.len() > room || self.engine.terms() > most => &None,
-                None => {
-                    found = match self.follow(s, token)? {
-                        Some(next) => self.way(next, within)?,
-                        None => None,
-                    };
-                    &found
-                }
+                // too far, which is safe; the frequent tokens were tried
+                None if self.ways.known.len() > room || self.engine.terms() > most => None,
+                None => self.way_after(s, landing.first, within)?,
             };
-            let Some(way) = way else {
-                farthest = FAR;
-                continue;
-            };
-            farthest = farthest.max(length(way));
-            let key = way.as_ref().map_or(0, |link| Arc::as_ptr(link) as usize);
-            let place = *places.entry(key).or_insert_with(|| {
-                groups.push((way.clone(), Vec::new()));
-                groups.len() - 1
-            });
-            groups[place].1.push(id);
+            found.add(way, landing.tokens);
         }
-        let size = self.vocab.size();
-        let groups = groups.into_iter().map(|(way, ids)| (way, Mask::from_ids(ids, size))).collect();
+        for id in self.mask(here)?.ids(self.vocab.mask_words()) {
+            let token = TokenId(id);
+            if self.vocab.is_special(token) && !(accepting && self.vocab.is_eos(token)) {
+                let way = self.way_after(s, token, within)?;
+                found.add(way, Arc::new(Mask::Sparse(Box::new([id]))));
+            }
+        }
+        let (groups, farthest) = found.all(self.vocab.size());
         let ends = Arc::new(Ends { groups, accepting, farthest });
         if self.ways.ends.len() >= KEPT_ENDS {
             self.ways.ends.pop_front();

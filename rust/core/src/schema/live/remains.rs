@@ -14,7 +14,8 @@ use crate::lexical::{Spelling, TermId, Terms};
 use crate::schema::array::Arr;
 use crate::schema::by_key::Key;
 use crate::schema::object::Obj;
-use crate::schema::value::{SubId, ValId};
+use crate::schema::object::ShapeId;
+use crate::schema::value::{dedup, SubId, ValId};
 use crate::schema::{ArrId, NameId, ObjId, Schema, Simple};
 use crate::vocab::Openings;
 
@@ -112,12 +113,32 @@ impl Schema {
     fn find_object_remains(&mut self, o: ObjId, opens: Openings) -> Option<Open> {
         let mut most = Open::default();
         for part in self.conjunctions(o)? {
-            let simple = self.simple_parts(part)?;
             if self.object_is_live(part, &Keys::all()) {
-                most = most.or(self.simple_remains(&simple, opens)?);
+                let (simple, violated) = self.simple_and_violated(part)?;
+                most = most.or(self.simple_remains(&simple, violated, opens)?);
             }
         }
         Some(most)
+    }
+
+    /// The atoms of a conjunction, and the shape that it must not have, where that is one.
+    fn simple_and_violated(&mut self, part: ObjId) -> Option<(Simple, Option<ShapeId>)> {
+        let Obj::And(list) = self.object(part).clone() else {
+            return match *self.object(part) {
+                Obj::NotShape(shape) => Some((self.simple_parts(ObjId::TRUE)?, Some(shape))),
+                _ => Some((self.simple_parts(part)?, None)),
+            };
+        };
+        let (mut violated, mut others) = (None, Vec::with_capacity(list.len()));
+        for &atom in list.iter() {
+            match *self.object(atom) {
+                Obj::NotShape(_) if violated.is_some() => return None,
+                Obj::NotShape(shape) => violated = Some(shape),
+                _ => others.push(atom),
+            }
+        }
+        let others = self.and_objects(&others);
+        Some((self.simple_parts(others)?, violated))
     }
 
     /// The conjunctions that a formula is the union of.
@@ -151,46 +172,74 @@ impl Schema {
     }
 
     /// Keys that do not depend on each other: whatever was read, those that are required are needed at most.
-    fn simple_remains(&mut self, simple: &Simple, opens: Openings) -> Option<Open> {
+    fn simple_remains(
+        &mut self,
+        simple: &Simple,
+        violated: Option<ShapeId>,
+        opens: Openings,
+    ) -> Option<Open> {
         let mut open = Open { rest: 2, begun: 0 };
         for &name in &simple.required {
             let value = self.value_at(&simple.shapes, &Key::Name(name));
             let value = self.compile_or_none(value);
-            let length =
-                self.witness(value)?.length.saturating_add(self.key_length(name)).saturating_add(MARKS);
-            open.rest = open.rest.saturating_add(length);
+            let length = self.witness(value)?.length.saturating_add(self.key_length(name));
+            open.rest = open.rest.saturating_add(length).saturating_add(MARKS);
         }
         let mut names: Vec<NameId> = simple.required.clone();
         let mut patterns: Vec<TermId> = Vec::new();
-        for &shape in &simple.shapes {
+        for &shape in simple.shapes.iter().chain(&violated) {
             names.extend(self.shape(shape).props.iter().map(|p| p.0));
             patterns.extend(self.shape(shape).patterns.iter().map(|p| p.0));
         }
-        names.sort_unstable();
-        names.dedup();
+        dedup(&mut names);
         patterns.sort_unstable();
         patterns.dedup();
-        // the costliest member that may be chosen where there must be more
-        let mut member = 0;
+        // the costliest member that may be chosen where there must be more, and that may violate a shape
+        let mut member = (0, 0);
         for &name in &names {
-            let sub = self.value_at(&simple.shapes, &Key::Name(name));
-            if self.sub_is_live(sub) {
-                let (whole, begun) = self.member_remains(self.key_length(name), sub, opens)?;
-                (member, open.begun) = (member.max(whole), open.begun.max(begun));
-            }
+            let key = self.key_length(name);
+            self.any_member(simple, violated, (&Key::Name(name), key), opens, &mut open, &mut member)?;
         }
         for (cell, term) in self.cells_of(&patterns).iter() {
-            let sub = self.value_at(&simple.shapes, &Key::Cell(cell));
-            if self.sub_is_live(sub) {
-                // keys that are named or were used are no longer in the language
-                let key = self.lexicon.terms.remains_apart(*term)?;
-                let (whole, begun) = self.member_remains(WIDEST.saturating_mul(key as usize), sub, opens)?;
-                (member, open.begun) = (member.max(whole), open.begun.max(begun));
+            let own = self.value_at(&simple.shapes, &Key::Cell(cell));
+            if !self.sub_is_live(own) {
+                continue;
             }
+            // keys that are named or were used are no longer in the language
+            let key = WIDEST.saturating_mul(self.lexicon.terms.remains_apart(*term)? as usize);
+            self.any_member(simple, violated, (&Key::Cell(cell), key), opens, &mut open, &mut member)?;
         }
         let more = (simple.least as usize).saturating_sub(simple.required.len());
-        open.rest = open.rest.saturating_add(member.saturating_mul(more));
+        open.rest = open.rest.saturating_add(member.0.saturating_mul(more)).saturating_add(member.1);
         Some(open)
+    }
+
+    /// A member that may come, with the bytes of its key: by itself, and where the object must differ from a shape.
+    fn any_member(
+        &mut self,
+        simple: &Simple,
+        violated: Option<ShapeId>,
+        (key, bytes): (&Key, usize),
+        opens: Openings,
+        open: &mut Open,
+        member: &mut (usize, usize),
+    ) -> Option<()> {
+        let own = self.value_at(&simple.shapes, key);
+        let mut ways = vec![(own, false)];
+        if let Some(shape) = violated {
+            let sub = self.shape_key(shape, key);
+            let not = self.not_sub(sub);
+            ways.extend([(self.and_subs(&[own, not]), true), (self.and_subs(&[own, sub]), false)]);
+        }
+        for (sub, violates) in ways {
+            if self.sub_is_live(sub) {
+                let (whole, begun) = self.member_remains(bytes, sub, opens)?;
+                open.begun = open.begun.max(begun);
+                let most = if violates { &mut member.1 } else { &mut member.0 };
+                *most = (*most).max(whole);
+            }
+        }
+        Some(())
     }
 
     fn key_length(&self, name: NameId) -> usize {
