@@ -68,7 +68,7 @@ def test_a_batch_says_what_single_calls_say(threads: int) -> None:
 
 def test_a_row_that_fails_leaves_the_others() -> None:
     hurried = tf.json_schema({"type": "string", "pattern": "^(?=.*a.{9}b)(?=.*c.{8}d).*$"}).compile(
-        VOCABULARY, limits=tf.Limits(work=3000)
+        VOCABULARY, limits=tf.Limits(work=30_000)
     )
     plain = GRAMMARS[2].compile(VOCABULARY)
     states = [plain.start, hurried.start, plain.start]

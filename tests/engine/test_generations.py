@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -265,3 +266,34 @@ def test_a_text_longer_than_the_stack_is_let_go() -> None:
     del state
     automaton.clear()
     assert automaton.allows(automaton.start, ord("a"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.json_schema(
+            {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x.{5}y"}}}
+        ),
+        lambda: tf.lark('start: item ("," item)*\nitem: /[a-z]{2,30}/ | "(" start ")"'),
+    ],
+    ids=["schema", "grammar"],
+)
+def test_a_limit_does_not_depend_on_what_was_compiled_before(make: Callable[[], tf.Grammar]) -> None:
+    """The first automaton of a grammar takes over what reading has built: that counts as if built again."""
+
+    def meets(grammar: tf.Grammar, work: int) -> bool:
+        try:
+            automaton = grammar.core.compile(VOCABULARY, tf.Limits(work=work))
+            automaton.mask(automaton.start)
+        except LimitExceeded:
+            return False
+        return True
+
+    seen = set()
+    for work in [25 << n for n in range(12)]:
+        tf.clear_cache()
+        grammar = make()
+        first, again = meets(grammar, work), meets(grammar, work)
+        assert first == again, work
+        seen.add(first)
+    assert seen == {False, True}

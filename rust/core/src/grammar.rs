@@ -24,7 +24,7 @@ use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId};
 use crate::limits::Limits;
-use crate::mask::automaton::engine;
+use crate::mask::automaton::{engine, First};
 use crate::mask::core::Engine;
 use crate::mask::TokenAutomaton;
 use crate::regex::{parse, Dialect};
@@ -46,7 +46,7 @@ enum Built {
 pub struct Grammar {
     source: Arc<Source>,
     /// What checking it has built, for the first automaton.
-    ready: Mutex<Option<Built>>,
+    ready: Mutex<Option<(Built, u64)>>,
     report: Arc<[String]>,
 }
 
@@ -115,11 +115,11 @@ impl Grammar {
         if let Some(known) = Self::known(&source, Patience::Wait) {
             return Ok(known);
         }
-        let built = work::run(Limits::default().work, || source.build());
-        let (built, report) = built.map_err(Error::from).and_then(|built| built)?;
+        let read = work::run(Limits::default().work, || source.build().map(|built| (built, work::spent())));
+        let ((built, report), spent) = read.map_err(Error::from).and_then(|read| read)?;
         let (source, report) = (Arc::new(source), Arc::from(report));
         cache::add_report(&source, &report);
-        Ok(Grammar { source, ready: Mutex::new(Some(built)), report })
+        Ok(Grammar { source, ready: Mutex::new(Some((built, spent))), report })
     }
 
     /// The grammar of a source that was read before.
@@ -162,8 +162,15 @@ impl Grammar {
     /// # Errors
     /// [`Kind::VocabularyError`]: its tokens spell no text of the grammar.
     pub fn compile(&self, vocab: Arc<Vocabulary>, limits: Limits) -> Result<Arc<TokenAutomaton>> {
-        let first = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let first = first.map(|built| engine_of(built, &vocab, &limits));
+        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = ready.map(|(built, spent)| -> First {
+            let vocab = vocab.clone();
+            // what was read already counts as when it is read again: a limit does not depend on what came before
+            Box::new(move || {
+                work::spend(spent);
+                engine_of(built, &vocab, &limits)
+            })
+        });
         let (source, own) = (self.source.clone(), vocab.clone());
         let recipe = Box::new(move || Ok(engine_of(source.build()?.0, &own, &limits)));
         TokenAutomaton::new(first, recipe, vocab, limits)

@@ -32,6 +32,9 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
 
+/// Makes an engine of a constraint that is there already.
+pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
+
 /// Makes the constraint again, for the next generation.
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
@@ -86,7 +89,7 @@ pub struct TokenAutomaton {
 impl TokenAutomaton {
     /// The automaton of a constraint that `recipe` makes, each time the same; `first`: made already.
     pub fn new(
-        first: Option<Box<dyn Engine>>,
+        first: Option<First>,
         recipe: Recipe,
         vocab: Arc<Vocabulary>,
         limits: Limits,
@@ -190,14 +193,10 @@ impl TokenAutomaton {
     }
 
     /// Makes the builder of a generation, which this thread has taken.
-    pub(super) fn build(
-        &self,
-        generation: &Arc<Generation>,
-        first: Option<Box<dyn Engine>>,
-    ) -> Result<Box<Builder>> {
+    pub(super) fn build(&self, generation: &Arc<Generation>, first: Option<First>) -> Result<Box<Builder>> {
         let made = work::run(self.limits.work, || {
             let engine = match first {
-                Some(engine) => engine,
+                Some(first) => first(),
                 None => (self.recipe)()?,
             };
             Builder::new(engine, self.vocab.clone(), &generation.start)
