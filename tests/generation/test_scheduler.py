@@ -72,6 +72,38 @@ def test_pieces_joined_are_the_text(generator):
             assert dict(likeliest).get(token, logprob) == pytest.approx(logprob, abs=1e-5)
 
 
+class Told:
+    """An automaton that notes in which thread its masks are made."""
+
+    def __init__(self, automaton, threads: list[str]) -> None:
+        self._automaton, self._threads = automaton, threads
+
+    def __getattr__(self, name):
+        return getattr(self._automaton, name)
+
+    def mask(self, state):
+        self._threads.append(threading.current_thread().name)
+        return self._automaton.mask(state)
+
+
+def test_the_first_mask_holds_up_no_other_text(generator, monkeypatch):
+    threads: list[str] = []
+    rows = generator.rows
+
+    def told(*arguments, **named):
+        made = rows(*arguments, **named)
+        for row in made:
+            row.automaton = Told(row.automaton, threads)
+        return made
+
+    monkeypatch.setattr(generator, "rows", told)
+    with Scheduler(generator) as scheduler:
+        job = scheduler.submit("a", tf.regex("[b-d]{3}"), n=2, seed=1, max_tokens=8)
+        assert threads[0] == threading.current_thread().name
+        assert all(len(one.text) == 3 for one in job.result(60))
+    assert "tokenform-batch" in threads
+
+
 def test_stop_ends_free_text_before_it(generator):
     with Scheduler(generator) as scheduler:
         job = scheduler.submit("Ada", seed=3, sampler=tf.Local(), stop=["e"], max_tokens=60)

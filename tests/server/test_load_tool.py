@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tokenform.bench import serve
 
 
@@ -11,3 +15,18 @@ def test_every_document_of_the_server_is_valid(url: str) -> None:
     constrained, free = serve.figures(serve.run(load))
     assert (constrained.failed, constrained.valid, free.failed) == (0, 4, 0)
     assert constrained.tokens > 0 < free.tokens and constrained.first[0] > 0
+
+
+def test_documents_are_judged_when_nobody_waits_any_more(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge between two chunks would lengthen the gaps of the texts that are bound, and of no others."""
+    ended: list[serve.Answer] = []
+    judge = serve.is_valid
+
+    def judged(text: str, schema: Any) -> bool:
+        assert len(ended) == 6
+        return judge(text, schema)
+
+    monkeypatch.setattr(serve, "is_valid", judged)
+    load = serve.Load(url, serve.first_model(url), rate=50, requests=6, modes=("schema", "free"))
+    answers = serve.run(load, ended.append)
+    assert [answer.valid for answer in answers] == [True, None] * 3

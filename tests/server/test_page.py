@@ -133,6 +133,13 @@ EXPECTED = {
 }
 
 
+def test_a_refusal_shows_the_part_that_refuses(page: Any) -> None:
+    choose(page, "An order with a mistake")
+    assert 'Expected: any character but ".' in page.inner_text("#verdict")
+    part = page.locator("#verdict code.part").inner_text()
+    assert part == '{\n  "type": "string",\n  "minLength": 2,\n  "maxLength": 24\n}'
+
+
 def test_every_example(page: Any, tmp_path: Path) -> None:
     names = page.locator("#example option").all_inner_texts()[:-1]
     assert names == [*EXPECTED]

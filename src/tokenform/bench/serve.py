@@ -196,7 +196,7 @@ class Figures:
 
 
 def run(load: Load, report: Callable[[Answer], None] = lambda answer: None) -> list[Answer]:
-    """Sends the requests; returns when all have ended."""
+    """Sends the requests; returns when all have ended and are judged; `report` is told each as it ends."""
     with extras():
         import httpx  # noqa: F401 - whether it is there
     return asyncio.run(_run(load, report))
@@ -239,12 +239,14 @@ async def _run(load: Load, report: Callable[[Answer], None]) -> list[Answer]:
             except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
                 answer.error = f"{type(error).__name__}: {error}"
             answer.ended = time.perf_counter() - start
-            if answer.mode == "schema":
-                answer.valid = answer.error is None and is_valid(answer.text, load.schema(number))
             report(answer)
             return answer
 
-        return list(await asyncio.gather(*(one(n, at) for n, at in enumerate(load.times()))))
+        answers = list(await asyncio.gather(*(one(n, at) for n, at in enumerate(load.times()))))
+    for number, answer in enumerate(answers):  # now that nobody waits for a chunk meanwhile
+        if answer.mode == "schema":
+            answer.valid = answer.error is None and is_valid(answer.text, load.schema(number))
+    return answers
 
 
 async def _ask(client: httpx.AsyncClient, load: Load, number: int, answer: Answer) -> None:

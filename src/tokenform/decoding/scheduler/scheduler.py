@@ -15,6 +15,7 @@ Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
@@ -37,7 +38,7 @@ from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.tracing import traced_job
 from tokenform.decoding.weighted import draw_weighted
 from tokenform.engine import Limits
-from tokenform.errors import BudgetTooSmall, Busy, OptionError
+from tokenform.errors import BudgetTooSmall, Busy, OptionError, TokenformError
 
 
 class Scheduler:
@@ -84,7 +85,7 @@ class Scheduler:
         owner: Hashable = None,
         listener: Listener | None = None,
     ) -> Job:
-        """Starts the texts of one prompt; compiling its grammar is done here, in the caller's thread.
+        """Starts the texts of one prompt; its grammar is compiled in the caller's thread, its first mask made.
 
         Args:
             prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.
@@ -133,6 +134,9 @@ class Scheduler:
         distribution = self._batch.distribution(chosen, tuple(transforms), penalties)
         for row in [*rows, *(text.row for text in texts)]:
             row.distribution, row.alternatives, row.drafter = distribution, alternatives, drafter
+        for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
+            with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
+                row.automaton.mask(row.state)
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)

@@ -40,10 +40,12 @@ function verdict(found, state) {
   }
   const { line, column } = lineOf(state.text, units);
   const sign = [...state.text.slice(units)][0] ?? "";
+  // the engine names the characters of a place; which of them a context refuses is seen at the sign alone
+  const expected = refused.expected.map((word) => word === "any character" && sign !== "" ? `any character but ${visible(sign)}` : word);
   const said = [
     el("strong", {}, "Refused: "),
     el("code", {}, sign === "" ? "the end" : visible(sign)),
-    ` at line ${line}, column ${column}. Expected: ${refused.expected.join(" or ") || "nothing more"}.`,
+    ` at line ${line}, column ${column}. Expected: ${expected.join(" or ") || "nothing more"}.`,
   ];
   const lines = [el("p", { class: "no" }, said)];
   if (refused.pointer !== null) lines.push(said_by(refused.pointer, state));
@@ -66,7 +68,8 @@ export function showReason(named, state) {
 function said_by(pointer, state) {
   const place = state.kind === "schema" ? atPointer(state.source, pointer) : null;
   if (place === null) return el("p", {}, `Said by ${pointer === "" ? "the whole schema" : pointer}.`);
-  const part = state.source.slice(...place.range);
+  const margin = state.source.slice(state.source.lastIndexOf("\n", place.range[0]) + 1).search(/[^ ]|$/);
+  const part = state.source.slice(...place.range).replaceAll(new RegExp(`\n {0,${margin}}`, "g"), "\n");
   const shown = part.length > 400 ? `${part.slice(0, 400)} …` : part;
   return el("p", {}, "Said by ", el("button", { type: "button", on: { click: () => select(place) } }, place.label), ": ", el("code", { class: "part" }, shown));
 }
