@@ -168,3 +168,13 @@ def test_a_grammar_made_anew_is_drafted_by_what_is_known_of_its_states(monkeypat
         passes(text, tf.json_schema(json.dumps({"title": "anew", **SCHEMA})), drafter)
         counts.append(len(planned))
     assert counts[0] > 0 and counts[2] == counts[1]  # the first has learnt how white space is written
+
+
+def test_all_grammars_together_hold_few_states(monkeypatch: Any) -> None:
+    """A held state holds its mask, so that many grammars in turn must not each keep as many as one may."""
+    monkeypatch.setattr(forced, "_PLANS", 40)
+    drafter, text, held = Forced(), json.dumps(DOCUMENT), []
+    for i in range(12):
+        passes(text, tf.json_schema(json.dumps({"title": f"grammar {i}", **SCHEMA})), drafter)
+        held.append(drafter._states())
+    assert len(drafter._plans) < 12 and max(held[1:]) <= 40 + held[0], held

@@ -85,7 +85,7 @@ class Scheduler:
         owner: Hashable = None,
         listener: Listener | None = None,
     ) -> Job:
-        """Starts the texts of one prompt; its grammar is compiled in the caller's thread, its first mask made.
+        """Starts the texts of one prompt; compiles its grammar, first mask included, in the caller's thread.
 
         Args:
             prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.

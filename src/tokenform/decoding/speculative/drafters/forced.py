@@ -39,8 +39,8 @@ _SURE = 0.97  # confidence of a token inside of forced bytes
 _LAST = 0.85  # and of the last one of a span
 _OUT = 0.2  # and of a delimiter that may end an open place
 _DELIMITERS = tuple(bytes([byte]) for byte in b"\"',;:)]}>|\n")
-_PLANS = 4096  # states of an automaton whose continuations are kept
-_AUTOMATA = 64  # automata whose continuations are kept
+_PLANS = 4096  # states whose continuations are kept: a state that is held holds its mask
+_AUTOMATA = 64  # automata that these are of
 _FEW = 96  # allowed tokens above which a place is no small choice
 _FEW_GAP = 1024  # the same where white space may stand, of which there are many tokens
 _USUAL = 0.95  # share of what a writer usually does at a gap
@@ -82,7 +82,7 @@ class Forced:
         """What follows the states of an automaton.
 
         Sequences share it, and so do later calls whose grammar was made anew of the same text: the engine
-        gives these an automaton of the same states.
+        gives these an automaton of the same states.  Those asked last are kept, `_PLANS` states in all.
         """
         start = automaton.start
         key = start if isinstance(start, State) else automaton
@@ -90,9 +90,12 @@ class Forced:
         if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
             known = self._plans[key] = spelling.encode, {}
         self._plans.move_to_end(key)
-        if len(self._plans) > _AUTOMATA:
+        while len(self._plans) > _AUTOMATA or (len(self._plans) > 1 and self._states() > _PLANS):
             self._plans.popitem(last=False)
         return known[1]
+
+    def _states(self) -> int:
+        return sum(len(plans) for _, plans in self._plans.values())
 
     def session(self, context: Context) -> Session:
         if context.automaton is None:
