@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import json
 import random
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -178,3 +180,29 @@ def test_all_grammars_together_hold_few_states(monkeypatch: Any) -> None:
         passes(text, tf.json_schema(json.dumps({"title": f"grammar {i}", **SCHEMA})), drafter)
         held.append(drafter._states())
     assert len(drafter._plans) < 12 and max(held[1:]) <= 40 + held[0], held
+
+
+def test_calls_of_many_threads_share_what_follows_a_state(monkeypatch: Any) -> None:
+    monkeypatch.setattr(forced, "_AUTOMATA", 8)
+    monkeypatch.setattr(forced, "_PLANS", 40)
+    drafter, spelling, wrong = Forced(), forced.Spelling(TOKENS, list), list[Exception]()
+    automata = [tf.regex(f"{number}x").compile(VOCABULARY) for number in range(16)]
+
+    def ask(first: int) -> None:
+        try:
+            for i in range(5000):
+                drafter.plans_of(automata[(i * 7 + first * 3 + i // 5) % 16], spelling)[i % 9] = []
+        except Exception as error:
+            wrong.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(first,)) for first in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == [] and len(drafter._plans) <= 8

@@ -18,6 +18,7 @@ another tokenisation); choices by token (a choice of two bytes is often one of f
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
@@ -89,13 +90,14 @@ class Forced:
         known = self._plans.get(key)
         if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
             known = self._plans[key] = spelling.encode, {}
-        self._plans.move_to_end(key)
-        while len(self._plans) > _AUTOMATA or (len(self._plans) > 1 and self._states() > _PLANS):
-            self._plans.popitem(last=False)
+        with contextlib.suppress(KeyError):  # another thread's call may have just dropped it
+            self._plans.move_to_end(key)
+            while len(self._plans) > _AUTOMATA or (len(self._plans) > 1 and self._states() > _PLANS):
+                self._plans.popitem(last=False)
         return known[1]
 
     def _states(self) -> int:
-        return sum(len(plans) for _, plans in self._plans.values())
+        return sum(len(plans) for _, plans in list(self._plans.values()))
 
     def session(self, context: Context) -> Session:
         if context.automaton is None:
