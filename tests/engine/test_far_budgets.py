@@ -61,6 +61,8 @@ CHOSEN: list[Any] = [
     {"type": "string", "format": "date-time"},
     {"type": "number", "multipleOf": 7, "minimum": 1000000007},
     {"type": "number", "exclusiveMaximum": -0.001, "multipleOf": 0.0005},
+    {"type": "number", "minimum": 1000, "not": {"multipleOf": 0.5}},
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 0.001, "not": {"multipleOf": 0.0001}},
     {"propertyNames": {"pattern": "^[a-c]{2,9}z$"}, "minProperties": 2},
     {
         "type": "object",

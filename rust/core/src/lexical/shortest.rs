@@ -34,8 +34,12 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
         at = next;
     }
     // a number may be far from the next shorter one that fits, and always near an exponent that does
-    let number = lexicon.term(at).map(|t| t.1).filter(|&term| lexicon.terms.is_number(term));
-    let mut search = if number.is_some() { SEARCH_NUMBERS } else { SEARCH };
+    let term = lexicon.term(at).map(|t| t.1);
+    let mut search = match term {
+        Some(term) if lexicon.terms.is_number(term) => SEARCH_NUMBERS,
+        Some(term) if lexicon.terms.is_numbers(term) => SEARCH_DIGITS,
+        _ => SEARCH,
+    };
     let missing = |lexicon: &Lexicon, lex: LexId| lexicon.term(lex).map_or(0, |t| lexicon.terms.missing(t.1));
     let mut parent: FxHashMap<LexId, (LexId, char)> = FxHashMap::default();
     let mut seen: FxHashMap<LexId, u32> = FxHashMap::from_iter([(at, 0)]);
@@ -66,16 +70,16 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
             return None;
         }
         if seen.len() > search {
-            if search != SEARCH_NUMBERS {
-                return None;
-            }
-            search = SEARCH_DIGITS;
-            let tail = number.and_then(|term| lexicon.terms.number_tail(term));
+            let tail = term.and_then(|term| lexicon.terms.number_tail(term));
             let end = tail.as_ref().and_then(|tail| follow(lexicon, at, tail.as_bytes()));
             if let (Some(tail), Some(end)) = (tail, end) {
                 prefix.extend_from_slice(tail.as_bytes());
                 return Some((prefix, end));
             }
+            if search != SEARCH_NUMBERS {
+                return None;
+            }
+            search = SEARCH_DIGITS;
         }
         let depth = depth + 1;
         for (c, next) in lexicon.representatives(lex) {

@@ -219,13 +219,25 @@ impl Piece {
         }
     }
 
-    /// Some number of the piece: an integer where there is one, else a multiple of its unit or a bound.
+    /// Some number of the piece: an integer where there is one, else a multiple of its unit, a bound, or a number with
+    /// few places.
     pub(super) fn some_plain(&self) -> Option<Decimal> {
         let unit = self.unit.clone().unwrap_or_else(Decimal::one);
         let whole = self.first_multiple(&unit.lcm(&Decimal::one()));
         let unit = whole.or_else(|| self.first_multiple(self.unit.as_ref()?));
         let bounds = [&self.lo, &self.hi].into_iter().flatten().map(|b| b.at.clone());
-        unit.or_else(|| bounds.into_iter().find(|x| self.contains(x)))
+        unit.or_else(|| bounds.into_iter().find(|x| self.contains(x))).or_else(|| self.some_fraction())
+    }
+
+    /// Where no unit is asked for: a number with the fewest places. Two more than the bounds and the forbidden units
+    /// have are enough: the numbers with these are neither too far apart nor all multiples of one.
+    fn some_fraction(&self) -> Option<Decimal> {
+        if self.unit.is_some() {
+            return None;
+        }
+        let bounds = [&self.lo, &self.hi].into_iter().flatten().map(|b| &b.at);
+        let most = bounds.chain(&self.not_units).map(Decimal::places).max().unwrap_or(0).max(0) + 2;
+        (1..=most).find_map(|places| self.first_multiple(&Decimal::one().scale(-places)))
     }
 
     /// The complement, as pieces.

@@ -5,10 +5,13 @@ use super::decimal::Decimal;
 use super::possible::{canonical_forms, half_line, interval, one_lead_digit};
 use super::set::{NumSet, Piece, Spelling};
 use super::text::{Partial, Style, MAX_EXP};
+use super::SpelledId;
 use crate::lexical::term::{Term, TermId, Terms};
 
 /// Digits that may be needed before a canonical exponent; the fraction must not end in zero.
 const DIGITS: [&str; 5] = ["", "1", "5", "2", "25"];
+
+const AFTER_POINT: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 /// Digits that a way to the end may add before the point.
 const MOST_DIGITS: i64 = 40;
@@ -18,9 +21,27 @@ impl Terms {
         matches!(self.get(term), Term::Num(..))
     }
 
-    /// The rest of a number of this state, by an exponent; `None` where none is known to fit.
+    /// Whether the term is of numbers that are read together.
+    pub fn is_numbers(&self, term: TermId) -> bool {
+        match self.get(term) {
+            Term::Tuple(xs) | Term::Or(xs) => xs.iter().all(|&x| x == Self::EMPTY || self.is_number(x)),
+            _ => false,
+        }
+    }
+
+    /// The rest of a number of this state, by an exponent; `None` where none is known to fit. Of numbers that are read
+    /// together one is enough.
     pub fn number_tail(&self, term: TermId) -> Option<String> {
-        let Term::Num(language, text) = *self.get(term) else { return None };
+        match self.get(term) {
+            Term::Num(language, text) => self.tail_of(*language, *text),
+            Term::Tuple(xs) | Term::Or(xs) => {
+                xs.iter().filter_map(|&x| self.number_tail(x)).min_by_key(String::len)
+            }
+            _ => None,
+        }
+    }
+
+    fn tail_of(&self, language: SpelledId, text: u32) -> Option<String> {
         let (language, text) = (self.numbers.language(language), self.numbers.text(text));
         let set = &language.values;
         let part = Partial::of(text);
@@ -62,24 +83,34 @@ fn any_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     if part.exponent.is_some() || text.trim_start_matches('-').is_empty() {
         return None;
     }
-    if text.ends_with(|c: char| c.is_ascii_digit()) {
-        let mantissa = part.mantissa();
-        let ways = set.pieces.iter().filter(|p| p.spelling != Spelling::Plain);
-        let all = ways.filter_map(|p| p.exponents(&mantissa, MAX_EXP));
-        let best = all.map(|(low, high)| 0.clamp(low, high)).min_by_key(|e| e.abs());
-        if let Some(exponent) = best {
-            return Some(format!("e{exponent}"));
-        }
+    // a point must not end the digits
+    let more: &[&str] = if text.ends_with('.') { &AFTER_POINT } else { &[""] };
+    let exponents = more.iter().filter_map(|digit| {
+        let exponent = nearest_exponent(set, &Partial::of(&format!("{text}{digit}")).mantissa())?;
+        Some((exponent.abs(), format!("{digit}e{exponent}")))
+    });
+    if let Some((_, tail)) = exponents.min_by_key(|e| e.0) {
+        return Some(tail);
     }
     let digits = text.trim_start_matches('-');
-    let (whole, fraction) = digits.split_once('.')?;
+    let Some((whole, fraction)) = digits.split_once('.') else {
+        // after a zero there is but the point
+        let pointed = format!("{text}.");
+        return any_tail(set, &Partial::of(&pointed), &pointed).map(|tail| format!(".{tail}"));
+    };
     let begun = format!("{whole}{fraction}");
     (0..MOST_DIGITS).find_map(|shift| {
         let tails = respelled(set, part, shift, &begun, fraction.len()).into_iter();
-        // a point must not end the digits
         let texts = tails.map(|(rest, e)| format!("{}e{e}", if rest.is_empty() { "0" } else { &rest }));
         texts.min_by_key(String::len)
     })
+}
+
+/// The exponent nearest to 0 with which the number is in the set.
+fn nearest_exponent(set: &NumSet, mantissa: &Decimal) -> Option<i64> {
+    let ways = set.pieces.iter().filter(|p| p.spelling != Spelling::Plain);
+    let all = ways.filter_map(|p| p.exponents(mantissa, MAX_EXP));
+    all.map(|(low, high)| 0.clamp(low, high)).min_by_key(|e| e.abs())
 }
 
 /// How numbers are spelled that begin with these digits, so many of them after the point, and are so many times as
