@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow check docs wheel capi install-capi header wasm bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow check docs wheel capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -48,6 +48,11 @@ capi:
 # its header; needs cbindgen
 header:
 	cd rust/capi && cbindgen -q --config cbindgen.toml --crate tokenform-capi --output include/tokenform.h .
+
+# whether the crate keeps what its interface promised at an earlier commit; needs cargo-semver-checks
+SINCE ?= HEAD~1
+semver:
+	cd rust/core && cargo semver-checks --baseline-rev $(SINCE)
 
 PREFIX ?= /usr/local
 install-capi: capi
