@@ -1,16 +1,17 @@
 """What threads cost each other: misses side by side, and readers beside a thread that builds.
 
     python benchmarks/threads.py                # all four
-    python benchmarks/threads.py --seconds 1    # to see that it runs
+    python benchmarks/threads.py --seconds 1 --every 100   # to see that it runs
 
 Purpose: a server asks one automaton from several threads, and one request must not hold the others.
  misses    masks a second of new states of one automaton, two threads over one
  known     microseconds that a thread waits for masks, edges and ends that are known, beside a thread that
            makes masks of about 100 ms each on the same automaton
- ordinary  milliseconds that a thread with an ordinary schema of its own waits, beside hostile schemas that
-           are compiled and asked for their masks
+ ordinary  milliseconds that a thread with an ordinary schema of its own waits for a token's mask and edge,
+           both new, beside each hostile input, which is compiled, walked and asked for its distances
  alone     the same reader without anybody beside it: what the machine and the interpreter cost
-Invariant: ways run in turns; waiting is wall time as the thread sees it, so other load of the machine counts.
+Invariant: ways run in turns; waiting is wall time as the thread sees it, so other load of the machine counts;
+a hostile input that held the reader up is met twice more and the shortest wait is told, as other load goes.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tokenform as tf
+from tokenform.bench.hostile import hostile_cases
 
 LETTERS = string.ascii_lowercase
 HARD = {"type": "string", "pattern": "^(?=(.*a.{9}b){3})(?=(.*c.{11}d){3})(?=(.*e.{10}f){3}).*$"}
@@ -35,21 +38,8 @@ ORDINARY = {
     "properties": {"name": {"type": "string"}, "count": {"type": "integer"}, "tags": {"enum": ["a", "b"]}},
     "required": ["name"],
 }
-HOSTILE: list[Any] = [
-    HARD,
-    {
-        "type": "array",
-        "items": {"type": "integer", "multipleOf": 7},
-        "uniqueItems": True,
-        "contains": {"const": 5},
-    },
-    {"type": "string", "pattern": "^(a|b)*a(a|b){14}$"},
-    {
-        "allOf": [
-            {"type": "object", "patternProperties": {f"^{c}.*{c}$": {"minLength": 3}}} for c in LETTERS[:8]
-        ]
-    },
-]
+SECONDS = 0.05  # that nobody may be held up
+STEPS = 5
 
 
 def vocabulary(words: int) -> tf.Vocabulary:
@@ -95,32 +85,31 @@ def misses(vocab: tf.Vocabulary, rounds: int) -> tuple[float, float]:
     return quantile(wall, 0.5), quantile(processor, 0.5)
 
 
-def beside(build: Callable[[], None], read: Callable[[], None], seconds: float) -> list[float]:
-    """Waits of `read`, in seconds, while another thread builds again and again."""
+def beside(build: Callable[[], None], read: Callable[[], None], seconds: float = 0) -> list[float]:
+    """Waits of `read`, in seconds, while another thread builds: or once where `seconds` is 0."""
     ended = threading.Event()
 
     def loop() -> None:
-        while not ended.is_set():
+        build()
+        while seconds and not ended.is_set():
             build()
 
     other = threading.Thread(target=loop)
     other.start()
-    waits, end = [], time.perf_counter() + seconds
-    while (begin := time.perf_counter()) < end:
+    waits, end = list[float](), time.perf_counter() + seconds
+    while (begin := time.perf_counter()) < end or (not seconds and other.is_alive()):
         read()
         waits.append(time.perf_counter() - begin)
     ended.set()
     other.join()
-    return waits
+    return waits or [0.0]
 
 
-def reader(automaton: tf.TokenAutomaton, text: bytes, fresh: bool = False) -> Callable[[], None]:
-    """Walks a text, all masks and edges of which are known unless `fresh`."""
+def reader(automaton: tf.TokenAutomaton, text: bytes) -> Callable[[], None]:
+    """Walks a text, all masks and edges of which are known."""
     row = np.zeros((1, automaton.mask_words), np.uint32)
 
     def read() -> None:
-        if fresh:
-            automaton.clear()
         state = automaton.start
         for byte in text:
             automaton.fill_masks([state], row)
@@ -128,6 +117,23 @@ def reader(automaton: tf.TokenAutomaton, text: bytes, fresh: bool = False) -> Ca
             state = automaton.advance(state, byte)
 
     read()
+    return read
+
+
+def maker(automaton: tf.TokenAutomaton, text: bytes) -> Callable[[], None]:
+    """One token a call, over the text again and again, its masks and edges made anew each time."""
+    row, position, state = np.zeros((1, automaton.mask_words), np.uint32), 0, automaton.start
+
+    def read() -> None:
+        nonlocal position, state
+        automaton.fill_masks([state], row)
+        automaton.is_accepting(state)
+        state = automaton.advance(state, text[position])
+        position = (position + 1) % len(text)
+        if not position:
+            automaton.clear()
+            state = automaton.start
+
     return read
 
 
@@ -146,29 +152,42 @@ def known(vocab: tf.Vocabulary, seconds: float) -> tuple[list[float], list[float
     return beside(build, read, seconds), took
 
 
-def ordinary(vocab: tf.Vocabulary, seconds: float) -> list[float]:
+def meet(make: Callable[[], Any], vocab: tf.Vocabulary) -> None:
+    """One hostile input: compiled, walked a few tokens, asked how far its end is."""
     rng = random.Random(2)
+    try:
+        automaton = make().compile(vocab)
+        state = automaton.start
+        for _ in range(STEPS):
+            allowed = automaton.allowed_tokens(state)
+            if automaton.is_finished(state) or not allowed.size:
+                break
+            state = automaton.advance(state, int(rng.choice(allowed)))
+        automaton.mask_within(state, 100)
+        automaton.distance(state)
+    except tf.TokenformError:
+        pass
 
-    def build() -> None:
-        try:
-            automaton = tf.json_schema(rng.choice(HOSTILE)).core.compile(vocab)
-            state = automaton.start
-            for _ in range(5):
-                allowed = automaton.allowed_tokens(state)
-                if automaton.is_finished(state) or not allowed.size:
-                    break
-                state = automaton.advance(state, int(rng.choice(allowed)))
-        except tf.TokenformError:
-            pass
 
+def ordinary(vocab: tf.Vocabulary, every: int) -> list[tuple[float, str]]:
+    """The longest wait beside each hostile input, in seconds."""
     automaton = tf.json_schema(ORDINARY).compile(vocab)
-    return beside(build, reader(automaton, b'{"name": "Ada", "count": 12}', fresh=True), seconds)
+    read = maker(automaton, b'{"name": "Ada", "count": 12}')
+    longest = []
+    for name, make in list(hostile_cases().items())[::every]:
+        wait = max(beside(partial(meet, make, vocab), read))
+        for _ in range(2):
+            if wait > SECONDS:
+                wait = min(wait, max(beside(partial(meet, make, vocab), read)))
+        longest.append((wait, name))
+    return sorted(longest, reverse=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each reader")
     parser.add_argument("--rounds", type=int, default=5, help="of the misses side by side")
+    parser.add_argument("--every", type=int, default=1, help="meet one hostile input in so many")
     options = parser.parse_args()
     vocab = vocabulary(60_000)
     wall, processor = misses(vocab, options.rounds)
@@ -182,9 +201,15 @@ def main() -> None:
             f"{name}: {len(some)} reads of 7 tokens, p50 {p50:.1f} us, p99 {p99:.1f} us, worst {worst:.0f} us"
         )
     print(f"  beside {len(took)} masks of {quantile(took, 0.5) * 1e3:.0f} ms each (median)", flush=True)
-    waits = ordinary(vocab, options.seconds)
-    p99, worst = quantile(waits, 0.99) * 1e3, max(waits) * 1e3
-    print(f"ordinary: {len(waits)} texts made anew, p99 {p99:.2f} ms, worst {worst:.1f} ms")
+    longest = ordinary(vocab, options.every)
+    late = [(wait, name) for wait, name in longest if wait > SECONDS]
+    p50, p99 = (quantile([wait for wait, _ in longest], share) * 1e3 for share in (0.5, 0.99))
+    print(
+        f"ordinary: longest wait for a token beside each of {len(longest)} hostile inputs: median {p50:.2f}"
+    )
+    print(f"  ms, p99 {p99:.2f}, worst {longest[0][0] * 1e3:.1f} ({longest[0][1]}); over 50 ms: {len(late)}")
+    for wait, name in late[:20]:
+        print(f"  {wait * 1e3:.0f} ms {name}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 //! Threads that read, build and let go of one automaton at once.
 //!
-//! Run under ThreadSanitizer too, which sees whether what one thread publishes is read in order:
-//! `RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" cargo +nightly test --target
-//! x86_64-unknown-linux-gnu -p tokenform-core races`
+//! Run under ThreadSanitizer too, which sees whether what one thread publishes is read in order. The standard
+//! library is built with it (component `rust-src`): without, each lock of its own is reported as a race.
+//! `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu -p
+//! tokenform-core --lib races`
 
 use std::sync::Arc;
 
