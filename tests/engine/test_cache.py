@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tokenform as tf
+import tokenform.frontends.lark as lark_module
 from tokenform import _core
 from tokenform.errors import InvalidSchema, LimitExceeded, UnsatisfiableSchema
 
@@ -61,6 +62,27 @@ def test_the_same_source_options_vocabulary_and_limits_share_their_states() -> N
     assert tf.regex("ab").compile(vocab).start == tf.regex("ab").compile(vocab).start
     assert tf.regex("ab").compile(vocab).start != tf.choice(["ab"]).compile(vocab).start
     assert tf.choice(["a", "b"]).compile(vocab).start != tf.choice(["ab"]).compile(vocab).start
+
+
+def test_a_grammar_in_larks_language_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, other = 'start: "a" %json {"type": "integer"}\nother: "b"', "start: /c+/"
+    first = tf.lark(text), tf.lark(text, start="other")
+    assert first[0].to_bytes() != first[1].to_bytes()
+    read = lark_module.read_lark
+    monkeypatch.setattr(lark_module, "read_lark", None)  # nobody reads
+    again = tf.lark(text), tf.lark(text, start="other")
+    assert [g.to_bytes() for g in again] == [g.to_bytes() for g in first]
+    assert [g.form for g in again] == [g.form for g in first]
+    made = again[0].compile(vocabulary())
+    assert again[0].source == text and made.matches(b"a12") and not made.matches(b"b")
+    with pytest.raises(TypeError):  # what it would do
+        tf.lark(other)
+    tf.clear_cache()
+    with pytest.raises(TypeError):
+        tf.lark(text)
+    monkeypatch.setattr(lark_module, "read_lark", read)
+    tf.set_limits(compiled=0)
+    assert tf.lark(text).to_bytes() == first[0].to_bytes() and held() == 0
 
 
 def test_reports_are_remembered_and_failures_are_not() -> None:

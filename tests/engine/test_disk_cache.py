@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,16 @@ TEXT = 'start: "a" start | WORD\nWORD: /[b-d]{2,5}/\n%import common.INT\n'
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    remembered = tf.memory_held()["compiled"][1]
+    tf.set_limits(compiled=0)  # so that the disk is asked
     monkeypatch.setattr(disk_cache, "_chosen", (None, None))
     monkeypatch.delenv(disk_cache.VARIABLE, raising=False)
     assert tf.cache_dir() is None
     found = tf.cache_dir(tmp_path / "a" / "b")
     assert found is not None
-    return found
+    yield found
+    tf.set_limits(compiled=remembered)
 
 
 def entries(folder: Path) -> list[Path]:

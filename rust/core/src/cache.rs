@@ -1,7 +1,8 @@
 //! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
 //!
 //! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported, and its
-//! automata. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
+//! automata. What another reader made a source of (a grammar in Lark's language) is its name, by which it is found too,
+//! without that reader. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
 //! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
 //! Invariant: an automaton of the table allows what a fresh one allows; what was refused or cut short is never kept.
 //! Complexity: a look is one hash of the source; past the bound the half that was not asked for longest goes.
@@ -25,8 +26,30 @@ const FIXED: usize = 512;
 static CACHE: PerProcess<Cache> = PerProcess::new();
 static LIMIT: AtomicUsize = AtomicUsize::new(BYTES);
 
-/// By source; the hash has a key of its own, which no caller knows.
-type Table = KeyedMap<Arc<Source>, Entry>;
+/// The hashes have keys of their own, which no caller knows.
+#[derive(Default)]
+struct Table {
+    entries: KeyedMap<Arc<Source>, Entry>,
+    names: Names,
+}
+
+/// Each is a name of one entry, and gone with it.
+type Names = KeyedMap<Arc<str>, Arc<Source>>;
+
+impl Table {
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(|(source, entry)| entry.bytes(source)).sum()
+    }
+
+    /// Takes out what the question says yes to.
+    fn take(&mut self, gone: impl FnMut(&Arc<Source>, &mut Entry) -> bool) -> Vec<(Arc<Source>, Entry)> {
+        let taken: Vec<_> = self.entries.extract_if(gone).collect();
+        for name in taken.iter().flat_map(|(_, entry)| &entry.names) {
+            self.names.remove(name);
+        }
+        taken
+    }
+}
 
 /// The table of a process.
 #[derive(Default)]
@@ -36,15 +59,18 @@ pub(crate) struct Cache {
     clock: AtomicU64,
 }
 
+#[derive(Default)]
 struct Entry {
     report: Arc<[String]>,
     automata: Vec<Arc<TokenAutomaton>>,
+    names: Vec<Arc<str>>,
     used: AtomicU64,
 }
 
 impl Entry {
     fn bytes(&self, source: &Source) -> usize {
-        source.bytes() + FIXED * (1 + self.automata.len())
+        let names: usize = self.names.iter().map(|name| name.len() + FIXED).sum();
+        source.bytes() + FIXED * (1 + self.automata.len()) + names
     }
 }
 
@@ -75,44 +101,45 @@ impl Cache {
         take: impl FnOnce(&Arc<Source>, &Entry) -> Option<T>,
     ) -> Option<T> {
         let table = self.read(patience)?;
-        let (source, entry) = table.get_key_value(source)?;
+        let (source, entry) = table.entries.get_key_value(source)?;
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         take(source, entry)
     }
 
     /// Changes the entry of a source, which is made where there is none, and keeps within the bound.
-    fn change<T>(&self, source: &Arc<Source>, change: impl FnOnce(&mut Entry) -> T) -> T {
-        let mut table = self.write();
+    fn change<T>(&self, source: &Arc<Source>, change: impl FnOnce(&mut Entry, &mut Names) -> T) -> T {
+        let mut locked = self.write();
+        let table = &mut *locked;
         let used = self.clock.fetch_add(1, Ordering::Relaxed);
-        let fresh = || Entry { report: Arc::new([]), automata: Vec::new(), used: AtomicU64::new(used) };
-        let known = table.get(source).map_or(0, |entry| entry.bytes(source));
-        let entry = table.entry(source.clone()).or_insert_with(fresh);
-        let answer = change(entry);
+        let known = table.entries.get(source).map_or(0, |entry| entry.bytes(source));
+        let fresh = || Entry { used: AtomicU64::new(used), ..Entry::default() };
+        let entry = table.entries.entry(source.clone()).or_insert_with(fresh);
+        let answer = change(entry, &mut table.names);
         let added = entry.bytes(source) - known;
         let gone = match self.bytes.fetch_add(added, Ordering::Relaxed) + added > limit() {
-            true => self.older_half(&mut table),
+            true => self.older_half(table),
             false => Vec::new(),
         };
-        drop(table);
+        drop(locked);
         drop_later(gone);
         answer
     }
 
     /// Takes out the half that was not asked for longest: linear, and rare.
     fn older_half(&self, table: &mut Table) -> Vec<(Arc<Source>, Entry)> {
-        let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
+        let mut ages: Vec<u64> = table.entries.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
         if ages.is_empty() {
             return Vec::new();
         }
         let middle = (ages.len() - 1) / 2;
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
-        let gone = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median).collect();
+        let gone = table.take(|_, e| e.used.load(Ordering::Relaxed) <= median);
         self.recount(table);
         gone
     }
 
     fn recount(&self, table: &Table) {
-        self.bytes.store(table.iter().map(|(source, entry)| entry.bytes(source)).sum(), Ordering::Relaxed);
+        self.bytes.store(table.bytes(), Ordering::Relaxed);
     }
 }
 
@@ -132,7 +159,28 @@ pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, 
 /// A source was read.
 pub(crate) fn add_report(source: &Arc<Source>, report: &Arc<[String]>) {
     if source.bytes() + FIXED <= limit() {
-        CACHE.current().change(source, |entry| entry.report = report.clone());
+        CACHE.current().change(source, |entry, _| entry.report = report.clone());
+    }
+}
+
+/// The source that another reader made of a text, which is its name.
+pub(crate) fn named(name: &str, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
+    let source = CACHE.current().read(patience)?.names.get(name)?.clone();
+    read(&source, patience)
+}
+
+/// What a source was made of; nothing happens where the source is not remembered.
+pub(crate) fn add_name(source: &Arc<Source>, name: &str) {
+    let cache = CACHE.current();
+    let fits = source.bytes() + name.len() + 2 * FIXED <= limit();
+    if fits && cache.look(source, Patience::Wait, |_, _| Some(())).is_some() {
+        cache.change(source, |entry, names| {
+            if !names.contains_key(name) {
+                let name: Arc<str> = name.into();
+                entry.names.push(name.clone());
+                names.insert(name, source.clone());
+            }
+        });
     }
 }
 
@@ -157,7 +205,7 @@ pub(crate) fn add_automaton(source: &Arc<Source>, automaton: Arc<TokenAutomaton>
     if cache.look(source, Patience::Wait, |_, _| Some(())).is_none() {
         return automaton;
     }
-    cache.change(source, |entry| {
+    cache.change(source, |entry, _| {
         find(entry, automaton.vocabulary().key(), automaton.limits()).unwrap_or_else(|| {
             entry.automata.push(automaton.clone());
             automaton
@@ -170,7 +218,8 @@ pub fn forget(vocabulary: u64) {
     let cache = CACHE.current();
     let mut table = cache.write();
     let of_it = |a: &mut Arc<TokenAutomaton>| a.vocabulary().key() == vocabulary;
-    let gone: Vec<_> = table.values_mut().flat_map(|entry| entry.automata.extract_if(.., of_it)).collect();
+    let gone: Vec<_> =
+        table.entries.values_mut().flat_map(|entry| entry.automata.extract_if(.., of_it)).collect();
     if !gone.is_empty() {
         cache.recount(&table);
         drop(table);
@@ -182,8 +231,8 @@ pub fn forget(vocabulary: u64) {
 pub fn clear() {
     let cache = CACHE.current();
     let mut table = cache.write();
-    let gone = table.drain().collect();
-    cache.bytes.store(0, Ordering::Relaxed);
+    let gone = table.take(|_, _| true);
+    cache.recount(&table);
     drop(table);
     drop_later(gone);
 }
@@ -237,7 +286,13 @@ mod tests {
         assert_eq!((held(), known("a")), (0, None));
         set_limit(before);
         add_report(&source("a"), &report);
+        let found = |name: &str| named(name, Patience::Wait).map(|(source, _)| source);
+        add_name(&source("a"), "a's text");
+        add_name(&source("a"), "a's text");
+        add_name(&source("b"), "forgotten");
+        assert_eq!((found("a's text"), found("forgotten")), (Some(source("a")), None));
+        assert_eq!(held(), one + FIXED + "a's text".len());
         clear();
-        assert_eq!(held(), 0);
+        assert_eq!((held(), found("a's text")), (0, None));
     }
 }

@@ -128,6 +128,18 @@ impl Grammar {
         Some(Grammar { source, ready: Mutex::new(None), report })
     }
 
+    /// The grammar that another reader made of a text and [`Grammar::remember`] was told of.
+    pub fn named(name: &str, patience: Patience) -> Option<Self> {
+        let (source, report) = cache::named(name, patience)?;
+        Some(Grammar { source, ready: Mutex::new(None), report })
+    }
+
+    /// This is what a reader made of a text: as long as the source is remembered it is found by that name, which says
+    /// all that the reader was told.
+    pub fn remember(&self, name: &str) {
+        cache::add_name(&self.source, name);
+    }
+
     /// The JSON documents that a schema, given as text, accepts.
     pub fn json_schema(text: &str, options: Options) -> Result<Self> {
         Self::new(Source::Schema { text: text.into(), options })

@@ -69,6 +69,17 @@ impl Grammar {
         Ok(Grammar { core: unlocked(py, || Core::from_bytes(data)).map_err(raise)? })
     }
 
+    /// The grammar that a frontend made of a text and `remember` was told of, or None.
+    #[staticmethod]
+    fn named(name: &str) -> Option<Self> {
+        Core::named(name, Patience::None).map(|core| Grammar { core })
+    }
+
+    /// It is found by this name from now on, as long as what was compiled is remembered.
+    fn remember(&self, py: Python<'_>, name: &str) {
+        unlocked(py, || self.core.remember(name));
+    }
+
     /// The same as a form of the frontends, as JSON text.
     fn form(&self) -> String {
         self.core.source().to_form().to_string()

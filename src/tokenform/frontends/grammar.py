@@ -39,7 +39,6 @@ class Grammar:
 
     Attributes:
         core: the core's grammar.
-        form: the same as plain data, from which other grammars are made.
         source: what the grammar was made of (schema text, pattern, ...), for people.
         tools: the definitions where it was made of tools, else none; prompts show them to the model.
         parts: where it has captures, how it is put together; else None.
@@ -48,11 +47,11 @@ class Grammar:
     __slots__ = (
         "__weakref__",
         "_automata",
+        "_form",
         "_notes",
         "_read",
         "_schema",
         "core",
-        "form",
         "parts",
         "source",
         "tools",
@@ -62,7 +61,7 @@ class Grammar:
         self,
         core: _core.Grammar,
         *,
-        form: Form,
+        form: Form | None = None,
         read: Callable[[str], Any] | None = None,
         source: str = "",
         schema: Any = None,
@@ -70,7 +69,7 @@ class Grammar:
         notes: Sequence[str] | None = None,
     ) -> None:
         self.core = core
-        self.form = form
+        self._form = form  # None: the core's, read when it is asked for
         self._schema = schema
         self.tools = tuple(tools)
         self._notes = notes  # in place of the core's report, which knows no names of tools
@@ -96,6 +95,13 @@ class Grammar:
         if automaton is None:
             automaton = self._automata.setdefault(key, self.core.compile(vocabulary, limits, True))
         return automaton
+
+    @property
+    def form(self) -> Form:
+        """The same as plain data, from which other grammars are made."""
+        if self._form is None:
+            self._form = read_json(self.core.form(), name="the form", kind=InvalidGrammar)
+        return self._form
 
     @property
     def schema(self) -> Any:
@@ -219,7 +225,7 @@ class Grammar:
             InvalidGrammar: they are not the bytes of a grammar, or of a later version of the library.
         """
         core = _core.Grammar.from_bytes(data)
-        form: Form = read_json(core.form(), name="the form", kind=InvalidGrammar)
+        form = Grammar(core).form
         read = _as_json if "schema" in form else None
         source = form.get("schema") or form.get("gbnf") or forms.title(form)
         return Grammar(core, form=form, read=read, source=source, schema=form.get("schema"))

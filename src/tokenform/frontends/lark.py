@@ -3,7 +3,8 @@
 Purpose: `tf.lark(text)`: a context-free constraint.
 Invariant: which texts are accepted is what Lark's LALR parser with its contextual lexer accepts, or what its
 Earley parser with the complete dynamic lexer does, but for the points below.
-Complexity: Lark's loading time; the engine builds its tables while they are used.
+Complexity: Lark's loading time, nine tenths of it in Lark itself; a hash for a text that was read before, as
+long as the engine remembers it (`tf.set_limits(compiled=)`); the engine builds tables while they are used.
 Differences from Lark, with the contextual lexer: any context-free grammar is taken, ambiguous ones included;
 the longest match wins, whatever its priority (Lark takes the first terminal of its order that matches at
 all); a terminal that has been read past one of its ends must reach another (Lark goes back to the last
@@ -22,7 +23,7 @@ from typing import Any
 from lark import __version__ as LARK_VERSION
 
 from tokenform import _core, disk_cache
-from tokenform.errors import OptionError, TokenformError
+from tokenform.errors import InvalidGrammar, OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
@@ -30,6 +31,7 @@ from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_errors import semantic_error
 from tokenform.frontends.lark_reader import Lexer, read_lark, with_place
 from tokenform.frontends.schemas import json_schema, known_options
+from tokenform.frontends.unicode import check_text
 
 
 def lark(
@@ -62,15 +64,24 @@ def lark(
     """
     if definitions or import_paths or json_options:  # things that no key names in full
         return _read(text, start, lexer, import_paths, dict(definitions or {}), json_options)
-    known = repr((start, lexer, LARK_VERSION)).encode()
-    kept = disk_cache.read("grammar", text.encode("utf-8", "surrogatepass"), known)
+    check_text(text, InvalidGrammar)
+    asked = repr((start, lexer, LARK_VERSION))
+    core = _core.Grammar.named(asked + text)
+    if core is None:
+        core = _read_once(text, start, lexer, asked)
+        core.remember(asked + text)
+    return Grammar(core, source=text)
+
+
+def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) -> _core.Grammar:
+    """From the disk, where it was read before."""
+    kept = disk_cache.read("grammar", text.encode(), asked.encode())
     if kept is not None:
         with contextlib.suppress(TokenformError):  # a sum that happens to fit
-            core = _core.Grammar.from_bytes(kept)
-            return Grammar(core, form=json.loads(core.form()), source=text)
-    grammar = _read(text, start, lexer, None, {}, None)
-    disk_cache.write("grammar", grammar.to_bytes(), text.encode("utf-8", "surrogatepass"), known)
-    return grammar
+            return _core.Grammar.from_bytes(kept)
+    core = _read(text, start, lexer, None, {}, None).core
+    disk_cache.write("grammar", core.to_bytes(), text.encode(), asked.encode())
+    return core
 
 
 def _read(
