@@ -11,8 +11,8 @@ in a batch where each request has another.
 Invariant: every backend gets the same requests and drafts, in turns in one process, and a random
 model's draws among what its masks allow (transformers: the built-in model's); texts are judged by the package
 `jsonschema`, patterns by ECMA-262's rules.
-Design: the managers are the hosts' (`bench/hosts/`); calls are timed by a grammar object around the
-backend's, the same for all.
+Design: the managers are the hosts' (`bench/hosts/`); calls of grammars, and of a backend that answers for
+many of them at once, are timed where they are, the same for all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,9 @@ from tokenform.builtin.loading import WEIGHTS  # noqa: E402
 
 BACKENDS = {"tokenform": "auto", "xgrammar": "xgrammar", "guidance": "guidance"}
 SIZE = 2048
+CALLS = ("accept_tokens", "validate_tokens", "rollback", "fill_bitmask", "is_terminated", "reset")
+BATCHED = ("fill_blocks",)
+"""Calls of a backend that stand for those of many requests' grammars."""
 Outcome = tuple[str, Any, dict[str, str]]
 """A backend's name, its engine after the texts have ended, and what was refused and why."""
 RECORD: dict[str, Any] = {
@@ -71,68 +74,59 @@ def params(schema: Any, max_tokens: int) -> Any:
     return SamplingParams(max_tokens=max_tokens, structured_outputs=StructuredOutputsParams(json=schema))
 
 
-def timed(grammar: Any, spent: list[float], empty: float) -> Any:
-    """The grammar object; its calls' processor seconds, less `empty` for each, are added to `spent[-1]`."""
-    from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
+class Clock:
+    """Processor seconds inside the calls of a backend, by step; of all threads, as each counts its own calls.
 
-    def call(name: str) -> Any:
-        inner = getattr(grammar, name)
+    Each call's time is that between two readings less that between two readings just before it: reading the
+    clock takes about as long as a fast backend's call, and longer where other code has just run.
+    """
 
-        def run(self: Any, *arguments: Any) -> Any:
-            begin = time.thread_time()  # of the processor: other programs' turns don't count
+    def __init__(self) -> None:
+        self.steps: list[float] = []
+
+    def watch(self, thing: Any, names: Sequence[str]) -> None:
+        """Counts the calls of some methods of an object."""
+        for name in names:
+            setattr(thing, name, self._counted(getattr(thing, name)))
+
+    def _counted(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            before = time.thread_time()  # of the processor: other programs' turns don't count
+            begin = time.thread_time()
             result = inner(*arguments)
-            spent[-1] += time.thread_time() - begin - empty
+            self.steps[-1] += time.thread_time() - begin - (begin - before)
             return result
 
-        return run
-
-    names = ("accept_tokens", "validate_tokens", "rollback", "fill_bitmask", "is_terminated", "reset")
-    return type("Timed", (StructuredOutputGrammar,), {name: call(name) for name in names})()
+        return call
 
 
-def empty_call() -> float:
-    """Processor seconds of a call that does nothing, by the clock: more than a fast backend's call takes."""
-    calls = 20_000
-    names = ("accept_tokens", "validate_tokens", "rollback", "fill_bitmask", "is_terminated", "reset")
-    nothing = type("Nothing", (), {name: lambda self, *arguments: None for name in names})()
-    found = []
-    for _ in range(5):
-        spent = [0.0]
-        fill = timed(nothing, spent, 0.0).fill_bitmask
-        for _ in range(calls):
-            fill(None, 0)
-        found.append(spent[0] / calls)
-    return min(found)
-
-
-def steps(
-    engine: Engine, requests: int, seed: int, count: int, empty: float
-) -> tuple[list[float], list[float]]:
+def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[float], list[float]]:
     """Seconds of each step of new texts of a running engine, whole and inside the backend."""
     engine.texts.clear()
     engine.seconds.clear()
     for number in range(requests):
         engine.add(f"{seed}.{number}", params(RECORD, 10_000))
     engine.settle()
-    inside: list[float] = []
-    spent = [0.0]
+    clock = Clock()
     for text in engine.texts.values():
-        asked = text.request.structured_output_request
-        asked.grammar = timed(asked.grammar, spent, empty)
+        clock.watch(text.request.structured_output_request.grammar, CALLS)
+    backend = engine.manager.backend
+    batched = [name for name in BATCHED if hasattr(backend, name)]
+    clock.watch(backend, batched)
     draw = random_model(SIZE, seed)
     for _ in range(count):
-        spent.append(0.0)
+        clock.steps.append(0.0)
         if not engine.step(draw):
+            clock.steps.pop()
             break
-        inside.append(spent[-1])
-    return list(engine.seconds), inside
+    for name in batched:
+        delattr(backend, name)  # the class's own is back
+    return list(engine.seconds), clock.steps
 
 
 def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
     """The first round of an engine is what a schema's first texts cost, the later ones what others do."""
     rows = []
-    empty = empty_call()
-    print(f"a call that does nothing takes {1e6 * empty:.2f} us by this clock, which is taken off each call")
     for drafts in (0, 3):
         for requests in (1, 64, 256):
             engines = {
@@ -143,7 +137,7 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
             later: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BACKENDS}
             for turn in range(rounds):
                 for name, engine in engines.items():
-                    whole, inside = steps(engine, requests, turn, count, empty)
+                    whole, inside = steps(engine, requests, turn, count)
                     if turn == 0:
                         first[name] = (whole, inside)
                     else:

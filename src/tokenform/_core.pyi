@@ -145,6 +145,15 @@ def accept_tokens(
     threads: int = 1,
     errors: str = "raise",
 ) -> dict[int, Exception]: ...
+def fill_draft_masks(
+    matchers: Sequence[Matcher],
+    drafts: Sequence[Sequence[int]],
+    out: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    threads: int = 1,
+    errors: str = "raise",
+) -> dict[int, Any]: ...
 def fill_masks(
     states: Sequence[State | Matcher],
     out: Any,

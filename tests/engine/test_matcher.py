@@ -186,6 +186,59 @@ def test_rows_of_a_draft_are_those_of_its_paths(which: int, most: int | None, th
         assert chain.sum() == matcher.validate_tokens(tokens)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("most", [None, 20])
+@pytest.mark.parametrize("met", [False, True])
+def test_drafts_of_a_batch_are_those_of_each_matcher(most: int | None, threads: int, met: bool) -> None:
+    rng = random.Random(7)
+    for size in (0, 1, 4, 9):
+        matchers = [tf.Matcher(automaton, max_tokens=most) for automaton in AUTOMATA for _ in range(3)]
+        drafts, rows, want = [], [], []
+        for matcher in matchers:
+            draft, walker = [], matcher.fork()
+            for _ in range(rng.randint(0, size)):
+                allowed = walker.allowed_tokens().tolist()
+                draft.append(rng.choice(allowed) if allowed and rng.random() < 0.9 else -1)
+                if walker.validate_tokens(draft[-1:]):
+                    walker.accept_tokens(draft[-1:])
+            block = np.zeros((len(draft) + 1, WIDTH), np.uint32)
+            if met:
+                matcher.fill_draft_masks(draft, block)
+            drafts.append(draft)
+            rows.append(len(want) + rng.randint(0, 2))
+            want += [None] * (rows[-1] - len(want)) + [(matcher, draft, at) for at in range(len(draft) + 1)]
+        out = np.full((len(want) + 1, WIDTH), 7, np.uint32)
+        short = tf.fill_draft_masks(matchers, drafts, out, rows=rows, threads=threads)
+        counts = [matcher.validate_tokens(draft) for matcher, draft in zip(matchers, drafts, strict=True)]
+        assert short == {i: n for i, n in enumerate(counts) if n < len(drafts[i])}
+        for row, expected in zip(out, [*want, None], strict=True):
+            single = np.full((1, WIDTH), 7, np.uint32)
+            if expected is not None:
+                matcher, draft, at = expected
+                fork, single = matcher.fork(), np.zeros((1, WIDTH), np.uint32)
+                if fork.validate_tokens(draft[:at]) == at:
+                    fork.accept_tokens(draft[:at])
+                    fork.fill_mask(single)
+            assert np.array_equal(row, single[0])
+        assert all(matcher.tokens == [] for matcher in matchers)
+
+
+def test_a_draft_that_fails_leaves_the_others() -> None:
+    hurried = tf.json_schema({"type": "string", "pattern": "^(?:|x(?=.*a.{9}b)(?=.*c.{8}d).*)$"}).compile(
+        VOCABULARY, limits=tf.Limits(work=30_000)
+    )
+    plain = AUTOMATA[2]
+    matchers = [tf.Matcher(plain), tf.Matcher(hurried, max_tokens=30), tf.Matcher(plain)]
+    drafts, out = [[97, 98], [ord('"')], []], np.full((6, WIDTH), 7, np.uint32)
+    failed = tf.fill_draft_masks(matchers, drafts, out, errors="return")
+    assert list(failed) == [1] and isinstance(failed[1], LimitExceeded)
+    single = np.zeros((1, WIDTH), np.uint32)
+    matchers[2].fill_mask(single)
+    assert np.array_equal(out[5], single[0]) and np.array_equal(out[0], single[0])
+    with pytest.raises(LimitExceeded):
+        tf.fill_draft_masks(matchers, drafts, out)
+
+
 def test_a_draft_that_does_not_fit_is_refused() -> None:
     matcher, out = tf.Matcher(AUTOMATA[2]), np.zeros((3, WIDTH), np.uint32)
     for wrong in (
@@ -197,6 +250,12 @@ def test_a_draft_that_does_not_fit_is_refused() -> None:
         lambda: matcher.fill_mask(out, 2**62),
         lambda: matcher.fill_mask(out[:, :-1]),
         lambda: matcher.fill_mask(b"x" * 36),
+        lambda: tf.fill_draft_masks([matcher], [], out),
+        lambda: tf.fill_draft_masks([matcher], [[97]], out, rows=[2]),
+        lambda: tf.fill_draft_masks([matcher, matcher], [[], [97]], out, rows=[1, 1]),
+        lambda: tf.fill_draft_masks([matcher, matcher], [[], []], out, rows=[1, 0]),
+        lambda: tf.fill_draft_masks([matcher], [[]], out, rows=[2**62]),
+        lambda: tf.fill_draft_masks([matcher], [[]], out[:, :-1]),
         lambda: tf.accept_tokens([matcher], []),
     ):
         with pytest.raises(OptionError):

@@ -125,7 +125,7 @@ NUMBERS = tf.json_schema(
         ('{"rate": 1.x', "/properties/rate", "a digit"),
         ('{"rate": 1.5.', "/properties/rate", "a digit|an exponent"),
         ('{"rate": 1.5}', "", '"," and the key "age" or "name"'),
-        ('{"tags": [1, 1]', "/properties/tags/items", "a digit"),
+        ('{"tags": [1, 1]', "/properties/tags", "a digit|no item before it has (uniqueItems)"),
         ('{"name": "a\n', "/properties/name", "control characters as escapes only"),
         (r'{"name": "\x', "/properties/name", "an escape: one of"),
         (r'{"name": "\u00g', "/properties/name", "a hexadecimal digit"),
@@ -139,6 +139,57 @@ def test_what_is_wrong_with_a_number_or_an_escape_is_told_with_its_place(
     assert verdict[2] == pointer, verdict
     for word in words.split("|"):
         assert any(word in said for said in verdict[1]), verdict
+
+
+SETS = tf.json_schema(
+    {
+        "properties": {
+            "some": {"type": "array", "uniqueItems": True},
+            "sets": {"items": {"type": "array", "uniqueItems": True}, "type": "array"},
+            "pair": {"type": "array", "minItems": 2, "maxItems": 2, "not": {"uniqueItems": True}},
+        },
+        "type": "object",
+    },
+    order="any",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer"),
+    [
+        ('{"some": ["a", "a"', "/properties/some"),
+        ('{"some": ["a", "b", "\\u0061"', "/properties/some"),
+        ('{"some": [1.5, 1.50,', "/properties/some"),
+        ('{"some": [{}, {}', "/properties/some"),
+        ('{"some": [[], []', "/properties/some"),
+        ('{"some": [{"a": 1, "b": [2]}, {"b": [2], "a": 1}', "/properties/some"),
+        ('{"some": [{"a": [",", 2]}, {"a": [",", 2]}', "/properties/some"),
+        ('{"sets": [[1], [1, 1]', "/properties/sets/items"),
+        ('{"sets": [[{"a": "x"}, 7, {"a": "x"}', "/properties/sets/items"),
+    ],
+)
+def test_an_item_that_stands_there_already_is_refused_by_name(text: str, pointer: str) -> None:
+    automaton = SETS.compile(BYTES)
+    assert automaton.check(text[:-1].encode())[0] == len(text) - 1
+    verdict = automaton.check(text.encode())
+    assert verdict is not None and verdict[0] == len(text) - 1
+    assert verdict[1][-1] == "a value that no item before it has (uniqueItems)"
+    assert verdict[2] == pointer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"some": [1, 1x',
+        '{"some": [{"a": 1}, {"a": 1]',
+        '{"some": [2, 1}',
+        '{"pair": [1, 2]',
+        '{"sets": [[1}',
+    ],
+)
+def test_what_is_refused_for_another_reason_is_told_as_before(text: str) -> None:
+    verdict = SETS.compile(BYTES).check(text.encode())
+    assert verdict is not None and not any("uniqueItems" in word for word in verdict[1])
 
 
 def test_keys_that_are_not_shown_are_counted() -> None:

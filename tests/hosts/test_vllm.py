@@ -281,6 +281,64 @@ def test_rows_of_drafts_are_those_of_the_text_after_them(engine):
 
 
 @pytest.mark.parametrize("drafts", [0, 3])
+def test_a_steps_rows_are_those_that_vllm_would_fill_one_by_one(engine, monkeypatch, drafts):
+    from tokenform.integrations.vllm.backend import Backend
+
+    one, draw, calls = engine(drafts=drafts), random_model(SIZE, 3), []
+    batched = Backend.fill_blocks
+    monkeypatch.setattr(Backend, "fill_blocks", lambda *a: calls.append(batched(*a)) or calls[-1])
+    plainly = type(one.manager).grammar_bitmask.__wrapped__
+    for number in range(5):
+        one.add(str(number), asked(90, **({"json": HARD} if number % 2 else {"grammar": GBNF})))
+    one.settle()
+    ids = list(one.texts)
+    requests = {name: text.request for name, text in one.texts.items()}
+    one.manager.grammar_bitmask(requests, ids, {})  # makes the tensor
+    for step in range(12):
+        scheduled = {}
+        for name in ids[: 4 if drafts else 0]:
+            proposed = one.random.integers(SIZE, size=drafts).tolist()
+            good = one.manager.validate_tokens(requests[name], proposed)
+            scheduled[name] = (good + [-1] * drafts)[: one.random.integers(drafts + 1)]
+        one.manager._grammar_bitmask.fill_(7)
+        found = one.manager.grammar_bitmask(requests, ids, scheduled).copy()
+        one.manager._grammar_bitmask.fill_(7)
+        assert np.array_equal(found, plainly(one.manager, requests, ids, scheduled))
+        for at, name in enumerate(ids):
+            token = draw(found[at * (1 + drafts)].view(np.uint32), step)
+            if token != one.tokenizer.eos_token_id:
+                assert one.manager.accept_tokens(requests[name], [token])
+    assert calls == [True] * 12
+
+
+def test_rows_of_a_draft_that_may_not_stand_are_vllms_own(engine):
+    one = engine(drafts=3)
+    for name in ("x", "y"):
+        one.add(name, asked(json=HARD))
+    one.settle()
+    requests = {name: text.request for name, text in one.texts.items()}
+    one.manager.grammar_bitmask(requests, ["x", "y"], {})
+    begin = one.tokenizer.convert_tokens_to_ids("{")
+    found = one.manager.grammar_bitmask(requests, ["x", "y"], {"x": [begin, begin, begin]}).copy()
+    plainly = type(one.manager).grammar_bitmask.__wrapped__
+    assert np.array_equal(found, plainly(one.manager, requests, ["x", "y"], {"x": [begin, begin, begin]}))
+    assert np.array_equal(found[1], found[2]) and found[2].any()
+
+
+def test_the_rows_of_vllm_0_32_follow_each_other(engine, monkeypatch):
+    one = engine(drafts=2)
+    for name in ("x", "y"):
+        one.add(name, asked(json=HARD))
+    one.settle()
+    requests = {name: text.request for name, text in one.texts.items()}
+    begin = one.tokenizer.convert_tokens_to_ids("{")
+    fixed = one.manager.grammar_bitmask(requests, ["x", "y"], {"x": [begin]}).copy()
+    monkeypatch.delattr(type(one.manager), "_masked_reasoning_ends")
+    found = one.manager.grammar_bitmask(requests, ["x", "y"], {"x": [begin]})
+    assert np.array_equal(found, fixed[[0, 1, 3]])
+
+
+@pytest.mark.parametrize("drafts", [0, 3])
 def test_the_constraint_begins_after_the_thought_and_ends_in_time(engine, thinking_folder, drafts):
     one = engine(reasoning="deepseek_r1", folder=thinking_folder, drafts=drafts)
     think, close = one.tokenizer.convert_tokens_to_ids(["<think>", "</think>"])

@@ -47,6 +47,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(batch::fill_masks, m)?)?;
     m.add_function(wrap_pyfunction!(batch::advance, m)?)?;
     m.add_function(wrap_pyfunction!(matcher::accept_tokens, m)?)?;
+    m.add_function(wrap_pyfunction!(matcher::fill_draft_masks, m)?)?;
     host::install(m)?;
     m.add("ERROR_KINDS", errors::names())?;
     Ok(())

@@ -323,3 +323,81 @@ pub fn accept_tokens<'py>(
     take_raised().map_or(Ok(()), Err)?;
     failed_or(py, steps.into_iter().map(|step| step.2), return_errors)
 }
+
+/// A matcher's part of a batch of drafts: the rows that it fills, and how many of its tokens may follow.
+struct Draft<'a> {
+    matcher: &'a Matcher,
+    tokens: Vec<TokenId>,
+    out: &'a mut [u32],
+    answer: Option<Result<usize>>,
+}
+
+impl Draft<'_> {
+    fn fill(&mut self) {
+        let core = self.matcher.lock();
+        let filled = core.fill_draft_masks(&self.tokens, None, self.out, 1);
+        self.answer = Some(filled.map(|allowed| allowed.iter().filter(|&&one| one).count()));
+    }
+}
+
+/// Masks for a batch of matchers with a draft each: from the row of `rows` on (one block after the other unless told)
+/// what may come next, and after each token of the draft. Says of each draft not all of whose tokens may stand where
+/// they do how many may; the rows after these are zeros. A draft that fails raises when the others are done, or its
+/// error stands in its place with errors="return".
+#[pyfunction]
+#[pyo3(signature = (matchers, drafts, out, *, rows = None, threads = 1, errors = "raise"))]
+pub fn fill_draft_masks<'py>(
+    py: Python<'py>,
+    matchers: Vec<Bound<'py, Matcher>>,
+    drafts: Vec<Vec<i64>>,
+    out: &Bound<'py, PyAny>,
+    rows: Option<Vec<usize>>,
+    threads: usize,
+    errors: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let return_errors = returned(errors)?;
+    if matchers.len() != drafts.len() || rows.as_ref().is_some_and(|rows| rows.len() != matchers.len()) {
+        return Err(wrong(format!("{} matchers need as many drafts, and as many rows", matchers.len())));
+    }
+    let held = array_of(out)?;
+    let Some((mut left, [_, width])) = words_of(&held)? else {
+        return Err(wrong("out must be a writable, aligned, C-contiguous uint32 or int32 array".into()));
+    };
+    let (mut blocks, mut at) = (Vec::with_capacity(matchers.len()), 0);
+    for (i, (matcher, draft)) in matchers.iter().zip(&drafts).enumerate() {
+        let matcher = matcher.get();
+        let first = rows.as_ref().map_or(at, |rows| rows[i]);
+        let fits = matcher.automaton.get().core.vocabulary().mask_words() == width;
+        let skipped = first.checked_sub(at).filter(|_| fits).and_then(|rows| rows.checked_mul(width));
+        let block = skipped.and_then(|skipped| {
+            let (_, rest) = std::mem::take(&mut left).split_at_mut_checked(skipped)?;
+            rest.split_at_mut_checked((draft.len() + 1) * width)
+        });
+        let Some((block, rest)) = block else {
+            return Err(wrong(format!(
+                "out must have the rows {first} to {} for matcher {i}, after those of the one before it and each as \
+                 wide as its vocabulary",
+                first.saturating_add(draft.len()),
+            )));
+        };
+        (left, at) = (rest, first + draft.len() + 1);
+        let mut draft = Draft { matcher, tokens: tokens_of(draft), out: block, answer: None };
+        draft.answer = matcher.quick(|core| core.fill_known_draft_masks(&draft.tokens, draft.out)).map(Ok);
+        blocks.push(draft);
+    }
+    let mut new: Vec<&mut Draft<'_>> = blocks.iter_mut().filter(|draft| draft.answer.is_none()).collect();
+    if !new.is_empty() {
+        unlocked(py, || batch::spread(&mut new, threads, |draft| draft.fill()));
+        take_raised().map_or(Ok(()), Err)?;
+    }
+    let short = PyDict::new(py);
+    for (i, draft) in blocks.into_iter().enumerate() {
+        match draft.answer.expect("each is filled") {
+            Ok(count) if count == draft.tokens.len() => {}
+            Ok(count) => short.set_item(i, count)?,
+            Err(error) if return_errors => short.set_item(i, raise(error).into_value(py))?,
+            Err(error) => return Err(raise(error)),
+        }
+    }
+    Ok(short)
+}

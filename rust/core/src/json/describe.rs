@@ -243,7 +243,7 @@ impl JsonMachine {
         names.iter().map(|&n| self.schema.name_text(n).into()).collect()
     }
 
-    fn goals_of_scalar(&self, node: Node) -> Option<Box<[ValId]>> {
+    pub(super) fn goals_of_scalar(&self, node: Node) -> Option<Box<[ValId]>> {
         let up = self.node(node.up);
         match up.place {
             Place::ReturnRoot => Some([self.root].into()),
@@ -256,7 +256,7 @@ impl JsonMachine {
     }
 
     /// Where a value is said to be so: of several places, the one on the way that was read.
-    fn place_of(&self, goals: &[ValId], seen: Seen) -> Option<String> {
+    pub(super) fn place_of(&self, goals: &[ValId], seen: Seen) -> Option<String> {
         let said = *goals.first()?;
         let first = self.schema.doc.pointer(*self.schema.compiled.origin.get(&said)?);
         let more = self.schema.compiled.more_origins.iter().filter(|o| o.0 == said);

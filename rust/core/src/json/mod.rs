@@ -8,7 +8,8 @@
 //!
 //! Reading order: this file (positions), `frames` (what is kept), [`object`] and [`mod@array`] (frames), [`simple`] (keys that are counted),
 //! [`white`] (what stands between lexemes), [`depth`] (the deepest level), [`step`] (bytes), [`generic`] (texts that matter), [`finish`] (ways
-//! out, [`remains`] how long they may become), [`describe`] (words).
+//! out, [`remains`] how long they may become), [`describe`] (words,
+//! [`repeated`] those of `uniqueItems`).
 
 mod array;
 mod depth;
@@ -19,6 +20,7 @@ mod generic;
 mod object;
 mod place;
 mod remains;
+mod repeated;
 mod simple;
 mod step;
 mod white;

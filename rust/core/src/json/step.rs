@@ -1,5 +1,6 @@
 //! Bytes: how a context goes on.
 
+use super::repeated::UNLIKE;
 use super::{JsonMachine, Kind, Node, Place};
 use crate::automaton::structure::step;
 use crate::automaton::structure::Seen;
@@ -323,7 +324,12 @@ impl Structure for JsonMachine {
     }
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
-        self.in_words(pos, seen)
+        let (mut words, mut place) = self.in_words(pos, seen);
+        if let Some(array) = self.place_of_repeated(self.node(pos.ctx), seen) {
+            words.push(UNLIKE.into());
+            place = array;
+        }
+        (words, place)
     }
 
     fn take_error(&mut self) -> Option<Error> {

@@ -137,7 +137,7 @@ impl TokenAutomaton {
     }
 
     fn finished_state(number: u64) -> State {
-        let finished = Record::fresh(number, 0, StateId(u32::MAX), None);
+        let finished = Record::fresh(number, 0, StateId(u32::MAX), None, false);
         finished.0.set_mask(&Arc::new(Mask::Sparse(Box::new([]))));
         finished.0.set_accepting(true);
         finished.0.set_distance(0);
@@ -280,7 +280,7 @@ impl TokenAutomaton {
     /// The state after a token; `None`: it is not allowed.
     pub fn follow(&self, s: &State, token: TokenId) -> Result<Option<State>> {
         self.check_state(s)?;
-        if let Some(to) = s.known_edge(token) {
+        if let Some(to) = s.known_next(&self.vocab, token) {
             return Ok(Some(to));
         }
         if token.0 as usize >= self.vocab.size() || self.is_finished(s) {

@@ -89,7 +89,10 @@ pub struct Step<'a> {
 
 /// Takes a token in each row.
 pub fn advance(steps: &mut [Step<'_>], threads: usize) {
-    let new = steps.iter().filter(|step| step.state.known_edge(step.token).is_none()).count();
+    let new = steps
+        .iter()
+        .filter(|step| step.state.known_next(step.automaton.vocabulary(), step.token).is_none())
+        .count();
     spread(steps, threads.min(new.max(1)), |step| {
         step.next = Some(step.automaton.advance(step.state, step.token));
     });

@@ -146,7 +146,9 @@ impl Builder {
             return known.clone();
         }
         self.states += 1;
-        slot.insert(Record::fresh(self.owner, self.generation, id, Some((from.clone(), via)))).clone()
+        let from = Some((from.clone(), via));
+        let kept = self.engine.is_kept_by_text(id);
+        slot.insert(Record::fresh(self.owner, self.generation, id, from, kept)).clone()
     }
 
     pub fn mask(&mut self, s: &State) -> Result<Arc<Mask>> {

@@ -49,6 +49,8 @@ pub trait Engine: Send {
     fn mask(&mut self, s: StateId) -> Result<(Arc<Mask>, bool)>;
     fn advance_bytes(&mut self, s: StateId, bytes: &[u8]) -> Result<Option<StateId>>;
     fn accepting(&mut self, s: StateId) -> Result<bool>;
+    /// Whether tokens of plain text ([`Vocabulary::is_whole_text`]) lead from the state to itself.
+    fn is_kept_by_text(&mut self, s: StateId) -> bool;
     /// A short way to an accepted end of at most so many bytes.
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
@@ -97,6 +99,8 @@ pub struct Core<S> {
     content_ids: FxHashMap<LexId, Option<u32>>,
     /// What tokens do in strings, where a budget was near.
     pub(super) insides: FxHashMap<LexId, Arc<Inside>>,
+    /// Whether characters leave a lexical state as it is.
+    pub(super) kept: FxHashMap<LexId, bool>,
     lexemes: Lexemes,
     boxed: held::Boxed,
     /// Bytes of the lists and masks in the tables.
@@ -122,6 +126,7 @@ impl<S: Structure> Core<S> {
             left: FxHashMap::default(),
             named: FxHashMap::default(),
             insides: FxHashMap::default(),
+            kept: FxHashMap::default(),
             lexemes: Lexemes::default(),
             boxed: held::Boxed::default(),
             listed: 0,
@@ -312,6 +317,10 @@ impl<S: Structure> Engine for Core<S> {
         self.check(accepts)
     }
 
+    fn is_kept_by_text(&mut self, s: StateId) -> bool {
+        Core::is_kept_by_text(self, self.stand(s))
+    }
+
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
         let stand = self.stand(s);
         let text = self.text(stand);
@@ -416,7 +425,8 @@ impl<S: Structure> Engine for Core<S> {
             + held::map(&self.near)
             + held::set(&self.contents)
             + held::map(&self.content_ids)
-            + held::map(&self.insides);
+            + held::map(&self.insides)
+            + held::map(&self.kept);
         let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));
         held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }

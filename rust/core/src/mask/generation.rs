@@ -65,7 +65,7 @@ impl Generation {
     pub fn new(owner: u64, number: u32) -> Self {
         Generation {
             number,
-            start: Record::fresh(owner, number, StateId(0), None),
+            start: Record::fresh(owner, number, StateId(0), None, false),
             status: AtomicU32::new(UNBUILT),
             builder: AtomicCell::new(None),
             process: AtomicU32::new(epoch()),

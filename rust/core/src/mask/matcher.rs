@@ -112,7 +112,7 @@ impl Matcher {
     /// The state after a token as far as that was met, and `Some(None)` for one that is known to be refused: no
     /// builder is waited for.
     fn known_follow(&self, s: &State, token: TokenId, budget: Option<u32>) -> Option<Option<State>> {
-        let Some(next) = s.known_edge(token) else {
+        let Some(next) = s.known_next(self.automaton.vocabulary(), token) else {
             let known = (token.0 as usize) < self.automaton.vocabulary().size();
             // a refused token has no edge: the mask says so for each that a draft may name
             return (known && !s.known_mask()?.has(token.0)).then_some(None);
@@ -328,6 +328,27 @@ impl Matcher {
         batch::fill(&mut rows, Asked::default(), threads);
         rows.into_iter().try_for_each(|row| row.answer.map(|_| ()))?;
         Ok(allowed)
+    }
+
+    /// [`Matcher::fill_draft_masks`] of a chain where that takes no builder: how many of the tokens may follow one after
+    /// the other. `None`: something has to be built, and `out` is to be filled anew.
+    pub fn fill_known_draft_masks(&self, tokens: &[TokenId], out: &mut [u32]) -> Option<usize> {
+        let width = self.automaton.vocabulary().mask_words().max(1);
+        let mut rows = out.chunks_exact_mut(width);
+        let mut at: Option<State> = None;
+        for (place, &token) in tokens.iter().enumerate() {
+            let (state, budget) =
+                (at.as_ref().unwrap_or(self.state()), self.budget_after(self.tokens.len() + place));
+            state.known_mask_within(budget)?.write(rows.next()?);
+            let Some(next) = self.known_follow(state, token, budget)? else {
+                rows.for_each(|row| row.fill(0));
+                return Some(place);
+            };
+            at = Some(next);
+        }
+        let budget = self.budget_after(self.tokens.len() + tokens.len());
+        at.as_ref().unwrap_or(self.state()).known_mask_within(budget)?.write(rows.next()?);
+        Some(tokens.len())
     }
 
     /// Ids of the tokens that may come next, ascending.

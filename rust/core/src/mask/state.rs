@@ -13,7 +13,7 @@ use super::core::StateId;
 use super::edges::Edges;
 use super::row::Mask;
 use super::ways::{length, Promised, Way, FAR};
-use crate::vocab::TokenId;
+use crate::vocab::{TokenId, Vocabulary};
 
 /// A state of an automaton: cheap to copy, equal and hashed by identity.
 ///
@@ -40,6 +40,8 @@ pub(super) struct Record {
     pub generation: u32,
     pub id: StateId,
     pub from: Option<(State, Via)>,
+    /// Whether tokens of plain text lead back to it.
+    kept_by_text: bool,
     /// The generations that it was last made again in (upper half), those of even and of odd lanes, and its number there.
     moved: [AtomicU64; 2],
     mask: OnceLock<Arc<Mask>>,
@@ -56,12 +58,19 @@ pub(super) struct Record {
 pub(super) const RECORD: usize = std::mem::size_of::<Record>() + 16;
 
 impl Record {
-    pub fn fresh(owner: u64, generation: u32, id: StateId, from: Option<(State, Via)>) -> State {
+    pub fn fresh(
+        owner: u64,
+        generation: u32,
+        id: StateId,
+        from: Option<(State, Via)>,
+        kept_by_text: bool,
+    ) -> State {
         State(Arc::new(Record {
             owner,
             generation,
             id,
             from,
+            kept_by_text,
             moved: Default::default(),
             mask: OnceLock::new(),
             accepting: AtomicU8::new(0),
@@ -168,6 +177,15 @@ impl State {
     /// Where a token leads, if that was met: no builder is waited for.
     pub fn known_edge(&self, token: TokenId) -> Option<State> {
         self.0.edges.get(token).map(State).inspect(|next| self.keep_promise(token, next))
+    }
+
+    /// The same where plain text needs no edges.
+    pub fn known_next(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
+        if self.0.kept_by_text && vocab.is_whole_text(token) {
+            self.keep_promise(token, self);
+            return Some(self.clone());
+        }
+        self.known_edge(token)
     }
 
     /// What a mask of a budget has said of a token, the state after it keeps.

@@ -36,10 +36,17 @@ pub struct Vocabulary {
     /// Each byte is a token.
     complete: bool,
     texts: std::sync::OnceLock<Box<[u32]>>,
+    /// The tokens of [`Vocabulary::is_whole_text`], as a mask.
+    whole: Box<[u32]>,
 }
 
 /// Bytes that a token of the trie may have: what walks it may recurse once a byte. Real vocabularies end at 256.
 const IN_TRIE: usize = 512;
+
+/// Whether a JSON string spells the bytes as they are.
+fn is_plain(text: &[u8]) -> bool {
+    !text.iter().any(|&b| b < 0x20 || b == b'"' || b == b'\\')
+}
 
 impl Vocabulary {
     /// Tokens that are empty, special or end a text are never matched by bytes.
@@ -82,6 +89,13 @@ impl Vocabulary {
         use std::sync::atomic::{AtomicU64, Ordering};
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let key = NEXT.fetch_add(1, Ordering::Relaxed);
+        let mut whole = vec![0u32; size.div_ceil(32)];
+        let in_text = |&i: &u32| {
+            spelled(i).is_some()
+                && is_plain(&tokens[i as usize])
+                && std::str::from_utf8(&tokens[i as usize]).is_ok()
+        };
+        whole.allow_all((0..size as u32).filter(in_text));
         let (spelled, texts) = Default::default();
         let complete = (0..=255u8).all(|b| {
             // bytes that no UTF-8 text holds are not needed
@@ -103,6 +117,7 @@ impl Vocabulary {
             key,
             spelled,
             texts,
+            whole: whole.into(),
             complete,
         })
     }
@@ -146,13 +161,12 @@ impl Vocabulary {
     /// The tokens that a JSON string spells as they are, as a mask, and a trie of the others.
     pub fn spelled_in_json(&self) -> &(Box<[u32]>, Trie) {
         self.spelled.get_or_init(|| {
-            let plain = |t: &[u8]| !t.iter().any(|&b| b < 0x20 || b == b'"' || b == b'\\');
             let mut words = vec![0u32; self.mask_words()];
             let known = |i: &u32| !self.is_special(TokenId(*i)) && !self.tokens[*i as usize].is_empty();
             let ids = || (0u32..self.size() as u32).filter(known);
-            words.allow_all(ids().filter(|&i| plain(&self.tokens[i as usize])));
+            words.allow_all(ids().filter(|&i| is_plain(&self.tokens[i as usize])));
             let short = |i: &u32| self.tokens[*i as usize].len() <= IN_TRIE;
-            let others = ids().filter(short).filter(|&i| !plain(&self.tokens[i as usize]));
+            let others = ids().filter(short).filter(|&i| !is_plain(&self.tokens[i as usize]));
             (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
         })
     }
@@ -174,6 +188,11 @@ impl Vocabulary {
         let own = self.trie.tokens(node).len();
         let below = self.trie.subtree_tokens(node)[own..].iter().map(|t| t.0);
         mask.allow_all(below.filter(|&id| texts.allows(id)));
+    }
+
+    /// Whether a token is whole characters that a JSON string spells as they are.
+    pub fn is_whole_text(&self, id: TokenId) -> bool {
+        self.whole.get(id.0 as usize >> 5).is_some_and(|word| word >> (id.0 & 31) & 1 == 1)
     }
 
     /// Whether each byte is a token, so that every text can be spelled.

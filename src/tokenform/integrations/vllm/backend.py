@@ -9,7 +9,8 @@ Source: vllm/v1/structured_output/backend_types.py, the same in 0.32 and 0.33.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,9 +20,12 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from tokenform.engine import TokenAutomaton
-from tokenform.integrations.asked import Asked
+from tokenform.engine import TokenAutomaton, fill_draft_masks
+from tokenform.integrations.asked import Asked, is_fault
 from tokenform.integrations.text import OPEN, Text
+
+THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
+"""Threads of a step's masks that are not there yet, as many as vLLM itself takes for them."""
 
 WITH_DOCUMENTS = ("JSON", "JSON_OBJECT", "STRUCTURAL_TAG")
 """Kinds of requests to which options of `json_schema` apply."""
@@ -111,6 +115,37 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
         )
         self._filled = (bitmask, bitmask.numpy())
         return bitmask
+
+    def fill_blocks(
+        self,
+        bitmask: torch.Tensor,
+        grammars: Sequence[Grammar],
+        drafts: Sequence[Sequence[int]],
+        rows: Sequence[int],
+    ) -> bool:
+        """Writes each request's block of rows in one call: what may follow, and what after each draft token.
+
+        Args:
+            rows: the first of each block, ascending.
+        Returns:
+            Whether all of them were written; else (a text that was given up or fails now, a draft token that
+            may not stand) the rows are to be filled one by one, which says what becomes of that request.
+        """
+        try:
+            if any(one.failed for one in grammars):
+                return False
+            return not fill_draft_masks(
+                [one.matcher for one in grammars],
+                drafts,
+                self.words(bitmask),
+                rows=rows,
+                threads=THREADS,
+                errors="return",
+            )
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            return False
 
     def words(self, bitmask: torch.Tensor) -> Any:
         """The tensor as an array; that of the tensor that is filled at each step is kept."""

@@ -1,15 +1,16 @@
 """Puts the backend into vLLM: what its entry point `vllm.general_plugins` calls, in each of its processes.
 
-Purpose: vLLM picks backends by an if/elif over four names, so four functions are wrapped; each calls the one
+Purpose: vLLM picks backends by an if/elif over four names, so five functions are wrapped; each calls the one
 that was there for every request that is not ours.  With a registry (vllm-project/vllm, RFC 50966) `register`
 becomes one call, and `_WRAPPED` goes.
-Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the four, is left exactly as it is, and the
+Invariant: a vLLM that is not among `SUPPORTED`, or lacks one of the five, is left exactly as it is, and the
 log says so.  Called again, nothing changes.
 
 1. `SamplingParams._validate_structured_outputs`, in the front end: what is wrong is a 400 with the place.
 2. `StructuredOutputManager.grammar_init`, in the engine: makes the backend for the first request.
 3. `StructuredOutputManager._create_grammar`: tells the grammar how many tokens its text may have.
-4. `_init_beam_search_structured_output`: beams make a backend of their own.
+4. `StructuredOutputManager.grammar_bitmask`: a step's rows in one call, where all of them are ours.
+5. `_init_beam_search_structured_output`: beams make a backend of their own.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import importlib
 import logging
 import weakref
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 from tokenform.errors import OptionError, TokenformError
 from tokenform.integrations.asked import Asked, room, told
+from tokenform.integrations.text import OPEN
 
 logger = logging.getLogger("vllm.tokenform")
 
@@ -36,7 +39,7 @@ Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def register() -> bool:
-    """Wraps vLLM's four functions, once; whether structured outputs are now this engine's."""
+    """Wraps vLLM's five functions, once; whether structured outputs are now this engine's."""
     import vllm
 
     version = ".".join(vllm.__version__.split(".")[:2])
@@ -168,6 +171,60 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
     return create_grammar
 
 
+def _filled(original: Callable[..., Any]) -> Callable[..., Any]:
+    def grammar_bitmask(
+        self: Any,
+        requests: dict[str, Any],
+        structured_output_request_ids: list[str],
+        scheduled_spec_decode_tokens: dict[str, list[int]],
+    ) -> Any:
+        asked = [requests[one].structured_output_request for one in structured_output_request_ids]
+        drafts = [scheduled_spec_decode_tokens.get(one, ()) for one in structured_output_request_ids]
+        # a single row costs less by itself
+        if (len(asked) > 1 or any(drafts)) and _are_plain(self, asked):
+            filled = _filled_blocks(self, [one.grammar for one in asked], drafts)
+            if filled is not None:
+                return filled
+        return original(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
+
+    return grammar_bitmask
+
+
+def _are_plain(manager: Any, asked: list[Any]) -> bool:
+    """Whether all requests are ours, and no row belongs to a thought; the first step makes the tensor."""
+    from tokenform.integrations.vllm.backend import Backend
+
+    if manager._grammar_bitmask is None or not isinstance(manager.backend, Backend):
+        return False
+    if manager.vllm_config.model_config.is_diffusion:
+        return False
+    thinks = manager.reasoner_cls is not None and not manager.enable_in_reasoning
+    return not thinks or all(one.reasoning_ended for one in asked)
+
+
+def _filled_blocks(manager: Any, grammars: list[Any], drafts: list[Any]) -> Any:
+    """The rows of a step, written in one call; None where they can't be.
+
+    A draft ends at its padding (-1), after which rows are open.
+    """
+    bitmask, stride = manager._grammar_bitmask, 1 + manager.vllm_config.num_speculative_tokens
+    real = drafts
+    if stride > 1:
+        real = [draft[: draft.index(-1)] if -1 in draft else draft for draft in drafts]
+    if hasattr(manager, "_masked_reasoning_ends"):  # since 0.33 each request has as many rows
+        firsts = list(range(0, stride * len(grammars) + 1, stride))
+    else:
+        firsts = list(accumulate((1 + len(draft) for draft in drafts), initial=0))
+    end = firsts.pop()
+    if not manager.backend.fill_blocks(bitmask, grammars, real, firsts):
+        return None
+    if real is not drafts:
+        for first, draft, kept in zip(firsts, drafts, real, strict=True):
+            if kept is not draft:
+                bitmask[first + 1 + len(kept) : first + 1 + len(draft)] = OPEN
+    return bitmask[:end].numpy()
+
+
 def _tokens_left(manager: Any, request: Any) -> Callable[[], int]:
     """How many tokens a request's text may have, with its end, when it begins: after a thought, whose last
     tokens may still be drafts, there are fewer.
@@ -210,6 +267,7 @@ _WRAPPED = (
     ("vllm.sampling_params", "SamplingParams", "_validate_structured_outputs", _validated),
     ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_init", _initialized),
     ("vllm.v1.structured_output", "StructuredOutputManager", "_create_grammar", _created),
+    ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_bitmask", _filled),
 )
 """Module, class, function, and what makes the wrapper of the function that is there."""
 

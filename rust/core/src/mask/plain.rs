@@ -1,0 +1,76 @@
+//! Positions inside a string that plain text leaves as they are: tokens of it are taken without asking a builder.
+//!
+//! Most tokens of a text stand in free strings, and each lands where it began: an edge for each of them would cost a
+//! call of a builder and the memory of an edge, once a state and token.
+//! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is taken from what the lexical
+//! state stands for.
+//! Complexity: a few hundred steps a lexical state that keeps them all, one for most others.
+//! Rejected: an edge for a class of tokens (which class a token is of depends on the lexical state).
+
+use std::ops::RangeInclusive;
+
+use super::core::{Core, Stand};
+use crate::automaton::structure::Structure;
+use crate::lexical::{LexId, Lexicon, Step};
+
+type Bytes = RangeInclusive<u8>;
+
+const TAIL: Bytes = 0x80..=0xBF;
+
+/// The well-formed characters (Unicode, table 3-7) but controls, quotes and backslashes, by their bytes.
+const CHARACTERS: [&[Bytes]; 11] = [
+    &[0x20..=0x21],
+    &[0x23..=0x5B],
+    &[0x5D..=0x7F],
+    &[0xC2..=0xDF, TAIL],
+    &[0xE0..=0xE0, 0xA0..=0xBF, TAIL],
+    &[0xE1..=0xEC, TAIL, TAIL],
+    &[0xED..=0xED, 0x80..=0x9F, TAIL],
+    &[0xEE..=0xEF, TAIL, TAIL],
+    &[0xF0..=0xF0, 0x90..=0xBF, TAIL, TAIL],
+    &[0xF1..=0xF3, TAIL, TAIL, TAIL],
+    &[0xF4..=0xF4, 0x80..=0x8F, TAIL, TAIL],
+];
+
+/// The lexical states after the bytes of a character; `None` where one of them may not be.
+fn after(lexicon: &mut Lexicon, at: &[LexId], bytes: &Bytes) -> Option<Vec<LexId>> {
+    let mut next = Vec::new();
+    for &lex in at {
+        for byte in bytes.clone() {
+            let Step::Stay(to) = lexicon.step(lex, byte) else { return None };
+            if !next.contains(&to) {
+                next.push(to);
+            }
+        }
+    }
+    Some(next)
+}
+
+fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
+    CHARACTERS.iter().all(|character| {
+        let mut at = vec![lex];
+        character.iter().all(|bytes| {
+            let next = after(lexicon, &at, bytes);
+            next.map(|next| at = next).is_some()
+        }) && at == [lex]
+    })
+}
+
+impl<S: Structure> Core<S> {
+    /// Whether the state is the same after any whole characters that JSON spells as they are.
+    pub(super) fn is_kept_by_text(&mut self, stand: Stand) -> bool {
+        let lex = stand.pos.lex;
+        if stand.text != 0
+            || self.structure.records(stand.pos.ctx)
+            || !self.structure.lexicon().is_string(lex)
+        {
+            return false;
+        }
+        if let Some(&known) = self.kept.get(&lex) {
+            return known;
+        }
+        let keeps = keeps_characters(self.structure.lexicon(), lex);
+        self.kept.insert(lex, keeps);
+        keeps
+    }
+}
