@@ -72,6 +72,12 @@ pub trait Structure: Send {
         Vec::new()
     }
 
+    /// The lexical state, at the beginning of the text, of languages that tell apart what texts mean which are none of
+    /// [`Structure::special`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
+    fn kinds(&mut self, _ctx: CtxId) -> Option<LexId> {
+        None
+    }
+
     /// A number for the answers of [`Structure::special`], where they never change.
     fn unchanging(&mut self, _ctx: CtxId) -> Option<u32> {
         None

@@ -17,7 +17,8 @@ use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
 use crate::automaton::{CtxId, Pos};
 use crate::held;
 use crate::lexical::term::Term;
-use crate::lexical::{TermId, Terms};
+use crate::lexical::{LexId, TermId, Terms};
+use crate::schema::by_key::Key;
 use crate::schema::document::{JId, Json};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId};
@@ -25,6 +26,9 @@ use crate::schema::{ArrId, NameId};
 /// Words that a language must have beyond every text for one of them more or less not to matter: those of two
 /// characters over so many places.
 const ROOM: u32 = 256;
+
+/// Patterns that are told apart side by side; the keys of objects with more are looked at one by one.
+const MOST_KINDS: usize = 16;
 
 /// Texts in ascending order.
 type Texts = Arc<[Box<str>]>;
@@ -46,6 +50,8 @@ pub(super) struct Alike {
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
     roomy: FxHashMap<CtxId, bool>,
+    /// The languages that tell a frame's other keys apart.
+    kinds: FxHashMap<u32, Option<LexId>>,
     /// How often a text that matters was closed.
     pub texts_closed: u64,
 }
@@ -63,6 +69,7 @@ impl Alike {
             + held::map(&self.nears_of)
             + held::map(&self.special)
             + held::map(&self.roomy)
+            + held::map(&self.kinds)
     }
 }
 
@@ -204,6 +211,50 @@ impl JsonMachine {
         let record = if node.record == 0 { 0 } else { Self::OTHER };
         let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))
+    }
+
+    /// Where patterns tell the keys apart that no schema of the frame names: the state of the patterns, side by side.
+    /// Only where no later key is wanted whatever its name: which text the key had makes a difference there.
+    pub(super) fn kinds_of_keys(&mut self, ctx: CtxId) -> Option<LexId> {
+        let node = self.node(ctx);
+        if node.place != Place::Key || node.record != 0 {
+            return None;
+        }
+        if let Some(&known) = self.alike.kinds.get(&node.frame) {
+            return known;
+        }
+        let found = self.find_kinds(node.frame);
+        self.alike.kinds.insert(node.frame, found);
+        found
+    }
+
+    fn find_kinds(&mut self, frame: u32) -> Option<LexId> {
+        let object = self.frames.objects[frame as usize].clone();
+        let mut patterns = Vec::new();
+        for a in object.alternatives.iter() {
+            let mut own = Vec::new();
+            self.schema.all_patterns(a.formula, &mut own);
+            own.sort_unstable();
+            own.dedup();
+            for (cell, _) in self.schema.cells_of(&own).iter() {
+                let rests = self.schema.read_key(a.formula, &Key::Cell(cell));
+                if rests.iter().any(|&(_, rest)| self.schema.wants_some_key(rest)) {
+                    return None;
+                }
+            }
+            patterns.extend(own);
+        }
+        patterns.retain(|&p| p != Terms::ALL);
+        patterns.sort_unstable();
+        patterns.dedup();
+        if patterns.is_empty() || patterns.len() > MOST_KINDS {
+            return None;
+        }
+        // the last has all texts, so that the state never dies
+        patterns.push(Terms::ALL);
+        let term = self.terms().tuple(&patterns);
+        let spelling = self.schema.string_spelling();
+        Some(self.lexicon().at(spelling, term))
     }
 
     /// The context that has the same ways to an end: which keys were used tells only those apart that need some

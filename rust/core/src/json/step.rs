@@ -7,7 +7,7 @@ use crate::automaton::structure::Seen;
 use crate::automaton::{CtxId, Pos, Structure};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
-use crate::lexical::{Lexicon, Step};
+use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::Openings;
 
 impl JsonMachine {
@@ -245,6 +245,10 @@ impl Structure for JsonMachine {
 
     fn special(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         self.special_texts(ctx, text)
+    }
+
+    fn kinds(&mut self, ctx: CtxId) -> Option<LexId> {
+        self.kinds_of_keys(ctx)
     }
 
     fn unchanging(&mut self, ctx: CtxId) -> Option<u32> {

@@ -28,7 +28,7 @@ const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
 
 impl<S: Structure> Core<S> {
-    fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
+    pub(super) fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
         if let Some(found) = self.lexmasks.get(&(node, lex)) {
             return found.clone();
         }

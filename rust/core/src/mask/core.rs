@@ -10,7 +10,8 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::collect::{unfinished, without_escapes};
-use super::landings::{Found, Inside, Landing};
+use super::inside::{Inside, Pair};
+use super::landings::{Found, Landing};
 use super::lexemes::Lexemes;
 use super::lexmask::LexMask;
 use super::row::Mask;
@@ -20,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
 use crate::held;
 use crate::lexical::content::Content;
-use crate::lexical::LexId;
+use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 use crate::work;
 
@@ -55,6 +56,8 @@ pub trait Engine: Send {
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
     fn remains(&mut self, s: StateId) -> Result<Option<u32>>;
+    /// The special tokens that may come.
+    fn specials(&mut self, s: StateId) -> Result<Vec<TokenId>>;
     /// The state after a special token.
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>>;
     fn forced(&mut self, s: StateId, limit: usize) -> Result<Vec<u8>>;
@@ -98,7 +101,7 @@ pub struct Core<S> {
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
     /// What tokens do in strings, where a budget was near.
-    pub(super) insides: FxHashMap<LexId, Arc<Inside>>,
+    pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
     lexemes: Lexemes,
@@ -141,7 +144,7 @@ impl<S: Structure> Core<S> {
         StateId(self.stands.insert_full(Stand { pos, text: text as u32 }).0 as u32)
     }
 
-    fn stand(&self, s: StateId) -> Stand {
+    pub(super) fn stand(&self, s: StateId) -> Stand {
         self.stands[s.0 as usize]
     }
 
@@ -226,17 +229,37 @@ impl<S: Structure> Core<S> {
         let outcome = self.structure.lexicon().outcome(pos.lex);
         let held = self.structure.lexicon().outcome_list(outcome).to_vec();
         let (whole, begun) = unfinished(text);
-        let generic = self.structure.close_generic(pos.ctx, &held).is_some()
+        let kinds = self.structure.kinds(pos.ctx);
+        let usual = (kinds.is_some() || self.structure.close_generic(pos.ctx, &held).is_some())
             && without_escapes(whole).is_some_and(|plain| {
                 // an escape that was begun may become any character
                 let fits =
                     |rest: &String| begun.first() == Some(&b'\\') || rest.as_bytes().starts_with(begun);
                 !self.structure.special(pos.ctx, &plain).iter().any(fits)
             });
-        if generic {
-            return (same, u32::MAX);
+        match kinds.map(|kinds| self.kind_after(kinds, text)) {
+            Some(kind) if usual => Self::class_of_kind((same, kind)),
+            None if usual => (same, u32::MAX),
+            _ => (same, self.texts.insert_full(text.into()).0 as u32),
         }
-        (same, self.texts.insert_full(text.into()).0 as u32)
+    }
+
+    /// The class of the texts that mean the same at a position, by the state of the languages that tell them apart.
+    pub(super) fn class_of_kind((pos, kind): (Pos, LexId)) -> Class {
+        match kind {
+            Lexicon::DEAD => (pos, u32::MAX),
+            kind => (pos, u32::MAX - kind.0),
+        }
+    }
+
+    /// The state of the languages that tell texts apart ([`Structure::kinds`]) after a text.
+    pub(super) fn kind_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
+        let lexicon = self.structure.lexicon();
+        work::spend(text.len() as u64);
+        text.iter().fold(kinds, |at, &byte| match lexicon.step(at, byte) {
+            Step::Stay(next) => next,
+            _ => Lexicon::DEAD,
+        })
     }
 
     /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
@@ -337,6 +360,13 @@ impl<S: Structure> Engine for Core<S> {
         let bytes = self.structure.remains(stand.pos, self.vocab.most_openings());
         let bytes = self.check(bytes)?;
         Ok(bytes.and_then(|bytes| u32::try_from(bytes).ok()))
+    }
+
+    fn specials(&mut self, s: StateId) -> Result<Vec<TokenId>> {
+        let stand = self.stand(s);
+        let text = self.text(stand);
+        let specials = self.structure.specials(stand.pos, &text);
+        self.check(specials)
     }
 
     fn take_special(&mut self, s: StateId, token: TokenId) -> Result<Option<StateId>> {

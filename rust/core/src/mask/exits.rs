@@ -61,7 +61,7 @@ const GROUP_NODES: usize = 30_000;
 const EXIT_NODES: usize = 4_000;
 
 /// What follows the lexeme in a token, and the token.
-type Tail = (Box<[u8]>, TokenId);
+pub(super) type Tail = (Box<[u8]>, TokenId);
 
 impl Exits {
     pub(super) fn new(list: Vec<Exit>, vocab: &Vocabulary) -> Self {
@@ -87,7 +87,7 @@ impl Remainders {
         }
         let mut tails: Vec<Tail> = Vec::new();
         for exit in exits {
-            collect(vocab.trie(), exit.node, &mut Vec::new(), &mut tails);
+            tails_below(vocab.trie(), exit.node, &mut Vec::new(), &mut tails);
         }
         let trie = Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
         Some(Remainders { trie, outcome: first.outcome.clone() })
@@ -116,7 +116,7 @@ impl Remainders {
             exit.grouped = true;
             let out = tails.entry(exit.outcome.clone()).or_default();
             for &(byte, node) in exit.beyond.iter() {
-                collect(trie, node, &mut vec![byte], out);
+                tails_below(trie, node, &mut vec![byte], out);
             }
         }
         let trie_of = |tails: &[Tail]| Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
@@ -124,12 +124,13 @@ impl Remainders {
     }
 }
 
-fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, out: &mut Vec<Tail>) {
+/// The tokens at and below a node, and what follows it in each.
+pub(super) fn tails_below(trie: &Trie, node: NodeId, path: &mut Vec<u8>, out: &mut Vec<Tail>) {
     out.extend(trie.tokens(node).iter().map(|&t| (path.as_slice().into(), t)));
     let (bytes, nodes) = trie.children(node);
     for (&byte, &child) in bytes.iter().zip(nodes) {
         path.push(byte);
-        collect(trie, child, path, out);
+        tails_below(trie, child, path, out);
         path.pop();
     }
 }

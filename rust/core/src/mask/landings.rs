@@ -1,8 +1,9 @@
 //! Where tokens lead, by class: what a budget's mask asks about once instead of once a token.
 //!
 //! Most tokens of a string stay inside it, and which of them come to which lexical state does not depend on what is
-//! around the string: that is found once a lexical state. Of the texts that matter (keys), nearly all mean the same, as
-//! for masks ([`super::collect`]); the others are followed one by one.
+//! around the string: that is found once a lexical state ([`super::inside`]). Of the texts that matter (keys), nearly all
+//! mean the same, as for masks ([`super::collect`]), or are told apart by patterns alone, which are read beside them
+//! ([`Structure::kinds`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
 
@@ -12,11 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::collect::{unfinished, without_escapes};
 use super::core::{Class, Core, Stand};
+use super::inside::{Group, Inside, Pair};
 use super::row::Mask;
 use crate::automaton::structure::{step, Pos, Structure};
-use crate::held;
 use crate::lexical::spell::OutcomeId;
-use crate::lexical::{LexId, Lexicon, Step};
+use crate::lexical::{LexId, Lexicon, Terms};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 use crate::work;
 
@@ -48,6 +49,21 @@ impl Found {
         self.lists[self.last].1.extend(tokens.iter().map(|t| t.0));
     }
 
+    /// Adds those of another whose tokens are meant.
+    fn join(&mut self, other: Found, meant: impl Fn(u32) -> bool) {
+        for (class, mut ids) in other.lists {
+            ids.retain(|&id| meant(id));
+            let tokens: Vec<TokenId> = ids.into_iter().map(TokenId).collect();
+            if !tokens.is_empty() {
+                self.add(class, &tokens);
+            }
+        }
+    }
+
+    fn remove(&mut self, gone: &[u32]) {
+        self.lists.iter_mut().for_each(|(_, ids)| ids.retain(|&id| !gone.allows(id)));
+    }
+
     pub fn landings(self, vocab: &Vocabulary) -> Vec<Landing> {
         let shared =
             self.shared.into_iter().map(|(class, g)| Landing { class, first: g.first, tokens: g.tokens });
@@ -62,214 +78,229 @@ impl Found {
     }
 }
 
-/// Tokens that lead to one lexical state.
-#[derive(Clone)]
-struct Group {
-    first: TokenId,
-    tokens: Arc<Mask>,
-}
-
-/// What the tokens do in a string.
-pub(super) struct Inside {
-    /// The states that they lead to.
-    groups: Vec<(LexId, Group)>,
-    /// Behind the quotes that close it: the node, the state before the quote, and whether an escape was read.
-    exits: Vec<(NodeId, LexId, bool)>,
-    /// Tokens that stay inside and hold a backslash.
-    escaped: Vec<TokenId>,
-}
-
-impl Inside {
-    fn bytes(&self) -> usize {
-        let groups: usize = self.groups.iter().map(|g| 64 + g.1.tokens.bytes()).sum();
-        groups + held::slice(&self.exits) + held::slice(&self.escaped)
-    }
-}
-
-struct Walk<'a> {
-    lexicon: &'a mut Lexicon,
-    trie: &'a Trie,
-    places: FxHashMap<LexId, usize>,
-    groups: Vec<(LexId, Vec<u32>)>,
-    exits: Vec<(NodeId, LexId, bool)>,
-    escaped: Vec<TokenId>,
-}
-
-impl Walk<'_> {
-    fn visit(&mut self, node: NodeId, lex: LexId, escape: bool) {
-        let (bytes, nodes) = self.trie.children(node);
-        work::spend(bytes.len() as u64);
-        for (&byte, &child) in bytes.iter().zip(nodes) {
-            match self.lexicon.step(lex, byte) {
-                Step::Stay(next) => {
-                    let escape = escape || byte == b'\\';
-                    let tokens = self.trie.tokens(child);
-                    if !tokens.is_empty() {
-                        let place = *self.places.entry(next).or_insert(self.groups.len());
-                        if place == self.groups.len() {
-                            self.groups.push((next, Vec::new()));
-                        }
-                        self.groups[place].1.extend(tokens.iter().map(|t| t.0));
-                        self.escaped.extend(tokens.iter().filter(|_| escape));
-                    }
-                    self.visit(child, next, escape);
-                }
-                Step::Close => self.exits.push((child, lex, escape)),
-                Step::Dead => {}
-            }
-        }
-    }
+/// What was found of a string whose text matters.
+struct Closed {
+    stand: Stand,
+    text: Vec<u8>,
+    /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
+    kind: LexId,
+    /// Where it leads when it is closed, by the languages that accept.
+    known: FxHashMap<(OutcomeId, OutcomeId), Option<Pos>>,
+    /// Whether some text that begins so is not like most others, and the nodes of the quotes behind such texts.
+    special: bool,
+    ends: FxHashSet<NodeId>,
+    /// Tokens that are followed one by one, as words.
+    odd: Vec<u32>,
 }
 
 impl<S: Structure> Core<S> {
-    fn inside(&mut self, lex: LexId) -> Arc<Inside> {
-        if let Some(known) = self.insides.get(&lex) {
+    fn inside(&mut self, kind: Pair) -> Arc<Inside> {
+        if let Some(known) = self.insides.get(&kind) {
             return known.clone();
         }
-        let (vocab, lexicon) = (self.vocab.clone(), self.structure.lexicon());
-        let mut walk = Walk {
-            lexicon,
-            trie: vocab.trie(),
-            places: FxHashMap::default(),
-            groups: Vec::new(),
-            exits: Vec::new(),
-            escaped: Vec::new(),
-        };
-        walk.visit(Trie::ROOT, lex, false);
-        let group = |(lex, ids): (LexId, Vec<u32>)| {
-            let first = TokenId(*ids.iter().min().expect("made for a token"));
-            (lex, Group { first, tokens: Arc::new(Mask::from_ids(ids, vocab.size())) })
-        };
-        let Walk { groups, exits, escaped, .. } = walk;
-        let inside = Arc::new(Inside { groups: groups.into_iter().map(group).collect(), exits, escaped });
+        let vocab = self.vocab.clone();
+        let lexicon = self.structure.lexicon();
+        let (spelling, _) = lexicon.term(kind.0).expect("at the border of a code point");
+        let free = lexicon.at(spelling, Terms::ALL);
+        let plain = self.lexmask(Trie::ROOT, free).plain(&vocab, spelling);
+        let inside = Arc::new(Inside::new(self.structure.lexicon(), &vocab, &plain, kind));
         self.listed += inside.bytes();
-        self.insides.insert(lex, inside.clone());
+        self.insides.insert(kind, inside.clone());
         inside
     }
 
     /// The classes after the tokens that a string allows; false where each token must be followed.
     pub(super) fn classes_in_string(&mut self, stand: Stand, found: &mut Found) -> bool {
-        let pos = stand.pos;
+        let (pos, vocab) = (stand.pos, self.vocab.clone());
         if !self.structure.lexicon().is_string(pos.lex) {
             return false;
         }
-        let inside = self.inside(pos.lex);
         if self.structure.records(pos.ctx) {
-            return self.classes_in_text(stand, &inside, found);
+            return self.classes_in_text(stand, found);
         }
-        for (lex, group) in &inside.groups {
+        let inside = self.inside((pos.lex, Lexicon::DEAD));
+        for ((lex, _), group) in &inside.groups {
             let class = self.class_of(Pos { lex: *lex, ..pos }, &[]);
             found.shared.push((class, group.clone()));
         }
         let mut next: FxHashMap<OutcomeId, Option<Pos>> = FxHashMap::default();
-        for &(node, lex, _) in &inside.exits {
-            let outcome = self.structure.lexicon().outcome(lex);
-            let next = *next.entry(outcome).or_insert_with(|| self.structure.close(pos.ctx, outcome, &[]));
-            if let Some(next) = next {
-                self.classes_behind(node, next, found);
+        let mut close = |this: &mut Self, lex: LexId| {
+            let outcome = this.structure.lexicon().outcome(lex);
+            *next.entry(outcome).or_insert_with(|| this.structure.close(pos.ctx, outcome, &[]))
+        };
+        for &(node, (lex, _), _) in &inside.exits {
+            if let Some(next) = close(self, lex) {
+                self.classes_from(vocab.trie(), node, next, found);
+            }
+        }
+        if let Some(shared) = &inside.shared {
+            if let Some(next) = close(self, shared.kind.0) {
+                let mut own = Found::default();
+                self.classes_from(shared.tails(), Trie::ROOT, next, &mut own);
+                found.join(own, |id| shared.has(id));
             }
         }
         true
     }
 
     /// The same where the string's text matters.
-    fn classes_in_text(&mut self, stand: Stand, inside: &Inside, found: &mut Found) -> bool {
+    fn classes_in_text(&mut self, stand: Stand, found: &mut Found) -> bool {
         let (pos, text, vocab) = (stand.pos, self.text(stand), self.vocab.clone());
         let (whole, begun) = unfinished(&text);
         let (Some(plain), true) = (without_escapes(whole), begun.is_empty()) else { return false };
+        let kind = match self.structure.kinds(pos.ctx) {
+            Some(kinds) => self.kind_after(kinds, &text),
+            None => Lexicon::DEAD,
+        };
+        let inside = self.inside((pos.lex, kind));
         let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
-        // tokens and ends of the texts that are not like most others
-        let (mut odd, mut ends): (FxHashSet<u32>, FxHashSet<NodeId>) = Default::default();
-        odd.extend(inside.escaped.iter().map(|t| t.0));
-        for rest in self.structure.special(pos.ctx, &plain) {
-            let mut node = Some(Trie::ROOT);
-            for &byte in rest.as_bytes() {
-                node = node.and_then(|node| vocab.trie().child(node, byte));
-                odd.extend(node.iter().flat_map(|&node| vocab.trie().tokens(node)).map(|t| t.0));
-            }
-            ends.extend(node.and_then(|node| vocab.trie().child(node, b'"')));
-        }
+        let (known, special, ends) = Default::default();
+        let odd = vec![0; vocab.mask_words()];
+        let mut closed = Closed { stand, text: text.clone(), kind, known, special, ends, odd };
+        self.mark_special(&plain, &inside, &mut closed);
         let mut own = Found::default();
-        let mut known: FxHashMap<OutcomeId, Pos> = FxHashMap::default();
-        for &(node, lex, escape) in &inside.exits {
-            let outcome = self.structure.lexicon().outcome(lex);
-            let exact = |this: &mut Self| {
-                let mut text = text.clone();
-                text.extend(vocab.trie().path(Trie::ROOT, node));
-                text.pop();
-                this.structure.close(pos.ctx, outcome, &text)
-            };
-            let next = match known.get(&outcome) {
-                _ if escape || ends.contains(&node) => match exact(self) {
-                    Some(next) => next,
-                    None => continue,
-                },
-                Some(&next) => next,
-                None => {
-                    let held = self.structure.lexicon().outcome_list(outcome).to_vec();
-                    let Some(next) = self.structure.close_generic(pos.ctx, &held) else { return false };
-                    // where the text tells ways to an end apart, each is followed
-                    let one = exact(self);
-                    if one.map(|one| self.class_of(one, &[])) != Some(self.class_of(next, &[])) {
-                        return false;
-                    }
-                    known.insert(outcome, next);
-                    next
+        for &(node, kind, escape) in &inside.exits {
+            if closed.ends.contains(&node) {
+                continue;
+            }
+            // an escape may spell any character
+            if escape && closed.special {
+                closed.odd.allow_all(vocab.trie().subtree_tokens(node).iter().map(|t| t.0));
+                continue;
+            }
+            match self.after_close(&mut closed, kind, node) {
+                Some(Some(next)) => {
+                    self.classes_after_close((vocab.trie(), node), next, &mut closed, &mut own)
                 }
-            };
-            let before = self.structure.closings();
-            self.classes_behind(node, next, &mut own);
-            if self.structure.closings() != before {
-                return false;
+                Some(None) => {}
+                None => return false,
             }
         }
-        if known.is_empty() {
+        if let Some(shared) = &inside.shared {
+            // a quote behind a text like most others
+            let one = shared.nodes(vocab.trie()).find(|node| !closed.ends.contains(node));
+            match one.map(|node| self.after_close(&mut closed, shared.kind, node)) {
+                Some(Some(Some(next))) => {
+                    let mut behind = Found::default();
+                    let tails = (shared.tails(), Trie::ROOT);
+                    self.classes_after_close(tails, next, &mut closed, &mut behind);
+                    own.join(behind, |id| shared.has(id));
+                }
+                Some(None) => return false,
+                _ => {}
+            }
+        }
+        if closed.known.is_empty() && kind == Lexicon::DEAD {
             return false;
         }
-        for (lex, group) in &inside.groups {
-            let outcome = self.structure.lexicon().outcome(*lex);
-            let held = self.structure.lexicon().outcome_list(outcome).to_vec();
-            if self.structure.close_generic(pos.ctx, &held).is_none() {
-                return false;
-            }
-            let class = (Pos { lex: *lex, ..same }, u32::MAX);
-            if let Some(group) = self.without_odd(group, &odd) {
-                own.shared.push((class, group));
-            }
-        }
-        for id in odd {
-            let token = TokenId(id);
-            if let (None, next, text) = self.run(stand, vocab.token(token)) {
-                if self.structure.records(next.ctx) && !text.is_empty() {
-                    let class = self.class_of(next, &text);
-                    own.add(class, &[token]);
+        for ((lex, kind), group) in &inside.groups {
+            if closed.kind == Lexicon::DEAD {
+                let outcome = self.structure.lexicon().outcome(*lex);
+                let held = self.structure.lexicon().outcome_list(outcome).to_vec();
+                if self.structure.close_generic(pos.ctx, &held).is_none() {
+                    return false;
                 }
+            }
+            let class = Self::class_of_kind((Pos { lex: *lex, ..same }, *kind));
+            let left = match group.tokens.meets(&closed.odd) {
+                true => group.without(&closed.odd, vocab.size()),
+                false => Some(group.clone()),
+            };
+            own.shared.extend(left.map(|group| (class, group)));
+        }
+        own.remove(&closed.odd);
+        for id in closed.odd.ids() {
+            if let (None, next, text) = self.run(stand, vocab.token(TokenId(id))) {
+                let class = self.class_of(next, &text);
+                own.add(class, &[TokenId(id)]);
             }
         }
         *found = own;
         true
     }
-
-    fn without_odd(&self, group: &Group, odd: &FxHashSet<u32>) -> Option<Group> {
-        if !odd.iter().any(|&id| group.tokens.has(id)) {
-            return Some(group.clone());
+    /// Marks the tokens in which a text may begin, or end, that is not like most others.
+    fn mark_special(&mut self, plain: &str, inside: &Inside, closed: &mut Closed) {
+        let vocab = self.vocab.clone();
+        let trie = vocab.trie();
+        for rest in self.structure.special(closed.stand.pos.ctx, plain) {
+            closed.special = true;
+            let mut node = Some(Trie::ROOT);
+            for &byte in rest.as_bytes() {
+                node = node.and_then(|node| trie.child(node, byte));
+                closed.odd.allow_all(node.iter().flat_map(|&node| trie.tokens(node)).map(|t| t.0));
+            }
+            closed.ends.extend(node.and_then(|node| trie.child(node, b'"')));
         }
-        let mut row = vec![0u32; self.vocab.mask_words()];
-        group.tokens.write(&mut row);
-        row.forbid_all(odd.iter().copied());
-        let ids = row.ids();
-        let first = TokenId(*ids.first()?);
-        Some(Group { first, tokens: Arc::new(Mask::from_ids(ids, self.vocab.size())) })
+        if closed.special {
+            closed.odd.allow_all(inside.escaped.iter().map(|t| t.0));
+        }
+        for &node in &closed.ends {
+            closed.odd.allow_all(trie.subtree_tokens(node).iter().map(|t| t.0));
+        }
     }
 
-    fn classes_behind(&mut self, node: NodeId, next: Pos, found: &mut Found) {
-        let vocab = self.vocab.clone();
-        let tokens = vocab.trie().tokens(node);
+    /// Where the string leads when it is closed at a node, one for all that mean the same; `None` where that can't be
+    /// said.
+    fn after_close(&mut self, closed: &mut Closed, (lex, kind): Pair, node: NodeId) -> Option<Option<Pos>> {
+        let ctx = closed.stand.pos.ctx;
+        let lexicon = self.structure.lexicon();
+        let outcomes = (lexicon.outcome(lex), lexicon.outcome(kind));
+        if let Some(&known) = closed.known.get(&outcomes) {
+            return Some(known);
+        }
+        let held = lexicon.outcome_list(outcomes.0).to_vec();
+        let mut text = closed.text.clone();
+        text.extend(self.vocab.trie().path(Trie::ROOT, node));
+        text.pop();
+        let mut next = self.structure.close(ctx, outcomes.0, &text);
+        if closed.kind == Lexicon::DEAD {
+            let generic = self.structure.close_generic(ctx, &held)?;
+            // where the text tells ways to an end apart, each is followed
+            if next.map(|one| self.class_of(one, &[])) != Some(self.class_of(generic, &[])) {
+                return None;
+            }
+            next = Some(generic);
+        }
+        closed.known.insert(outcomes, next);
+        Some(next)
+    }
+
+    /// The classes after the tokens below a node, from a position that stands for those of many texts; the tokens are
+    /// marked for which it does not: another text that matters is begun or closed in them.
+    fn classes_after_close(
+        &mut self,
+        (trie, node): (&Trie, NodeId),
+        pos: Pos,
+        closed: &mut Closed,
+        found: &mut Found,
+    ) {
+        let tokens = trie.tokens(node);
+        if !tokens.is_empty() {
+            let class = self.class_of(pos, &[]);
+            found.add(class, tokens);
+        }
+        let (bytes, nodes) = trie.children(node);
+        work::spend(bytes.len() as u64);
+        for (&byte, &child) in bytes.iter().zip(nodes) {
+            let before = self.structure.closings();
+            let next = step(&mut self.structure, pos, &mut Vec::new(), byte);
+            let begun = next.is_some_and(|next| self.structure.records(next.ctx));
+            if begun || self.structure.closings() != before {
+                closed.odd.allow_all(trie.subtree_tokens(child).iter().map(|t| t.0));
+            } else if let Some(next) = next {
+                self.classes_after_close((trie, child), next, closed, found);
+            }
+        }
+    }
+
+    /// The classes after the tokens at and below a node.
+    fn classes_from(&mut self, trie: &Trie, node: NodeId, next: Pos, found: &mut Found) {
+        let tokens = trie.tokens(node);
         if !tokens.is_empty() {
             let class = self.class_of(next, &[]);
             found.add(class, tokens);
         }
-        self.classes_below(vocab.trie(), node, next, &mut Vec::new(), found);
+        self.classes_below(trie, node, next, &mut Vec::new(), found);
     }
 
     pub(super) fn classes_below(

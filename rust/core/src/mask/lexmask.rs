@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
+use super::inside::Plain;
 use super::store::{Key, STORE};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};
@@ -27,6 +28,8 @@ pub struct LexMask {
     pub odd: Box<[Exit]>,
     /// Tokens within, by their length in code points; kept with masks that others are told from.
     pub lengths: OnceLock<Arc<Lengths>>,
+    /// What the tokens do in a string of any text; kept with the mask of that.
+    plain: OnceLock<Arc<Plain>>,
 }
 
 /// Nodes from which on a vocabulary's free string is prepared.
@@ -89,6 +92,7 @@ impl LexMask {
         let mask = Self::by_chars(&mut lexicon, vocab, Trie::ROOT, free, None);
         if let (Some(content), Some(mask)) = (content, mask) {
             mask.lengths(vocab, &mut lexicon, free);
+            mask.plain(vocab, Spelling::JsonAny);
             let key = Key { vocabulary: vocab.key(), node: Trie::ROOT.0, content };
             STORE.current().put(key, Arc::new(mask));
         }
@@ -102,6 +106,7 @@ impl LexMask {
             outcome: None,
             odd: Box::new([]),
             lengths: OnceLock::new(),
+            plain: OnceLock::new(),
         }
     }
 
@@ -281,6 +286,11 @@ impl LexMask {
     /// Lengths of the vocabulary's tokens, from the mask of the free string.
     pub fn lengths(&self, vocab: &Vocabulary, lexicon: &mut Lexicon, lex: LexId) -> Arc<Lengths> {
         self.lengths.get_or_init(|| Arc::new(Lengths::measure(vocab, lexicon, lex))).clone()
+    }
+
+    /// What the tokens do in a string of any text of a spelling, from the mask of that.
+    pub(super) fn plain(&self, vocab: &Vocabulary, spelling: Spelling) -> Arc<Plain> {
+        self.plain.get_or_init(|| Arc::new(Plain::new(vocab, spelling))).clone()
     }
 
     /// What the mask holds; of what it shares with others, its part.

@@ -5,8 +5,10 @@
 //! others leave it, [`walk`], [`charwalk`] and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
 //! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
-//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is); `generation` how threads
-//! take turns with it and when it ends, `lanes` how several are used side by side; `plain` states that plain text leaves as they are; [`automaton`] the face that threads share, [`batch`] for many rows at once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
+//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings` and `inside` where
+//! tokens lead); `generation` how threads take turns with it and when it ends, `lanes` how several are used side by side;
+//! `plain` states that plain text leaves as they are; [`automaton`] the face that threads share, [`batch`] for many rows at
+//! once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
 //! process; `oracle` the slow, right version.
 
 pub mod automaton;
@@ -19,7 +21,10 @@ mod drawn;
 mod edges;
 pub mod exits;
 mod generation;
+mod inside;
 mod landings;
+#[cfg(test)]
+mod landings_tests;
 mod lanes;
 pub mod lexemes;
 pub mod lexmask;

@@ -89,6 +89,16 @@ impl Mask {
         }
     }
 
+    /// Whether a token of the words is in the mask.
+    pub fn meets(&self, words: &[u32]) -> bool {
+        let both = |own: &[u32]| own.iter().zip(words).any(|(a, b)| a & b != 0);
+        match self {
+            Mask::Dense(own) => both(own),
+            Mask::Sparse(ids) => ids.iter().any(|&id| words.allows(id)),
+            Mask::Based(base, ids) => both(base) || ids.iter().any(|&id| words.allows(id)),
+        }
+    }
+
     /// Sorted ids of the allowed tokens.
     pub fn ids(&self, words: usize) -> Vec<u32> {
         if let Mask::Sparse(ids) = self {

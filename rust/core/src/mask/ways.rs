@@ -377,11 +377,10 @@ impl Builder {
             };
             found.add(way, landing.tokens);
         }
-        for id in self.mask(here)?.ids(self.vocab.mask_words()) {
-            let token = TokenId(id);
-            if self.vocab.is_special(token) && !(accepting && self.vocab.is_eos(token)) {
+        for token in self.engine.specials(s)? {
+            if !(accepting && self.vocab.is_eos(token)) {
                 let way = self.way_after(s, token, within)?;
-                found.add(way, Arc::new(Mask::Sparse(Box::new([id]))));
+                found.add(way, Arc::new(Mask::Sparse(Box::new([token.0]))));
             }
         }
         let (groups, farthest) = found.all(self.vocab.size());
