@@ -85,14 +85,15 @@ class Result(Generic[T]):
         value: the parsed text: JSON, an instance of the type that was asked for, or the text itself.
         logprob: natural logarithm of the probability of `tokens` under the model's own distribution at
             temperature 1, before masks, transforms and truncation; without the end-of-text token.  Weighted
-            samplers: under the distribution after temperature and truncation, end-of-text included.
+            samplers: under the distribution after temperature and truncation, end-of-text included.  NaN if
+            it was not asked for (`Scheduler.submit`).
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
         stats: the work behind it; of weighted samplers an equal part of the call's.
         report: what speculation did (acceptance by depth and source, times, notes); None for plain decoding.
         estimates: what a weighted sampler knows about its distribution, for all draws of the call; else None.
         token_logprobs: float [len(tokens)], natural logarithm of each token's probability, as in `logprob`;
-            empty for weighted samplers.
+            empty for weighted samplers, and if they were not asked for.
         guessed: bool [len(tokens)], whether each token is an accepted draft; empty for weighted samplers.
         likeliest: at each token (id, log-probability) of the model's likeliest ones, best first; empty unless
             they were asked for (`Scheduler.submit`).

@@ -33,6 +33,7 @@ class Row:
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         distribution: how its tokens are drawn; None: as those of the decoder's other rows.
         alternatives: how many of the model's likeliest tokens to tell at each token.
+        logprobs: whether the tokens' log-probabilities are told.
         drafter: guesses its tokens; None: the decoder's own does.
         logprob: log-probability of `tokens` under the model's own distribution.
         token_logprobs: the same for each token.
@@ -52,6 +53,7 @@ class Row:
     companion: Sequence[int] = ()
     distribution: MaskedSampler | None = None
     alternatives: int = 0
+    logprobs: bool = True
     drafter: Any = None
     state: State = field(init=False)
     tokens: list[int] = field(default_factory=list)

@@ -206,6 +206,7 @@ class Decoder:
             encode=self._encode,
             companions=[] if self._companion is None else [(self._companion, row.companion or row.prompt)],
             alternatives=row.alternatives,
+            logprobs=row.logprobs,
         )
 
 

@@ -116,6 +116,7 @@ class Engine:
             transforms=wanted.transforms,
             stop=list(wanted.stop),
             alternatives=wanted.alternatives or 0,
+            logprobs=wanted.alternatives is not None or bool(wanted.confidence),
             drafter=wanted.drafter,
             thinking=thinking_of(self.format, self.generator, wanted),
             limits=key.limits,

@@ -21,6 +21,7 @@ import torch
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.decoding.speculative.scores import Listed
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.errors import ModelError, TokenformError
 
@@ -29,8 +30,8 @@ Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
 mask.
 """
 
-Rows = Sequence[torch.Tensor] | torch.Tensor
-"""[V'] of each node, or [N, V']."""
+Rows = Sequence[torch.Tensor | Listed] | torch.Tensor
+"""[V'] of each node, or [N, V'].  Listed tokens' alone are for who has listed them, `LazyDrawer`."""
 
 
 class Drawn(NamedTuple):
@@ -38,7 +39,8 @@ class Drawn(NamedTuple):
 
     Attributes:
         token: its id.
-        logprob: natural logarithm of its probability under the model's own distribution.
+        logprob: natural logarithm of its probability under the model's own distribution; NaN on the host if
+            it was not asked for.
         error: why there is none.
         best: the model's likeliest tokens, best first, as many as were asked for.
         chances: their probabilities under the model's own distribution, if these were asked for.
@@ -54,17 +56,19 @@ class Drawn(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What drafters want to know of a node beside its draw: the attributes of `Drawn`.
+    """What is to be told of a node beside its draw: the attributes of `Drawn`.
 
     Attributes:
         best: how many of the likeliest tokens.
         chances: whether their probabilities too.
         allowed: whether the likeliest token that goes on.
+        logprob: whether the probability of the draw.
     """
 
     best: int = 0
     chances: bool = False
     allowed: bool = False
+    logprob: bool = True
 
 
 NO_WISH = Wish()
@@ -117,7 +121,7 @@ class MaskedSampler:
         """Whether the model's own logits are what the mask is applied to."""
         return self.mixture is None and self.penalties is None and not self.transforms
 
-    def check(self, rows: Rows) -> None:
+    def check(self, rows: Sequence[torch.Tensor | Listed]) -> None:
         """Refuses logits that are narrower than the vocabulary; a row of the model and of each companion."""
         least = min(row.shape[-1] for row in rows)
         if least < self.size:
@@ -126,7 +130,7 @@ class MaskedSampler:
                 " build it with size= the model's own"
             )
 
-    def free(self, rows: Rows, node: Node) -> torch.Tensor:
+    def free(self, rows: Sequence[torch.Tensor], node: Node) -> torch.Tensor:
         """The scores before the mask, float64 [V] on the rows' device: rows [V'] of the model and
         companions.
         """

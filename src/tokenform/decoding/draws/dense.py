@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -155,7 +156,7 @@ class DenseDrawer:
         rows, places = [], []
         for i, node in enumerate(nodes):
             try:
-                rows.append(sampler.free([one[i] for one in logits], node))
+                rows.append(sampler.free([cast("torch.Tensor", one[i]) for one in logits], node))
                 places.append(i)
             except TokenformError as error:
                 found[i] = Drawn(-1, 0.0, error)
@@ -238,7 +239,7 @@ class DenseDrawer:
 
 
 def _stacked(rows: Rows) -> torch.Tensor:
-    return rows if isinstance(rows, torch.Tensor) else torch.stack(list(rows))
+    return rows if isinstance(rows, torch.Tensor) else torch.stack(cast("list[torch.Tensor]", rows))
 
 
 def _least(masked: torch.Tensor, local: Local) -> torch.Tensor | None:

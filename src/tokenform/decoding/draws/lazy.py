@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,12 +24,15 @@ from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, W
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.decoding.speculative.scores import Listed
 from tokenform.engine import State
 from tokenform.errors import TokenformError
 
 _FEW = 4096  # allowed tokens up to which a mask is a list
 _KEPT = 4096  # lists that are kept
 _BLOCKS = 32
+
+Row = np.ndarray | Listed
 
 Allowed = np.ndarray | None
 """Sorted ids, or bool [V]; None for every token."""
@@ -51,10 +54,14 @@ class LazyDrawer:
         sampler.check([rows[0] for rows in logits])
         found = []
         for place, node in enumerate(nodes):
-            row = _on_host(logits[0][place])
+            given = logits[0][place]
+            row = given if isinstance(given, Listed) else _on_host(given)
             try:
                 token = self._one(sampler, [rows[place] for rows in logits], row, node)
-                total = _normaliser(row)
+                if isinstance(row, Listed):  # of nodes where nothing more was wished for
+                    found.append(Drawn(token, math.nan))
+                    continue
+                total = _normaliser(row) if wish.logprob or wish.chances else math.nan
                 best = _best_of(row, wish.best)
                 chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
                 found.append(Drawn(token, float(row[token]) - total, None, best, chances))
@@ -62,9 +69,23 @@ class LazyDrawer:
                 found.append(Drawn(-1, 0.0, error))
         return found
 
-    def _one(self, sampler: MaskedSampler, logits: Rows, row: np.ndarray, node: Node) -> int:
-        own = row[: sampler.size]
-        free = own if sampler.untouched else _on_host(sampler.free(logits, node).detach())
+    def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
+        """The ids at whose logits alone a draw looks; None for all, or where that is not known."""
+        if not sampler.untouched or node.automaton is None:
+            return None
+        try:
+            allowed = self._allowed(node.automaton, node.state, sampler.size)
+        except TokenformError:  # the draw tells
+            return None
+        return None if allowed.dtype == np.bool_ else allowed
+
+    def _one(
+        self, sampler: MaskedSampler, logits: Sequence[torch.Tensor | Listed], row: Row, node: Node
+    ) -> int:
+        own = row if isinstance(row, Listed) else row[: sampler.size]
+        free = own
+        if not sampler.untouched:
+            free = _on_host(sampler.free(cast("list[torch.Tensor]", logits), node).detach())
         local, auto, key = sampler.local, node.automaton, race_key(node.seed, node.sequence, node.position)
         if auto is None:
             return draw_row(free, None, local, key)
@@ -91,7 +112,7 @@ class LazyDrawer:
         return allowed
 
 
-def draw_row(row: np.ndarray, allowed: Allowed, local: Local, key: Key, least: float | None = None) -> int:
+def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | None = None) -> int:
     """The draw from one row of scores [V], floating point.
 
     Args:
@@ -114,14 +135,16 @@ def draw_row(row: np.ndarray, allowed: Allowed, local: Local, key: Key, least: f
             assert allowed is not None
             kept = np.flatnonzero(scores >= least)
             return int(allowed[kept[np.argmax(_keys(scores[kept], allowed[kept], key))]])
+    assert isinstance(row, np.ndarray)
     return _race(row, allowed, local.temperature, key, -math.inf if least is None else least)
 
 
-def _best(row: np.ndarray, allowed: Allowed, few: bool) -> int:
+def _best(row: Row, allowed: Allowed, few: bool) -> int:
     if few:
         assert allowed is not None
         token = int(allowed[row[allowed].argmax()]) if len(allowed) else -1
     else:
+        assert isinstance(row, np.ndarray)
         token = int(row.argmax())
         if allowed is not None and not (allowed[token] and math.isfinite(row[token])):
             token = int(np.where(allowed, row, -np.inf).argmax())
@@ -175,22 +198,23 @@ def _keys(scores: np.ndarray, tokens: np.ndarray, key: Key) -> np.ndarray:
     return keys
 
 
-def _threshold(row: np.ndarray, allowed: Allowed, local: Local) -> float | None:
+def _threshold(row: Row, allowed: Allowed, local: Local) -> float | None:
     if local.temperature == 0 or local.truncation.off:
         return None
     scores = _some(row, allowed).astype(np.float64) / local.temperature
     return local.truncation.row_threshold(scores)
 
 
-def _some(row: np.ndarray, allowed: Allowed) -> np.ndarray:
+def _some(row: Row, allowed: Allowed) -> np.ndarray:
     """The scores of listed tokens; of all others [V], -inf where nothing is allowed."""
-    if allowed is None:
-        return row
-    if allowed.dtype == np.bool_:
+    if allowed is not None and allowed.dtype != np.bool_:
+        listed: np.ndarray = row[allowed]
+        return listed
+    assert isinstance(row, np.ndarray)
+    if allowed is not None:
         masked: np.ndarray = np.where(allowed, row, row.dtype.type(-np.inf))
         return masked
-    listed: np.ndarray = row[allowed]
-    return listed
+    return row
 
 
 def _listed(words: np.ndarray, size: int) -> np.ndarray:

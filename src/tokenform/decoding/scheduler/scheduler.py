@@ -79,6 +79,7 @@ class Scheduler:
         transforms: Sequence[Transform] = (),
         stop: str | Sequence[str] = (),
         alternatives: int = 0,
+        logprobs: bool = True,
         drafter: Any = None,
         thinking: Thinking | None = None,
         limits: Limits | None = None,
@@ -91,6 +92,8 @@ class Scheduler:
             prompt, grammar, n, seed, max_tokens, sampler, stop: as for `Generator.sample`, for one prompt.
             penalties, transforms: as for `Generator`, for these texts.
             alternatives: how many of the model's likeliest tokens to tell at each token.
+            logprobs: whether the tokens' log-probabilities are told.  Without, where the constraint allows
+                few tokens only their logits are computed, which over a large vocabulary is most of a step.
             drafter: guesses tokens of these texts, in place of the generator's; it changes no text.
             thinking: a thought comes before each text, within its `max_tokens`.
             limits: of the grammar's automaton; None: as it is for the process.
@@ -133,7 +136,8 @@ class Scheduler:
         texts = self._texts(job, rows, thinking)
         distribution = self._batch.distribution(chosen, tuple(transforms), penalties)
         for row in [*rows, *(text.row for text in texts)]:
-            row.distribution, row.alternatives, row.drafter = distribution, alternatives, drafter
+            row.distribution, row.drafter = distribution, drafter
+            row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
         for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
             with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
                 row.automaton.mask(row.state)

@@ -5,6 +5,8 @@ Invariant: a sequence that can't be started leaves nothing open.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tokenform.engine import State
@@ -26,6 +28,7 @@ class Live:
     def __init__(self, number: int, request: Request, backbone: Runner, drafter: Merge) -> None:
         self.number, self.request, self.output = number, request, Output()
         auto = request.automaton
+        self.output.logprob = 0.0 if request.logprobs else math.nan
         self.output.state = request.state if request.state is not None or auto is None else auto.start
         self.text = [int(t) for t in request.prompt]
         self.seqs: list[tuple[Runner, int]] = []

@@ -11,11 +11,12 @@ worth its time there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 
-from tokenform.decoding.draws import Drawn, MaskedSampler, Wish, race
+from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import ModelError, OptionError, TokenformError
@@ -24,11 +25,14 @@ from tokenform.masking import MaskTable
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
+from .scores import Columns, Scores
 from .tree import ROOT
 from .verifiers import Coins, DrawnRule, Forest
 
-Scored = tuple[Live, list[torch.Tensor]]
-"""A sequence, and the logits [nodes + 1, V] of its model and companions."""
+Logits = list[torch.Tensor | Scores]
+"""[nodes + 1, V] of a sequence's model, then of each companion."""
+
+Scored = tuple[Live, Logits]
 
 _AT_ONCE = 1 << 26  # probabilities of a rule for drawn drafts that are weighed at once: 512 MiB
 
@@ -64,6 +68,28 @@ class DeviceDraws:
     ) -> None:
         self.device = device
         self.draws = NodeDraws(device, table, whole)
+
+    def columns(self, live: Live) -> Columns | None:
+        """At each row of a sequence's tree the tokens at whose logits alone `match` looks; None for all.
+
+        Masks are asked for along the drafted paths as far as few tokens are allowed: below others as many
+        are, mostly, and a mask of a node that is never reached is work for nothing.
+        """
+        request = live.request
+        if request.logprobs or request.alternatives or request.companions:
+            return None
+        if live.session.wish != NO_WISH or request.automaton is None:
+            return None
+        found: list[np.ndarray | None] = [None] * (len(live.tree) + 1)
+        asked = [ROOT]
+        while asked:
+            node = asked.pop()
+            if node != ROOT and not _goes_on(live, node):
+                found[node + 1] = np.empty(0, np.int64)
+            elif (ids := self.draws.listed(request.sampler, _node(live, node))) is not None:
+                found[node + 1] = ids
+                asked += live.tree.children(node)
+        return None if found[0] is None else found
 
     def match(self, scored: Sequence[Scored], greedy: bool = False) -> Verdicts:
         """The committed tokens of each sequence by sample-and-match, or why there are none.
@@ -121,7 +147,8 @@ class DeviceDraws:
     def _weighed(self, scored: Sequence[Scored], rule: DrawnRule) -> torch.Tensor:
         """What the rule and the commitment need of each row, float64 [R, 6] on the device."""
         sampler = scored[0][0].request.sampler
-        logits = [torch.cat([one[i] for _, one in scored]) for i in range(len(scored[0][1]))]
+        own, count = [cast("list[torch.Tensor]", one) for _, one in scored], len(scored[0][1])
+        logits = [torch.cat([one[i] for one in own]) for i in range(count)]
         nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
         device = logits[0].device
         with torch.inference_mode():
@@ -139,17 +166,15 @@ class DeviceDraws:
                 for _ in range(len(live.tree) + 1)
             ]
             token = race(final.log(), None, 1.0, keys)
-            own = logits[0].double()
-            total = own.logsumexp(-1)
+            whole = logits[0].double()
+            total = whole.logsumexp(-1)
             parents, drafted = torch.tensor([forest.parents, forest.tokens], device=device)
-            guessed = own[parents, drafted] - total[parents]
-            logprob = own.gather(1, token[:, None])[:, 0] - total
+            guessed = whole[parents, drafted] - total[parents]
+            logprob = whole.gather(1, token[:, None])[:, 0] - total
             return torch.stack([chance, lean, there.double(), token.double(), logprob, guessed], 1)
 
-    def _draw(
-        self, wanted: Sequence[tuple[Live, list[torch.Tensor], int]], drawn: dict[tuple[int, int], Drawn]
-    ) -> None:
-        groups: dict[int, list[tuple[Live, list[torch.Tensor], int]]] = {}
+    def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
+        groups: dict[int, list[tuple[Live, Logits, int]]] = {}
         for one in wanted:
             groups.setdefault(id(one[0].request.sampler), []).append(one)
         for group in groups.values():
@@ -157,7 +182,11 @@ class DeviceDraws:
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
             wishes = [live.session.wish for live, _, _ in group] if self.draws.whole else []
-            wish = Wish(max((w.best for w in wishes), default=0), False, any(w.allowed for w in wishes))
+            wish = Wish(
+                max((w.best for w in wishes), default=0),
+                allowed=any(w.allowed for w in wishes),
+                logprob=any(live.request.logprobs for live, _, _ in group),
+            )
             try:
                 found = self.draws.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device
@@ -173,12 +202,12 @@ def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
     held = 0
     for live, logits in scored:
         same = groups and groups[-1][0][0].request.sampler is live.request.sampler
-        held += logits[0].numel()
+        held += cast("torch.Tensor", logits[0]).numel()
         if same and held <= _AT_ONCE:
             groups[-1].append((live, logits))
         else:
             groups.append([(live, logits)])
-            held = logits[0].numel()
+            held = cast("torch.Tensor", logits[0]).numel()
     return groups
 
 

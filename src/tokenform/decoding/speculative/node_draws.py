@@ -10,7 +10,7 @@ float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -99,6 +99,13 @@ class NodeDraws:
             assert len(found) == place + 1
         return found
 
+    def listed(self, sampler: Any, node: Node) -> np.ndarray | None:
+        """The ids at whose logits alone the draw at a node looks; None for all, or where that is not
+        known.
+        """
+        alone = isinstance(sampler, MaskedSampler) and not self.whole
+        return self._lazy.listed(sampler, node) if alone else None
+
     def distributions(
         self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node]
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -158,5 +165,6 @@ class NodeDraws:
 def _with_rows(logits: Sequence[Rows], nodes: Sequence[Node]) -> Sequence[Node]:
     """The nodes with their logits on the host, in float64."""
     for place, node in enumerate(nodes):
-        node.logits = tuple(rows[place].to("cpu", torch.float64).numpy() for rows in logits)
+        whole = [cast("torch.Tensor", rows[place]) for rows in logits]
+        node.logits = tuple(row.to("cpu", torch.float64).numpy() for row in whole)
     return nodes

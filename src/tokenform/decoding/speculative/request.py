@@ -33,6 +33,8 @@ class Request:
         encode: bytes -> token ids as the model's tokenizer writes them, for drafters that know text.
         companions: (backbone, prompt) of each second model or prompt that the sampler mixes in.
         alternatives: how many of the model's likeliest tokens to tell at each token of the text.
+        logprobs: whether the tokens' log-probabilities are told; without them, where the mask allows few
+            tokens, only these tokens' logits are computed.
     """
 
     prompt: Sequence[int]
@@ -48,6 +50,7 @@ class Request:
     hints: Hints | None = None
     encode: Callable[[bytes], list[int]] | None = None
     alternatives: int = 0
+    logprobs: bool = True
 
 
 @dataclass
@@ -57,8 +60,9 @@ class Output:
     Attributes:
         tokens: the output so far, end-of-text excluded.
         state: the automaton's state after `tokens`, or None.
-        logprob: natural logarithm of the probability of `tokens` under the model's own distribution.
-        token_logprobs: the same for each token.
+        logprob: natural logarithm of the probability of `tokens` under the model's own distribution; NaN if
+            it was not asked for.
+        token_logprobs: the same for each token; empty if they were not asked for.
         guessed: whether each token is an accepted draft.
         alternatives: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.

@@ -16,8 +16,8 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import torch
 
@@ -27,21 +27,24 @@ from tokenform.decoding.keyed_random import KeyedChoice
 from tokenform.decoding.loop import device_of
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
-from .backbone import Runner
+from .backbone import Runner, TreeBackbone
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
 from .judging import NodeDistributions
 from .live import Live
-from .matching import DeviceDraws, Verdict, Verdicts
+from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
+from .scores import Columns, Scores
 from .tree import DraftTree
 from .verifiers import DrawnRule, GreedyTree, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
+
+_WALKED = (SampleAndMatch, GreedyTree)  # rules that go down a tree by its nodes' draws alone
 
 
 class Speculator:
@@ -161,18 +164,18 @@ class Speculator:
             moved.append((live.number, tokens, live.output))
         return moved
 
-    def _verdicts(self, scored: list[tuple[Live, list[torch.Tensor]]]) -> Verdicts:
+    def _verdicts(self, scored: list[Scored]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
         found: Verdicts = {}
         together, rule = [], self.verifier
-        many = isinstance(rule, DrawnRule) or type(rule) in (SampleAndMatch, GreedyTree)
+        many = isinstance(rule, DrawnRule) or type(rule) in _WALKED
         for live, logits in scored:
             if many and isinstance(live.request.sampler, MaskedSampler):
                 together.append((live, logits))
                 continue
             began = time.perf_counter()
             try:
-                found[live.number] = self._judge(live, logits)
+                found[live.number] = self._judge(live, cast("list[torch.Tensor]", logits))
             except Exception as error:
                 found[live.number] = _as_own(error, "the sampler failed")
             live.output.report.seconds_mask += time.perf_counter() - began
@@ -198,11 +201,12 @@ class Speculator:
 
     def _score(
         self, batch: list[Live], again: bool = False
-    ) -> Iterator[tuple[Live, list[torch.Tensor] | TokenformError]]:
+    ) -> Iterator[tuple[Live, Logits | TokenformError]]:
         """Logits of the model and the companions for each sequence, or why there are none."""
+        columns = self._columns(batch)
         began, worked = time.perf_counter(), self._clock()
         try:
-            scored = self._passes(batch)
+            scored = self._passes(batch, columns)
         except Exception as error:
             if not _memory(error):
                 failure = _as_own(error, "the model's forward pass failed")
@@ -234,12 +238,28 @@ class Speculator:
         else:
             yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
 
-    def _passes(self, batch: Sequence[Live]) -> dict[int, list[torch.Tensor]]:
+    def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
+        """The tokens whose logits are wanted of some sequences; of the others, all of them."""
+        if not self.backbone.sliced or type(self.verifier) not in _WALKED:
+            return {}
+        found = {}
+        for live in batch:
+            columns = self._draws.columns(live)
+            if columns is not None:
+                found[live.seqs[0][1]] = columns
+        return found
+
+    def _passes(self, batch: Sequence[Live], columns: Mapping[int, Columns]) -> dict[int, Logits]:
         asked: dict[int, tuple[Runner, dict[int, DraftTree]]] = {}
         for live in batch:
             for part, seq in live.seqs:
                 asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
-        got = {key: part.score(trees) for key, (part, trees) in asked.items()}
+        got: dict[int, Mapping[int, torch.Tensor | Scores]] = {}
+        for key, (part, trees) in asked.items():
+            if columns and part is self.backbone and isinstance(part, TreeBackbone):
+                got[key] = part.score_listed(trees, columns)
+            else:
+                got[key] = part.score(trees)
         return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
 
     @property
@@ -258,9 +278,7 @@ class Speculator:
         nodes = [-1, *live.tree.walk(tokens)]
         return Verdict(tokens, distributions.logprobs(nodes, tokens))
 
-    def _commit(
-        self, live: Live, verdict: Verdict, logits: list[torch.Tensor], likely: list[Likely]
-    ) -> list[int]:
+    def _commit(self, live: Live, verdict: Verdict, logits: Logits, likely: list[Likely]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
         tokens, logprobs = verdict.tokens, verdict.logprobs
         request, output, tree, states = live.request, live.output, live.tree, live.session.states
@@ -271,8 +289,9 @@ class Speculator:
         visited = tree.walk(tokens)
         output.report.count(tree, visited, len(tokens))
         text = tokens if ended is None else tokens[:-1]
-        output.logprob += math.fsum(logprobs[: len(text)])
-        output.token_logprobs.extend(logprobs[: len(text)])
+        if request.logprobs:
+            output.logprob += math.fsum(logprobs[: len(text)])
+            output.token_logprobs.extend(logprobs[: len(text)])
         output.guessed.extend(place < len(visited) for place in range(len(text)))
         output.alternatives.extend(likely[: len(text)])
         state = output.state
@@ -333,7 +352,7 @@ def decode(
 
 
 def _likeliest(
-    scored: Sequence[tuple[Live, list[torch.Tensor] | TokenformError]], verdicts: Verdicts
+    scored: Sequence[tuple[Live, Logits | TokenformError]], verdicts: Verdicts
 ) -> dict[int, list[Likely]]:
     """The likeliest tokens at each token of a verdict, where they were asked for; one transfer for all."""
     asking: list[tuple[Live, torch.Tensor]] = []
@@ -341,7 +360,7 @@ def _likeliest(
         verdict = verdicts.get(live.number)
         if live.request.alternatives and isinstance(logits, list) and isinstance(verdict, Verdict):
             rows = [0, *(node + 1 for node in live.tree.walk(verdict.tokens))][: len(verdict.tokens)]
-            asking.append((live, logits[0][rows]))
+            asking.append((live, cast("torch.Tensor", logits[0])[rows]))
     if not asking:
         return {}
     every = torch.log_softmax(torch.cat([rows for _, rows in asking]).float(), -1)

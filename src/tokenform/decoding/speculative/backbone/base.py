@@ -14,12 +14,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from tokenform.errors import InvalidState, OptionError, PromptTooLong
 
+from ..scores import Columns, Scores, root_of
 from ..tree import ROOT, DraftTree
 from .prompt_cache import PromptCache
 
@@ -32,7 +33,7 @@ class Track:
         tokens: committed tokens.
         computed: how many of them have keys and values in the cache.
         tree, logits: the last scored tree and its logits [n + 1, V]; None after `commit`.
-        root: logits [V] after all committed tokens, if they are known.
+        root: logits [V] after all committed tokens, if all of them are known.
         place: where the subclass keeps its keys and values.
         prompt: how many first tokens are the prompt, until those are kept for later calls; then 0.
         thin: some of them were computed with layers left out, so nobody may share them.
@@ -41,7 +42,7 @@ class Track:
     tokens: list[int]
     computed: int = 0
     tree: DraftTree | None = None
-    logits: torch.Tensor | None = None
+    logits: torch.Tensor | Scores | None = None
     root: torch.Tensor | None = None
     place: Any = None
     prompt: int = 0
@@ -70,11 +71,14 @@ class Backbone:
         share: most sequences that share the cache row of one prompt; more are copied.
         prompts: what earlier backbones of the model have left of their prompts; None for nothing.  Only
             mode "tree" has a use for it.
+    Attributes:
+        sliced: whether `score_listed` is there, and pays.
     Raises:
         ModelError: an encoder-decoder model, or no causal language model.
     """
 
     mode: str = "tree"
+    sliced = False
 
     def __new__(
         cls, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
@@ -184,7 +188,7 @@ class Backbone:
             track.computed += len(nodes)
         track.tokens.extend(int(t) for t in tokens)
         known = nodes and len(nodes) == len(tokens) and logits is not None
-        root = logits[nodes[-1] + 1] if known and logits is not None else None
+        root = root_of(logits, nodes[-1] + 1) if known and logits is not None else None
         self._forget_tree(track)
         track.root = root
 
@@ -213,22 +217,29 @@ class Backbone:
             sequence -> float [n + 1, V]: row 0 after the committed tokens, row i + 1 after
             node i.  If the pass raises, every sequence is as it was, without its last tree.
         """
-        out: dict[int, torch.Tensor] = {}
+        return cast("dict[int, torch.Tensor]", self._scored(trees, skip, {}))
+
+    def _scored(
+        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor | Scores]:
+        out: dict[int, torch.Tensor | Scores] = {}
         todo: dict[int, DraftTree] = {}
         for seq, tree in trees.items():
             track = self._track(seq)
             track.thin = track.thin or bool(skip)
             self._check_length(len(track.tokens) + max(tree.depths, default=0))
             self._forget_tree(track)
+            if track.root is None and track.computed == len(track.tokens):  # only a part of it is known
+                self._release(track, track.computed - 1)
             if len(tree) or track.root is None or track.computed < len(track.tokens):
                 todo[seq] = tree
             else:
                 track.tree, track.logits = tree, track.root[None]
                 out[seq] = track.logits
         if todo:
-            for seq, logits in self._run(todo, skip).items():
+            for seq, logits in self._run(todo, skip, columns).items():
                 track = self._track(seq)
-                track.root, track.tree, track.logits = logits[0], todo[seq], logits
+                track.root, track.tree, track.logits = root_of(logits), todo[seq], logits
                 out[seq] = logits
         return out
 
@@ -284,7 +295,9 @@ class Backbone:
         """Gives `copy` the keys and values of `track`."""
         raise NotImplementedError
 
-    def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _run(
+        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
+    ) -> Mapping[int, torch.Tensor | Scores]:
         """Runs pending tokens and trees; sets `computed` and the tree's place."""
         raise NotImplementedError
 

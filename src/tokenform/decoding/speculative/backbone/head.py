@@ -1,13 +1,17 @@
 """The model's head where its logits are wanted, and nowhere else.
 
 Purpose: the lines of a pass are padded to the longest of them.  Over a large vocabulary the head costs more
-than all layers of a small model, so it is given the wanted positions as one line.
+than all layers of a small model, so it is given the wanted positions as one line, and of positions where few
+tokens are wanted (a mask allows no others) only these tokens' rows of its weight.
 Invariant: the model is never touched (see `skipping.py`), so other threads may run it meanwhile.  What the
 model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries that on it.
+A model that does anything after its head is given all tokens.
 Memory: some dictionaries of modules; no parameters.  On the host large logits are written where those of an
 earlier pass were that nobody holds any more: the C library maps so large a block anew at each allocation, and
 the kernel's zeroing of its pages costs a quarter of the product itself.  One block is kept, the largest.
-Rejected: `logits_to_keep` as a tensor (the same columns of every line).
+Rejected: `logits_to_keep` as a tensor (the same columns of every line); a product for each position's own
+tokens (most of a batch's positions have few tokens in all: one product for their union takes less time than
+the calls).
 """
 
 from __future__ import annotations
@@ -18,9 +22,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from tokenform.errors import ModelError
+
+from ..scores import Columns, Listed, Scores
 from .skipping import shallow
 
 _MAPPED = 1 << 25  # bytes of a block that the C library maps anew at each allocation
+_SLICED = 1 << 13  # columns from which on a part of the head is worth its gathering
+_PART = 8  # a part is at most so much of the columns, ...
+_SHARE = 128  # ... and for each of its positions so much of them: gathering a row of the weight costs more
 
 
 class _Block:
@@ -43,32 +53,49 @@ class _Block:
 
 
 class _Packed(torch.nn.Module):
-    """The head over some of the positions that it is given, as one line."""
+    """The head over some of the positions that it is given, as one line.
 
-    def __init__(self, head: torch.nn.Module, wanted: torch.Tensor, block: _Block) -> None:
+    Attributes:
+        later: give back what comes in, for `logits`.
+        given: what came in, at the wanted positions.
+        out, first: what was given back, and its first row as it was then.
+    """
+
+    def __init__(self, head: torch.nn.Module, wanted: torch.Tensor, block: _Block, later: bool = False):
         super().__init__()
-        self.head, self.wanted, self.block = head, wanted, block
+        self.head, self.wanted, self.block, self.later = head, wanted, block, later
+        self.given = self.out = self.first = torch.empty(0)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        rows = hidden.flatten(0, 1)[self.wanted]
-        weight = _large(self.head, rows)
-        into = None if weight is None else self.block.lend(len(rows), len(weight), rows.dtype)
+        self.given = hidden.flatten(0, 1)[self.wanted]
+        self.out = (self.given if self.later else self.logits(self.given))[None]
+        self.first = self.out[:, :1].clone()
+        return self.out
+
+    def gives(self, logits: torch.Tensor) -> bool:
+        """Whether a model's logits are what was given back here: that very memory, as it was."""
+        same = logits.data_ptr() == self.out.data_ptr() and logits.shape == self.out.shape
+        return same and torch.equal(logits[:, :1], self.first)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:
+        """[n, V] of rows [n, d]."""
+        weight = _product(self.head, rows)
+        large = weight is not None and len(rows) * len(weight) * rows.dtype.itemsize >= _MAPPED
+        into = self.block.lend(len(rows), len(weight), rows.dtype) if large and weight is not None else None
         if weight is None or into is None:
-            packed: torch.Tensor = self.head(rows[None])
+            packed: torch.Tensor = self.head(rows[None])[0]
             return packed
-        return torch.mm(rows, weight.t(), out=into)[None]
+        return torch.mm(rows, weight.t(), out=into)
 
 
-def _large(head: Any, rows: torch.Tensor) -> torch.Tensor | None:
-    """The weight of a head that is a product and nothing else, where large logits come of it on the host."""
+def _product(head: Any, rows: torch.Tensor) -> torch.Tensor | None:
+    """The weight of a head that is a product and nothing else, on the host."""
     plain = type(head) is torch.nn.Linear and head.bias is None and type(head.weight) is torch.nn.Parameter
     if not plain or head._forward_hooks or head._forward_pre_hooks or "forward" in vars(head):
         return None
     weight: torch.Tensor = head.weight
     fits = rows.device.type == weight.device.type == "cpu" and rows.dtype == weight.dtype
-    if not fits or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
-        return None
-    return weight if len(rows) * len(weight) * rows.dtype.itemsize >= _MAPPED else None
+    return weight if fits and not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu") else None
 
 
 class WantedLogits:
@@ -76,32 +103,48 @@ class WantedLogits:
 
     Args:
         columns: of its logits.
+        device: where it is.
     """
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, device: torch.device) -> None:
         self._path: list[str] | None = None
         self._columns = columns
         self._block = _Block()
+        self.sliced = device.type == "cpu" and columns >= _SLICED
+        self._tried = False
 
-    def __call__(self, model: Any, wanted: torch.Tensor, width: int, **inputs: Any) -> torch.Tensor:
+    def __call__(
+        self, model: Any, wanted: torch.Tensor, width: int, columns: Columns | None = None, **inputs: Any
+    ) -> torch.Tensor | Scores:
         """Logits [N, V] of one pass.
 
         Args:
             model: a causal language model, or a view of it; the same at every call.
             wanted: int64 [N], ascending, among the last `width` positions of each of L lines, which are
                 counted through.
+            columns: the tokens wanted at each; a hint, which is taken where `sliced`.
         """
         padded = len(wanted) < inputs["input_ids"].shape[0] * width
         many = 2 * len(wanted) * self._columns >= _MAPPED  # bytes, of the narrowest floats
-        view = self._view(model, wanted) if padded or many else None
+        listed = columns is not None and self.sliced
+        view, packed = self._view(model, wanted, listed) if padded or many or listed else (None, None)
         logits: torch.Tensor = (view or model)(**inputs).logits
-        if view is not None:
-            return logits[0]
-        rows = logits[:, -width:].flatten(0, 1)
-        return rows[wanted] if padded else rows
+        if packed is None:
+            self.sliced = self.sliced and not listed
+            rows = logits[:, -width:].flatten(0, 1)
+            return rows[wanted] if padded else rows
+        if packed.later:
+            if not packed.gives(logits):
+                raise ModelError("the model has begun to change its logits after its head, within one batch")
+            assert columns is not None
+            return _made(packed, columns)
+        if listed:
+            self._tried = True
+            self.sliced = packed.gives(logits) and _product(packed.head, packed.given) is not None
+        return logits[0]
 
-    def _view(self, model: Any, wanted: torch.Tensor) -> Any:
-        """The model with another head; None where that can't be had.
+    def _view(self, model: Any, wanted: torch.Tensor, listed: bool) -> tuple[Any, _Packed | None]:
+        """The model with another head, and this; None where that can't be had.
 
         It is made for one pass, from what the model is then.  A `forward` put on an instance (by a library
         that moves inputs between devices, say) runs the module that it was made for, and with it the head in
@@ -113,12 +156,45 @@ class WantedLogits:
         for name in self._path[:-1]:
             view._modules[name] = below = shallow(view._modules[name])
             if "forward" in vars(view):
-                return None
+                return None, None
             view = below
         if not self._path or "forward" in vars(view):
-            return None
-        view._modules[self._path[-1]] = _Packed(view._modules[self._path[-1]], wanted, self._block)
-        return top
+            return None, None
+        packed = _Packed(view._modules[self._path[-1]], wanted, self._block, listed and self._tried)
+        view._modules[self._path[-1]] = packed
+        return top, packed
+
+
+def _made(packed: _Packed, columns: Columns) -> Scores:
+    """The logits of a pass whose head was left to later."""
+    given, weight = packed.given, _product(packed.head, packed.given)
+    rows: dict[int, Listed] = {}
+    if weight is not None:
+        few, union = _few(columns, len(weight))
+        part = torch.mm(given[few], weight[torch.from_numpy(union)].t())
+        scores = (part if part.dtype in (torch.float32, torch.float64) else part.float()).numpy()
+        for place, row in enumerate(few):
+            ids = columns[row]
+            assert ids is not None
+            rows[row] = Listed(ids, scores[place, np.searchsorted(union, ids)], len(weight))
+    wide = [row for row in range(len(given)) if row not in rows]
+    logits = packed.logits(given[wide]) if wide else given[:0]
+    return Scores(rows, wide, logits, torch.inference_mode()(lambda chosen: packed.logits(given[chosen])))
+
+
+def _few(columns: Columns, size: int) -> tuple[list[int], np.ndarray]:
+    """Rows whose listed tokens are computed alone, and the union of their lists."""
+    listed = [(len(ids), row, ids) for row, ids in enumerate(columns) if ids is not None]
+    most = min(size // _PART, len(listed) * size // _SHARE)
+    wanted, count, few = np.zeros(size, bool), 0, []
+    for length, row, ids in sorted(listed, key=lambda one: one[:2]):
+        if length and ids[-1] >= size:  # more ids than logits, which the draw refuses
+            continue
+        new = ids[~wanted[ids]]
+        if count + len(new) <= most:
+            wanted[new], count = True, count + len(new)
+            few.append(row)
+    return few, np.flatnonzero(wanted)
 
 
 def _path(model: Any) -> list[str]:

@@ -40,7 +40,7 @@ class PlainRunner:
         ModelError: it can't be called.
     """
 
-    mode, deepest, max_length = "plain", 0, None
+    mode, deepest, max_length, sliced = "plain", 0, None, False
 
     def __init__(self, model: Any, size: int) -> None:
         PlainLoop(model)  # refuses what can't be run

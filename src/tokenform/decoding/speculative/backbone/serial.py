@@ -21,6 +21,7 @@ import torch
 
 from tokenform.errors import ModelError, OptionError
 
+from ..scores import Columns
 from ..tree import ROOT, DraftTree
 from .base import Backbone, Track
 from .skipping import without_layers
@@ -54,7 +55,9 @@ class SerialBackbone(Backbone):
         self._forget_tree(track)
         copy_.place = copy.deepcopy(track.place)
 
-    def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _run(
+        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor]:
         out: dict[int, torch.Tensor] = {}
         for seq, tree in trees.items():
             track = self._track(seq)

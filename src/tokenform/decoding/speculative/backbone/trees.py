@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..scores import Columns, Scores
 from ..tree import DraftTree
 from .base import Backbone, Track
 from .head import WantedLogits
@@ -73,7 +74,7 @@ class TreeBackbone(Backbone):
         self._cache, self._edition = SlotCache(), -1
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
-        self._logits = WantedLogits(self.vocabulary_size)
+        self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def _start(self, tokens: list[int]) -> Track:
@@ -173,7 +174,23 @@ class TreeBackbone(Backbone):
                     place.slots = moved[place.slots].tolist()
                     place.nodes = moved[place.nodes].tolist()
 
-    def _run(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    @property
+    def sliced(self) -> bool:  # type: ignore[override]
+        return self._logits.sliced
+
+    def score_listed(
+        self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor | Scores]:
+        """As `score`, of some sequences' rows at listed tokens alone where that takes less time.
+
+        Args:
+            columns: of these sequences the tokens that are wanted at each row, as many as nodes and one.
+        """
+        return self._scored(trees, frozenset(), columns)
+
+    def _run(
+        self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor | Scores]:
         if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
             self.compact()
         try:
@@ -185,7 +202,7 @@ class TreeBackbone(Backbone):
                 track = self._track(seq)
                 pending = track.tokens[track.computed :]
                 lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, []))
-            scored = self._pass(_spread(sorted(lines.items())), skip)
+            scored = self._pass(_spread(sorted(lines.items())), skip, columns)
         except (torch.OutOfMemoryError, MemoryError):  # what is kept for later calls is the first to go
             if self._prompts is not None:
                 self._prompts.clear()
@@ -268,7 +285,7 @@ class TreeBackbone(Backbone):
                 for track in going:
                     pending = track.tokens[track.computed : -1][:_CHUNK]
                     lines.append((order[id(track.place.row)], [_Item(-1, track, DraftTree(), pending, [])]))
-                self._pass(sorted(lines, key=lambda line: line[0]), frozenset())
+                self._pass(sorted(lines, key=lambda line: line[0]), frozenset(), {})
 
     def _adopt(self, leader: Track, track: Track, shared: int) -> None:
         """Gives a fresh sequence the first keys and values of another, in its row or as a copy.
@@ -290,7 +307,9 @@ class TreeBackbone(Backbone):
             place.row.position[place.slots] = source.row.position[source.slots[:shared]]
         track.computed = shared
 
-    def _pass(self, lines: list[tuple[int, list[_Item]]], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _pass(
+        self, lines: list[tuple[int, list[_Item]]], skip: frozenset[int], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor | Scores]:
         """One forward pass over lines, each with the number of its row, ascending."""
         taken: list[tuple[Row, list[int]]] = []
         for _, line in lines:
@@ -299,14 +318,20 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            logits = self._forward([r for r, _ in lines], [line for _, line in lines], skip)
+            logits = self._forward([r for r, _ in lines], [line for _, line in lines], skip, columns)
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
             raise
         return self._collect([item for _, line in lines for item in line], logits)
 
-    def _forward(self, rows: list[int], lines: list[list[_Item]], skip: frozenset[int]) -> torch.Tensor:
+    def _forward(
+        self,
+        rows: list[int],
+        lines: list[list[_Item]],
+        skip: frozenset[int],
+        columns: Mapping[int, Columns],
+    ) -> torch.Tensor | Scores:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
         early = max(sum(max(len(i.pending) - 1, 0) for i in line) for line in lines)
         late = max(sum(item.wanted for item in line) for line in lines)
@@ -344,6 +369,7 @@ class TreeBackbone(Backbone):
                 without_layers(self.model, skip),
                 torch.from_numpy(np.concatenate(wanted)).to(self.device),
                 kept,
+                _listed(lines, columns),
                 input_ids=torch.from_numpy(ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(positions).to(self.device),
@@ -375,16 +401,18 @@ class TreeBackbone(Backbone):
                 ids[columns], positions[columns] = tokens[part], depths[part]
                 slots[columns], allowed[columns] = own[part], seen[part]
 
-    def _collect(self, items: list[_Item], logits: torch.Tensor) -> dict[int, torch.Tensor]:
+    def _collect(self, items: list[_Item], logits: torch.Tensor | Scores) -> dict[int, torch.Tensor | Scores]:
         """Splits the logits and books the slots."""
-        out: dict[int, torch.Tensor] = {}
+        out: dict[int, torch.Tensor | Scores] = {}
         start = 0
         for item in items:
             n, track = len(item.pending), item.track
-            got = logits[start : start + item.wanted]
-            start += item.wanted
+            end = start + item.wanted
+            got = logits.part(start, end) if isinstance(logits, Scores) else logits[start:end]
+            start = end
             if not n:
                 assert track.root is not None
+                got = got.whole() if isinstance(got, Scores) else got
                 got = torch.cat([track.root[None].to(got.dtype), got])
             track.place.slots.extend(item.taken[:n])
             track.place.nodes = item.taken[n:]
@@ -393,6 +421,17 @@ class TreeBackbone(Backbone):
             self.counters.scored += item.wanted
             out[item.seq] = got
         return out
+
+
+def _listed(lines: list[list[_Item]], columns: Mapping[int, Columns]) -> Columns | None:
+    """The tokens wanted at each wanted position; None where all are wanted at all of them."""
+    if not columns:
+        return None
+    found: list[np.ndarray | None] = []
+    for item in (item for line in lines for item in line):
+        own = columns.get(item.seq)
+        found += [None] * item.wanted if own is None else own[len(own) - item.wanted :]
+    return found if any(ids is not None for ids in found) else None
 
 
 def _spread(lines: list[tuple[int, list[_Item]]]) -> list[tuple[int, list[_Item]]]:

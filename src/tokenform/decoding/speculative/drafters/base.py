@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from tokenform.engine import State
 
 from ..drafting import Drafting, alone
 from ..node import Node
+from ..scores import Scores
 from ..tree import DraftTree
 from .hints import Hints
 
@@ -137,17 +138,24 @@ class PassCost:
         self.seconds *= _FORGET
 
 
-class Seen(NamedTuple):
+class Seen:
     """What the model said at the rows of a tree; row 0 is the root.
 
+    Args:
+        scores: of the rows.
     Attributes:
-        logits: [n + 1, V] of the model, where they are.
         drawn: the draws at each row with what was wished for (None where none was made); None where the
             logits are on the host, and asking them costs no transfer.
     """
 
-    logits: torch.Tensor
-    drawn: Sequence[Drawn | None] | None = None
+    def __init__(self, scores: torch.Tensor | Scores, drawn: Sequence[Drawn | None] | None = None) -> None:
+        self._scores, self.drawn = scores, drawn
+
+    @property
+    def logits(self) -> torch.Tensor:
+        """[n + 1, V] of the model, where they are; computed here if the step did without."""
+        scores = self._scores
+        return scores.whole() if isinstance(scores, Scores) else scores
 
     def ranked(self, count: int) -> np.ndarray:
         """The likeliest tokens of each row, best first, int [n + 1, count]; -1 where none is known."""

@@ -1,0 +1,96 @@
+"""Logits of a pass of which some rows are known at listed tokens alone.
+
+Purpose: over a large vocabulary the head costs more than all layers of a small model, and under a mask of few
+tokens nearly all of its logits are looked at by nobody.
+Invariant: a row that is asked for a token that is not listed refuses; nothing stands for the others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import overload
+
+import numpy as np
+import torch
+
+from tokenform.errors import InvalidState
+
+Columns = Sequence[np.ndarray | None]
+"""At each row the ascending ids of the tokens whose logits are wanted; None for all."""
+
+
+class Listed:
+    """One row's logits at listed tokens.
+
+    Args:
+        ids: ascending.
+        scores: float32 or float64, on the host.
+        size: columns of the model's logits.
+    """
+
+    __slots__ = ("ids", "scores", "shape")
+
+    def __init__(self, ids: np.ndarray, scores: np.ndarray, size: int) -> None:
+        self.ids, self.scores, self.shape = ids, scores, (size,)
+
+    @overload
+    def __getitem__(self, tokens: int) -> float: ...
+    @overload
+    def __getitem__(self, tokens: np.ndarray) -> np.ndarray: ...
+    def __getitem__(self, tokens: int | np.ndarray) -> float | np.ndarray:
+        if tokens is self.ids:
+            return self.scores
+        places = np.searchsorted(self.ids, tokens)
+        if np.size(tokens) and (not len(self.ids) or np.any(self.ids.take(places, mode="clip") != tokens)):
+            raise InvalidState("a token was asked for whose logit was not computed")
+        found: np.ndarray = self.scores[places]
+        return found
+
+
+class Scores:
+    """Rows of one pass.
+
+    Args:
+        listed: the rows known at listed tokens alone.
+        wide: the others, ascending, and their logits [n, V].
+        made: makes all logits of rows.
+        span: the first row, and the one after the last; None: all.
+    """
+
+    def __init__(
+        self,
+        listed: dict[int, Listed],
+        wide: Sequence[int],
+        logits: torch.Tensor,
+        made: Callable[[slice], torch.Tensor],
+        span: tuple[int, int] | None = None,
+    ) -> None:
+        self._listed, self._wide, self._logits, self._made = listed, wide, logits, made
+        self._start, self._end = span or (0, len(listed) + len(wide))
+
+    def part(self, start: int, end: int) -> torch.Tensor | Scores:
+        """Some of the rows: logits [n, V] if these are known."""
+        start, end = self._start + start, self._start + end
+        at = bisect_left(self._wide, start)
+        if all(row not in self._listed for row in range(start, end)):
+            return self._logits[at : at + end - start]
+        return Scores(self._listed, self._wide, self._logits, self._made, (start, end))
+
+    def whole(self) -> torch.Tensor:
+        """All logits [n, V]."""
+        return self._made(slice(self._start, self._end))
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    def __getitem__(self, row: int) -> torch.Tensor | Listed:
+        row += self._start
+        known = self._listed.get(row)
+        return self._logits[bisect_left(self._wide, row)] if known is None else known
+
+
+def root_of(logits: torch.Tensor | Scores, row: int = 0) -> torch.Tensor | None:
+    """One row [V]; None where it is not known as a whole."""
+    found = logits[row]
+    return found if isinstance(found, torch.Tensor) else None
