@@ -121,6 +121,38 @@ def test_every_spelling_is_judged_by_its_value(schema: str, texts: list[str]) ->
             )
 
 
+@st.composite
+def nearly_canonical(draw: st.DrawFn) -> str:
+    """A number as a JSON writer spells it, often with a digit or a zero more or less at the end."""
+    number = draw(
+        st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([-0.0, 15.0, 1.5e16, 2e-5])
+    )
+    text = json.dumps(draw(st.integers(-300, 300)) if draw(st.booleans()) else number)
+    text = text[: len(text) - draw(st.sampled_from([0, 0, 1, 2]))] + draw(st.sampled_from(["", "", "0", "5"]))
+    # what is signed and zero depends on whether the set is one of integers
+    return text if re.fullmatch(r"(?!-0(\.0*)?$)-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d{1,3})?", text) else "1"
+
+
+@settings(deadline=None)
+@given(st.lists(schemas(), min_size=1, max_size=2), st.lists(nearly_canonical(), min_size=1, max_size=12))
+@example(
+    ['{"type": "integer"}', '{"type": "number", "minimum": 1}'], ["1.5e+1", "1.5e+16", "1.50", "1.5", "15"]
+)
+@example(['{"type": "number", "exclusiveMaximum": 70}'], ["-0", "0", "-0.0", "1e-0", "1e-05", "1.0", "1.00"])
+def test_what_is_canonical_does_not_hang_on_the_bounds(parts: list[str], texts: list[str]) -> None:
+    every = automaton('{"type": "number"}', "canonical")
+    compiled = automaton('{"anyOf": [' + ", ".join(parts) + "]}", "canonical")
+    assert every is not None
+    integral = all(
+        all(only_integers(exact(part), value) for value in exact(part).get("enum", [Decimal("0.5")]))
+        for part in parts
+    )
+    for text in texts:
+        judge = every.matches(text.encode()) and any(valid(exact(part), Decimal(text)) for part in parts)
+        judge &= not integral or re.fullmatch(r"(0|-?[1-9]\d*)(\.0)?", text) is not None
+        assert (compiled is not None and compiled.matches(text.encode())) is judge, (parts, text)
+
+
 def walk(compiled: tf.TokenAutomaton, choose: Any, least: int) -> str:
     """Bytes of some text: the chooser's as long as it has one, then whichever ends it soonest."""
     state, text = compiled.start, ""

@@ -3,6 +3,8 @@
 //! The completions of `12` are the intervals `[12*10^k, 13*10^k)`, shifted by the exponents that may follow, and on a
 //! grid where the digits that may follow are counted: exact arithmetic tells whether one of them meets the set.
 
+use std::sync::LazyLock;
+
 use super::decimal::Decimal;
 use super::set::{Bound, NumSet, Piece};
 use super::text::{Partial, Spelled, Style, EXP_DIGITS, MAX_EXP};
@@ -224,11 +226,25 @@ fn some_exponent(text: &str, low: i64, high: i64) -> bool {
     })
 }
 
+/// Whether a canonical text that ends with a digit may end there: not after a minus and a zero, nor after a zero of a
+/// fraction but that of `.0`, nor within an exponent.
+pub(super) fn ends_canonically(part: &Partial) -> bool {
+    let zero = part.fraction > 0 && part.digits.ends_with('0');
+    match part.exponent {
+        Some(text) => !zero && exponent_forms().iter().any(|(form, _)| form == text),
+        None if part.has_point => !zero || part.fraction == 1,
+        None => !part.negative || part.digits != "0",
+    }
+}
+
 /// The exponents that canonical texts have and that begin with this text.
 fn canonical_exponents(text: &str) -> impl Iterator<Item = i64> + '_ {
-    static FORMS: std::sync::OnceLock<Vec<(String, i64)>> = std::sync::OnceLock::new();
-    let forms = FORMS.get_or_init(|| canonical_forms().collect());
-    forms.iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
+    exponent_forms().iter().filter(move |(form, _)| form.starts_with(text)).map(|f| f.1)
+}
+
+fn exponent_forms() -> &'static [(String, i64)] {
+    static FORMS: LazyLock<Vec<(String, i64)>> = LazyLock::new(|| canonical_forms().collect());
+    &FORMS
 }
 
 pub(super) fn canonical_forms() -> impl Iterator<Item = (String, i64)> {

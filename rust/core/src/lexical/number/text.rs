@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::alike::{alike, marks, Reach};
 use super::decimal::Decimal;
-use super::possible::possible;
+use super::possible::{ends_canonically, possible};
 use super::set::{Bound, NumSet, NumSets, Piece, Spelling};
 use super::window::{digit_window, includes_all};
 use super::Numbers;
@@ -152,7 +152,8 @@ impl Spelled {
 }
 
 impl NumberTerms {
-    /// Whether the text is a number of the language (its syntax is checked elsewhere).
+    /// Whether the text is a number of the language. That it may go on so is checked elsewhere; that it may end here is
+    /// said by its last digits.
     pub fn accepts(&self, language: SpelledId, text: u32) -> bool {
         let text = &self.texts[text as usize];
         if !text.ends_with(|c: char| c.is_ascii_digit()) {
@@ -161,6 +162,9 @@ impl NumberTerms {
         let part = Partial::of(text);
         let exponent: i64 = part.exponent.map_or(0, |e| e.parse().expect("at most three digits"));
         let language = &self.languages[language.0 as usize];
+        if matches!(language.style, Style::Canonical { .. }) && !ends_canonically(&part) {
+            return false;
+        }
         language.all && part.exponent.is_none() || language.values.contains(&part.mantissa().scale(exponent))
     }
 
