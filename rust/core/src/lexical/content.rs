@@ -19,6 +19,9 @@ const MOST_WORDS: u32 = 128;
 /// Terms that one question may look into beyond those that are known: what is larger has no key.
 const PATIENCE: u32 = 300;
 
+/// Bytes that most contents of one term take.
+const USUAL: usize = 64;
+
 /// What a state says, whatever its automaton calls it.
 pub type Content = u128;
 
@@ -71,7 +74,7 @@ impl Terms {
     }
 
     fn find_content(&mut self, t: TermId, clamp: bool) -> Option<Content> {
-        let mut out: Vec<u8> = Vec::new();
+        let mut out: Vec<u8> = Vec::with_capacity(USUAL);
         match self.get(t).clone() {
             Term::Empty => out.push(0),
             Term::Eps => out.push(1),
@@ -146,7 +149,7 @@ impl Terms {
         if matches!(tag, 6 | 7) {
             parts.sort_unstable();
         }
-        parts.iter().for_each(|part| out.extend(part.to_le_bytes()));
+        parts.iter().for_each(|part| out.extend_from_slice(&part.to_le_bytes()));
         Some(())
     }
 }

@@ -32,6 +32,9 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
 
+/// A generation that holds more than this share of `Limits.memory` is counted more often.
+const NEAR: usize = 8;
+
 /// Makes an engine of a constraint that is there already.
 pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 
@@ -223,7 +226,8 @@ impl TokenAutomaton {
             self.fail(generation);
             return answer;
         }
-        let Some(bytes) = builder.count() else {
+        let near = generation.bytes() > self.limits.memory / NEAR;
+        let Some(bytes) = builder.count(near) else {
             generation.put(builder, None);
             return answer;
         };

@@ -8,41 +8,43 @@
 //! Complexity: nodes inside the class, or places outside of it; the byte walk takes 20 times as long.
 //! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::exits::Exit;
+use super::loops::{begins, Loop};
 use super::walk::{Tables, Walk};
 use super::within::Within;
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::chars::{CharId, Tail, NO_TOKEN, SEVERAL};
+use crate::vocab::chars::CharId;
 use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
 use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
 const LOOP_NODES: u32 = 48;
+/// The same of a state that has none: what it dies under is told sooner.
+const NO_LOOP_NODES: u32 = 4096;
 /// Nodes below which it does not even pay to look for one that was made.
 const FEW_NODES: u32 = 4;
 /// Levels of a walk after which it is asked how much of the machine's stack is left.
 const LEVELS: u32 = 8;
-/// The free string's mask is corrected where at most one node in so many lies outside of the loop.
-const RARE: usize = 4;
+/// Tokens that begin as a state wants from which on those that stay inside are collected in a mask.
+const MANY: usize = 8192;
 
 pub(super) struct CharWalk<'a> {
     lexicon: &'a mut Lexicon,
     vocab: &'a Vocabulary,
     top: NodeId,
     depth: u32,
-    /// The tokens that stay inside: a corrected mask, or their ids.
+    /// The tokens that stay inside: a mask, or their ids.
     words: Option<Vec<u32>>,
     ids: Vec<u32>,
     exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<Known>>,
-    loops: FxHashMap<LexId, Option<Rc<Loop>>>,
+    loops: FxHashMap<LexId, Rc<Loop>>,
     /// Of the walks by bytes.
     tables: Tables,
 }
@@ -50,33 +52,32 @@ pub(super) struct CharWalk<'a> {
 /// A state, taken apart.
 struct Known {
     row: Arc<[(u32, LexId)]>,
+    /// What the row says of ASCII.
+    ascii: [LexId; 128],
     outcome: OutcomeId,
 }
 
-/// The characters under which a state stays what it is, and the tails under which it lives.
-struct Loop {
-    bits: Box<[u64]>,
-    /// The others, as ranges, and whether few nodes are theirs.
-    others: Vec<(CharId, CharId)>,
-    rare: bool,
-    /// Those nodes, in preorder; found when first asked for.
-    places: OnceCell<Vec<u32>>,
-}
-
-impl Loop {
-    #[inline]
-    fn has(&self, c: CharId) -> bool {
-        self.bits[c as usize >> 6] >> (c & 63) & 1 == 1
+impl Known {
+    fn new(row: Arc<[(u32, LexId)]>, outcome: OutcomeId) -> Self {
+        let mut ascii = [Lexicon::DEAD; 128];
+        let mut from = 0;
+        for &(end, to) in row.iter() {
+            let end = end.min(127) as usize;
+            ascii[from..=end].fill(to);
+            from = end + 1;
+            if from == ascii.len() {
+                break;
+            }
+        }
+        Known { row, ascii, outcome }
     }
 
-    fn places(&self, chars: &Chars, from: u32, to: u32) -> &[u32] {
-        let all = self.places.get_or_init(|| {
-            let mut all: Vec<u32> =
-                self.others.iter().flat_map(|&(a, b)| chars.places(a, b)).copied().collect();
-            all.sort_unstable();
-            all
-        });
-        &all[all.partition_point(|&at| at < from)..all.partition_point(|&at| at < to)]
+    #[inline]
+    fn next(&self, point: u32) -> LexId {
+        match self.ascii.get(point as usize) {
+            Some(&next) => next,
+            None => self.row[self.row.partition_point(|r| r.0 < point)].1,
+        }
     }
 }
 
@@ -112,13 +113,13 @@ impl<'a> CharWalk<'a> {
             loops: FxHashMap::default(),
             tables: Tables::default(),
         };
-        match free.filter(|_| this.is_wide(lex)) {
-            Some(free) => {
-                this.words = Some(free.to_vec());
-                this.below(at, lex, true);
-            }
-            None => this.below(at, lex, false),
-        }
+        let (begun, all) = (this.begun(lex), vocab.trie().subtree_tokens(top).len());
+        let free = free.filter(|_| begun * 2 > all);
+        this.words = match free {
+            Some(free) => Some(free.to_vec()),
+            None => (begun > MANY).then(|| vec![0; vocab.mask_words()]),
+        };
+        this.below(at, lex, free.is_some());
         Some(this)
     }
 
@@ -196,15 +197,23 @@ impl<'a> CharWalk<'a> {
         let mut at = from;
         while at < to {
             let c = chars.char_of(at);
-            if lone.is_some_and(|l| l.has(c)) {
-                if !preset {
-                    self.set(at);
+            match lone {
+                Some(lone) if lone.has(c) => {
+                    let run = at;
+                    at = (at + 1..to).find(|&at| !lone.has(chars.char_of(at))).unwrap_or(to);
+                    if !preset {
+                        self.set(run, at);
+                    }
+                    continue;
                 }
-                at += 1;
-            } else {
-                self.other(at, lex, &known, preset);
-                at = chars.end(at);
+                Some(lone) if lone.is_dead(c) => {
+                    if preset {
+                        self.clear_below(chars.node(at));
+                    }
+                }
+                _ => self.other(at, lex, &known, preset),
             }
+            at = chars.end(at);
         }
     }
 
@@ -216,13 +225,13 @@ impl<'a> CharWalk<'a> {
             Target::Dead if preset => self.clear_below(node),
             Target::Dead => {}
             Target::Tail(alive) if alive != preset => match alive {
-                true => self.set(at),
+                true => self.set(at, at + 1),
                 false => self.clear(node),
             },
             Target::Tail(_) => {}
             Target::Live(next) => {
                 if !preset {
-                    self.set(at);
+                    self.set(at, at + 1);
                 }
                 if chars.end(at) == at + 1 {
                     return;
@@ -253,7 +262,7 @@ impl<'a> CharWalk<'a> {
             0x22 => Target::Quote,
             0x5C => Target::Backslash,
             0..=0x1F => Target::Dead,
-            _ => match known.row[known.row.partition_point(|r| r.0 < point)].1 {
+            _ => match known.next(point) {
                 Lexicon::DEAD => Target::Dead,
                 next => Target::Live(next),
             },
@@ -297,16 +306,22 @@ impl<'a> CharWalk<'a> {
         if let Some(known) = self.known.get(&lex) {
             return known.clone();
         }
-        let known = Rc::new(Known { row: self.lexicon.row(lex), outcome: self.lexicon.outcome(lex) });
+        let known = Rc::new(Known::new(self.lexicon.row(lex), self.lexicon.outcome(lex)));
         self.known.insert(lex, known.clone());
         known
     }
 
-    /// Whether a state lives under most of the characters that tokens are made of.
-    fn is_wide(&mut self, lex: LexId) -> bool {
+    /// How many tokens begin with a character under which a state lives, about: the letter é stands for all beyond
+    /// ASCII.
+    fn begun(&mut self, lex: LexId) -> usize {
         let known = self.known(lex);
-        let live = |c: &u32| known.row[known.row.partition_point(|r| r.0 < *c)].1 != Lexicon::DEAD;
-        (0x20..0x7F).filter(live).count() > 48
+        let trie = self.vocab.trie();
+        let (bytes, nodes) = trie.children(self.top);
+        let lives = |&(&byte, _): &(&u8, &NodeId)| {
+            let point = if byte < 0x80 { byte } else { b'\xE9' };
+            known.next(point as u32) != Lexicon::DEAD
+        };
+        bytes.iter().zip(nodes).filter(lives).map(|(_, &n)| trie.subtree_tokens(n).len()).sum()
     }
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
@@ -315,61 +330,27 @@ impl<'a> CharWalk<'a> {
             return None;
         }
         if let Some(known) = self.loops.get(&lex) {
-            return known.clone();
+            return Some(known.clone());
         }
         if nodes < LOOP_NODES {
             return None;
         }
-        let row = self.known(lex).row.clone();
-        let lone = row.iter().any(|r| r.1 == lex).then(|| Rc::new(self.find_loop(lex, &row)));
+        let known = self.known(lex);
+        if nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
+            return None;
+        }
+        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row));
         self.loops.insert(lex, lone.clone());
-        lone
+        Some(lone)
     }
 
-    fn find_loop(&mut self, lex: LexId, row: &[(u32, LexId)]) -> Loop {
-        let chars = self.vocab.chars();
-        let points = chars.points().len() as u32;
-        work::spend((row.len() + chars.tails().len()) as u64 + u64::from(points) / 64);
-        let mut bits = vec![0u64; (points as usize + chars.tails().len()).div_ceil(64)].into_boxed_slice();
-        let mut from = chars.upto(0x1F);
-        for &(end, to) in row {
-            let next = chars.upto(end).max(from);
-            if to == lex {
-                fill(&mut bits, from, next);
-            }
-            from = next;
-        }
-        for special in [0x22u32, 0x5C] {
-            if let Ok(c) = chars.points().binary_search(&special) {
-                bits[c >> 6] &= !(1 << (c & 63));
-            }
-        }
-        for (c, &tail) in (points..).zip(chars.tails()) {
-            bits[c as usize >> 6] |= (begins(row, tail) as u64) << (c & 63);
-        }
-        let others = gaps(&bits, points + chars.tails().len() as u32);
-        let count: usize = others.iter().map(|&(a, b)| chars.places(a, b).len()).sum();
-        let rare = count * RARE < chars.len();
-        Loop { bits, others, rare, places: OnceCell::new() }
-    }
-
+    /// The tokens of nodes from..to stay inside.
     #[inline]
-    fn set(&mut self, at: u32) {
-        match self.vocab.chars().token(at) {
-            NO_TOKEN => {}
-            SEVERAL => self.set_all(at),
-            id => match &mut self.words {
-                Some(words) => words.allow(id),
-                None => self.ids.push(id),
-            },
-        }
-    }
-
-    fn set_all(&mut self, at: u32) {
-        let tokens = self.vocab.trie().tokens(self.vocab.chars().node(at));
+    fn set(&mut self, from: u32, to: u32) {
+        let tokens = self.vocab.chars().tokens(from, to);
         match &mut self.words {
-            Some(words) => words.allow_all(tokens.iter().map(|t| t.0)),
-            None => self.ids.extend(tokens.iter().map(|t| t.0)),
+            Some(words) => words.allow_all(tokens.iter().copied()),
+            None => self.ids.extend_from_slice(tokens),
         }
     }
 
@@ -385,41 +366,4 @@ impl<'a> CharWalk<'a> {
         let words = self.words.as_mut().expect("only a mask that was preset is corrected");
         words.forbid_all(tokens.iter().map(|t| t.0));
     }
-}
-
-/// Whether a state lives under a code point that begins so.
-fn begins(row: &[(u32, LexId)], tail: Tail) -> bool {
-    let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
-    let over = runs.partition_point(|r| r.0 < tail.last);
-    runs[..=over].iter().any(|r| r.1 != Lexicon::DEAD)
-}
-
-fn fill(bits: &mut [u64], from: u32, to: u32) {
-    for word in from >> 6..=to >> 6 {
-        let (lo, hi) = (from.max(word << 6), to.min((word + 1) << 6));
-        if lo < hi {
-            bits[word as usize] |= (u64::MAX >> (64 - (hi - lo))) << (lo & 63);
-        }
-    }
-}
-
-/// The ranges of zero bits.
-fn gaps(bits: &[u64], count: u32) -> Vec<(u32, u32)> {
-    let mut out: Vec<(u32, u32)> = Vec::new();
-    let mut at = 0;
-    while at < count {
-        let word = bits[at as usize >> 6] >> (at & 63);
-        if word & 1 == 1 {
-            at += word.trailing_ones().min(64 - (at & 63));
-            continue;
-        }
-        let run = if word == 0 { 64 - (at & 63) } else { word.trailing_zeros() };
-        let to = (at + run).min(count);
-        match out.last_mut() {
-            Some(last) if last.1 == at => last.1 = to,
-            _ => out.push((at, to)),
-        }
-        at += run;
-    }
-    out
 }

@@ -1,6 +1,7 @@
 //! How the mask of a position is put together: the shared part of its lexical state, and the tokens that leave
 //! the lexeme, walked through the structure layer and remembered by where they lead.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::core::Core;
@@ -26,6 +27,12 @@ const SEARCH: usize = 8;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
 const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
+
+thread_local! {
+    /// A mask for tokens that are looked for, empty in between: clearing one of the whole vocabulary costs more than the
+    /// few that are marked.
+    static MARKED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
 
 impl<S: Structure> Core<S> {
     pub(super) fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
@@ -233,9 +240,12 @@ impl<S: Structure> Core<S> {
         if gone.len() <= FEW {
             return out.extend(ids.iter().filter(|id| !gone.contains(id)));
         }
-        let mut words = vec![0u32; self.vocab.mask_words()];
-        words.allow_all(gone);
-        out.extend(ids.iter().copied().filter(|&id| !words.allows(id)));
+        MARKED.with_borrow_mut(|words| {
+            words.resize(words.len().max(self.vocab.mask_words()), 0);
+            words.allow_all(gone.iter().copied());
+            out.extend(ids.iter().copied().filter(|&id| !words.allows(id)));
+            words.forbid_all(gone);
+        });
     }
 
     /// The exits of a lexeme whose text matters, where nearly all texts mean the same (a key that no schema

@@ -33,6 +33,9 @@ pub struct StateId(pub u32);
 /// byte, and each would hold the text.
 const LONG_TEXT: usize = 256;
 
+/// Tokens that a position usually allows beside those of a shared mask: a list grows no step at a time up to there.
+const USUAL: usize = 256;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stand {
     pub pos: Pos,
@@ -183,7 +186,7 @@ impl<S: Structure> Core<S> {
 
     fn build_mask(&mut self, stand: Stand) -> Result<(Mask, bool)> {
         let mut text = self.text(stand);
-        let mut ids = Vec::new();
+        let mut ids = Vec::with_capacity(USUAL);
         let accepting = self.structure.accepting(stand.pos, &text);
         if accepting {
             ids.extend(self.vocab.eos().iter().map(|t| t.0));

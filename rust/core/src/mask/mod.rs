@@ -2,7 +2,7 @@
 //!
 //! [`crate::automaton`] is what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
-//! others leave it, [`walk`], [`charwalk`] and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
+//! others leave it, [`walk`], [`charwalk`] with `loops` and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
 //! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
 //! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings` and `inside` where
@@ -28,6 +28,7 @@ mod landings_tests;
 mod lanes;
 pub mod lexemes;
 pub mod lexmask;
+mod loops;
 pub mod matcher;
 mod oracle;
 mod plain;

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::chars::{CharId, NO_TOKEN, SEVERAL};
+use crate::vocab::chars::CharId;
 use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
 
 /// The loop has to leave out at most one node in so many.
@@ -102,19 +102,9 @@ impl<'a> TextWalk<'a> {
     /// The nodes from one on under whose characters a state stays what it is; the first other one.
     fn sweep_run(&mut self, from: u32, to: u32, stays: &[u64]) -> u32 {
         let chars: &'a Chars = self.vocab.chars();
-        let mut place = from;
-        for (c, token) in chars.range(from, to) {
-            if !Kinds::has(stays, c) {
-                break;
-            }
-            match token {
-                NO_TOKEN => {}
-                SEVERAL => self.set_all(chars.node(place)),
-                id => self.words.allow(id),
-            }
-            place += 1;
-        }
-        place
+        let end = (from..to).find(|&place| !Kinds::has(stays, chars.char_of(place))).unwrap_or(to);
+        self.words.allow_all(chars.tokens(from, end).iter().copied());
+        end
     }
 
     fn kinds(&mut self, lex: LexId) -> Rc<Kinds> {
@@ -153,15 +143,7 @@ impl<'a> TextWalk<'a> {
 
     #[inline]
     fn set(&mut self, at: u32) {
-        match self.vocab.chars().token(at) {
-            NO_TOKEN => {}
-            SEVERAL => self.set_all(self.vocab.chars().node(at)),
-            id => self.words.allow(id),
-        }
-    }
-
-    fn set_all(&mut self, node: NodeId) {
-        self.words.allow_all(self.vocab.trie().tokens(node).iter().map(|t| t.0));
+        self.words.allow_all(self.vocab.chars().tokens(at, at + 1).iter().copied());
     }
 
     /// What stays inside, as a mask (empty where nothing was added), and where the language ends.

@@ -30,6 +30,9 @@ pub struct Lengths {
 
 /// Tokens from which on a list is kept as a mask.
 const MANY: usize = 4096;
+/// Tokens up to which they are brought into the order of their bytes before they are read: long tokens are runs of few
+/// characters. Many are short, and read faster as they lie in memory.
+const SORTED: usize = 256;
 
 impl Lengths {
     /// Walks the trie once from the state of the free string: a code point is whole when that state returns.
@@ -125,7 +128,7 @@ impl Within {
             Vec::new()
         } else {
             let near = lengths.between(sure, most).iter().copied();
-            near.filter(|&id| has(id) && stays(lexicon, lex, vocab.token(TokenId(id)))).collect()
+            staying(lexicon, vocab, lex, near.filter(|&id| has(id)).collect())
         };
         let mut words = match self {
             Within::Few(ids) => {
@@ -174,13 +177,29 @@ impl Within {
     }
 }
 
-/// Whether all bytes stay inside the lexeme.
-fn stays(lexicon: &mut Lexicon, mut lex: LexId, bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| match lexicon.step(lex, byte) {
-        Step::Stay(next) => {
-            lex = next;
-            true
+/// Those of the tokens whose bytes all stay inside the lexeme; what neighbours begin with is read once.
+fn staying(lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId, mut ids: Vec<u32>) -> Vec<u32> {
+    if ids.len() < SORTED {
+        ids.sort_unstable_by_key(|&id| vocab.token(TokenId(id)));
+    }
+    // the states after the bytes of the token before, as far as it stays inside
+    let mut path = vec![lex];
+    let mut last: &[u8] = &[];
+    ids.retain(|&id| {
+        let token = vocab.token(TokenId(id));
+        let shared = last.iter().zip(token).take_while(|(a, b)| a == b).count();
+        last = token;
+        if path.len() <= shared {
+            return false;
         }
-        _ => false,
-    })
+        path.truncate(shared + 1);
+        token[shared..].iter().all(|&byte| match lexicon.step(path[path.len() - 1], byte) {
+            Step::Stay(next) => {
+                path.push(next);
+                true
+            }
+            _ => false,
+        })
+    });
+    ids
 }

@@ -54,6 +54,19 @@ pub(super) fn of_words(
     Some(LexMask::new(Within::of(ids, vocab), Arc::new(Exits::new(exits, vocab))))
 }
 
+/// A character as its escape, without the first backslash, and the length of that.
+fn escaped(c: char) -> ([u8; 11], usize) {
+    let mut text = *b"u0000\\u0000";
+    let mut units = [0; 2];
+    let units = c.encode_utf16(&mut units);
+    for (&unit, digits) in units.iter().zip([1, 7]) {
+        for (i, digit) in text[digits..digits + 4].iter_mut().enumerate() {
+            *digit = b"0123456789abcdef"[unit as usize >> (12 - 4 * i) & 15];
+        }
+    }
+    (text, 6 * units.len() - 1)
+}
+
 impl Shared<'_> {
     /// `words` share the first `depth` bytes, and `node` is where those lead, some of them written as an escape where
     /// `escaped` says so.
@@ -97,10 +110,9 @@ impl Shared<'_> {
         while let Some(c) = words.first().and_then(|word| word[depth..].chars().next()) {
             let same = words.partition_point(|w| w[depth..].starts_with(c));
             let (same, others) = words.split_at(same);
-            let mut units = [0; 2];
-            let units: Vec<String> = c.encode_utf16(&mut units).iter().map(|u| format!("u{u:04x}")).collect();
             let depth = depth + c.len_utf8();
-            self.spelled(same, depth, node, units.join("\\").as_bytes());
+            let (text, length) = escaped(c);
+            self.spelled(same, depth, node, &text[..length]);
             if c == '/' {
                 self.spelled(same, depth, node, b"/");
             }

@@ -47,8 +47,9 @@ pub struct Chars {
     /// The character that leads to a node; of no meaning for the root, which is node 0.
     char_of: Vec<CharId>,
     node: Vec<NodeId>,
-    /// The token that ends at a node, [`NO_TOKEN`], or [`SEVERAL`].
-    token: Vec<u32>,
+    /// The tokens of all nodes in their order, and where those of each begin.
+    tokens: Vec<u32>,
+    tokens_start: Vec<u32>,
     /// One past the last node of the subtree.
     end: Vec<u32>,
     /// Code points from the root.
@@ -59,11 +60,6 @@ pub struct Chars {
     places_start: Vec<u32>,
     places: Vec<u32>,
 }
-
-/// No token ends here.
-pub const NO_TOKEN: u32 = u32::MAX;
-/// More than one token ends here: the trie of bytes has them.
-pub const SEVERAL: u32 = u32::MAX - 1;
 
 struct Builder<'a> {
     trie: &'a Trie,
@@ -124,16 +120,10 @@ impl Chars {
         self.node[at as usize]
     }
 
-    /// Characters and tokens of nodes, in preorder.
+    /// The tokens that end at the nodes from..to.
     #[inline]
-    pub fn range(&self, from: u32, to: u32) -> impl Iterator<Item = (CharId, u32)> + '_ {
-        let range = from as usize..to as usize;
-        self.char_of[range.clone()].iter().copied().zip(self.token[range].iter().copied())
-    }
-
-    #[inline]
-    pub fn token(&self, at: u32) -> u32 {
-        self.token[at as usize]
+    pub fn tokens(&self, from: u32, to: u32) -> &[u32] {
+        &self.tokens[self.tokens_start[from as usize] as usize..self.tokens_start[to as usize] as usize]
     }
 
     #[inline]
@@ -249,12 +239,12 @@ impl Builder<'_> {
             next[c as usize] += 1;
         }
         let Builder { trie, tails, node, end, depth, .. } = self;
-        let token = |&node: &NodeId| match trie.tokens(node) {
-            [] => NO_TOKEN,
-            [one] => one.0,
-            _ => SEVERAL,
-        };
-        let token = node.iter().map(token).collect();
+        let (mut tokens, mut tokens_start) = (Vec::new(), Vec::with_capacity(node.len() + 1));
+        tokens_start.push(0);
+        for &node in &node {
+            tokens.extend(trie.tokens(node).iter().map(|t| t.0));
+            tokens_start.push(tokens.len() as u32);
+        }
         let mut kids = FxHashMap::default();
         for at in 0..node.len() as u32 {
             // fewer nodes than this have no room for many children
@@ -271,6 +261,6 @@ impl Builder<'_> {
                 }
             }
         }
-        Chars { points, tails, char_of, node, token, end, depth, kids, places_start, places }
+        Chars { points, tails, char_of, node, tokens, tokens_start, end, depth, kids, places_start, places }
     }
 }

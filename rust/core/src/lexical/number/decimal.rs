@@ -56,7 +56,7 @@ impl Decimal {
         if exp.abs() > MAX_EXPONENT || text.len() > MAX_EXPONENT as usize + 100 {
             return None;
         }
-        let digits = format!("{whole}{frac}");
+        let digits = [whole, frac].concat();
         Some(Decimal::new(digits.parse().ok()?, exp - frac.len() as i64))
     }
 

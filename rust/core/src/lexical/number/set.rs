@@ -106,20 +106,22 @@ impl Piece {
         }
         let far = |e: i64| if x.is_positive() { self.below(&x.scale(e)) } else { self.above(&x.scale(e)) };
         let near = |e: i64| if x.is_positive() { self.above(&x.scale(e)) } else { self.below(&x.scale(e)) };
-        let first = |holds: &dyn Fn(i64) -> bool| {
-            let (mut from, mut to) = (-most, most + 1);
-            while from < to {
-                let middle = from + (to - from) / 2;
-                if holds(middle) {
-                    to = middle;
-                } else {
-                    from = middle + 1;
-                }
+        // what holds from some exponent on begins to where the number and the bound have as many digits, or one later
+        let first = |bound: &Option<Bound>, holds: &dyn Fn(i64) -> bool| {
+            let at = bound.as_ref().map(|b| &b.at);
+            match at.filter(|at| !at.is_zero() && at.is_positive() == x.is_positive()) {
+                Some(at) => match at.magnitude() - x.magnitude() {
+                    alike if alike < -most => -most,
+                    alike if alike > most => most + 1,
+                    alike => alike + i64::from(!holds(alike)),
+                },
+                None if holds(0) => -most,
+                None => most + 1,
             }
-            from
         };
-        let mut low = first(&near);
-        let mut high = first(&|e| !far(e)) - 1;
+        let (inner, outer) = if x.is_positive() { (&self.lo, &self.hi) } else { (&self.hi, &self.lo) };
+        let mut low = first(inner, &near);
+        let mut high = first(outer, &|e| !far(e)) - 1;
         if let Some(unit) = &self.unit {
             low = low.max(x.least_shift_to_multiple(unit)?);
         }
@@ -445,5 +447,33 @@ impl NumSets {
 
     pub fn get(&self, id: NumSetId) -> &NumSet {
         &self.sets[id.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_are_those_whose_numbers_are_in_the_piece() {
+        let decimal = |text: &str| Decimal::parse(text).expect("a number");
+        let ends = ["-1e3", "-999.5", "-7", "-0.01", "0", "0.01", "7", "999.5", "1e3"].map(decimal);
+        let open = [false, true];
+        let bounds = || ends.iter().flat_map(|at| open.map(|open| Some(Bound { at: at.clone(), open })));
+        let units = [None, Some(decimal("0.5")), Some(decimal("3"))];
+        let numbers = ["0", "1", "-1", "7", "-7", "9995", "-9995", "0.3", "-99.95", "1e-9"].map(decimal);
+        for lo in bounds().chain([None]) {
+            for hi in bounds().chain([None]) {
+                for unit in &units {
+                    let piece = Piece { lo: lo.clone(), hi: hi.clone(), unit: unit.clone(), ..Piece::all() };
+                    for x in &numbers {
+                        let among: Vec<i64> = (-5..=5).filter(|&e| piece.contains(&x.scale(e))).collect();
+                        let found = piece.exponents(x, 5);
+                        let ends = among.first().copied().zip(among.last().copied());
+                        assert_eq!(found, ends, "{x:?} {piece:?}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -9,6 +9,8 @@
 //! Limits: exponents have at most [`EXP_DIGITS`] digits; `numbers="natural"` has at most [`WHOLE`] digits before the
 //! point and [`PLACES`] after it, or as many as the schema's own numbers need.
 
+use std::sync::LazyLock;
+
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
@@ -33,8 +35,17 @@ pub const PLACES: u32 = 40;
 /// Digits that the schema's own numbers may have more than those before a number beside them is as short.
 const SLACK: i64 = 4;
 
-/// The least and the greatest positive numbers that a double holds, to 17 digits.
-const DOUBLES: [&str; 2] = ["2.4703282292062328e-324", "1.7976931348623158e308"];
+/// The numbers that a double holds: the least and the greatest positive ones to 17 digits.
+static DOUBLES: LazyLock<[Piece; 3]> = LazyLock::new(|| {
+    let positive = ["2.4703282292062328e-324", "1.7976931348623158e308"];
+    let [least, most] = positive.map(|text| Decimal::parse(text).expect("a number"));
+    let between = |lo, hi| Piece {
+        lo: Some(Bound { at: lo, open: false }),
+        hi: Some(Bound { at: hi, open: false }),
+        ..Piece::all()
+    };
+    [between(most.neg(), least.neg()), Piece::point(Decimal::zero()), between(least, most)]
+});
 
 /// How the numbers of a language are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,7 +123,7 @@ impl<'a> Partial<'a> {
         let (whole, frac) = body.split_once('.').unwrap_or((body, ""));
         Partial {
             negative,
-            digits: format!("{whole}{frac}"),
+            digits: [whole, frac].concat(),
             fraction: frac.len(),
             has_point: body.contains('.'),
             exponent,
@@ -341,7 +352,9 @@ impl Terms {
                 continue;
             }
             // `E` means `e`: one text for both keeps the states half as many
-            let longer = format!("{text}{}", c.to_ascii_lowercase());
+            let mut longer = String::with_capacity(text.len() + 1);
+            longer.push_str(&text);
+            longer.push(c.to_ascii_lowercase());
             let part = Partial::of(&longer);
             if language.within(&part) && possible(&language, &part) {
                 points.push((c as u32, self.after_digit(id, &language, &longer, &part, rest)));
@@ -386,20 +399,10 @@ impl Terms {
 
 /// The pieces as far as a double holds them; one that lies beyond every double stays as it is.
 pub(super) fn held(pieces: Vec<Piece>) -> NumSet {
-    let bound = |text: &str, negative: bool| {
-        let at = Decimal::parse(text).expect("a number");
-        Some(Bound { at: if negative { at.neg() } else { at }, open: false })
-    };
-    let [least, most] = DOUBLES;
-    let doubles = [
-        Piece { lo: bound(most, true), hi: bound(least, true), ..Piece::all() },
-        Piece::point(Decimal::zero()),
-        Piece { lo: bound(least, false), hi: bound(most, false), ..Piece::all() },
-    ];
     let mut out: Vec<Piece> = Vec::new();
     for piece in pieces {
         let before = out.len();
-        for range in &doubles {
+        for range in DOUBLES.iter() {
             out.extend(piece.intersect(range).filter(|both| !both.is_empty()));
         }
         if out.len() == before {
