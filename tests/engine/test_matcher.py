@@ -126,8 +126,20 @@ def test_texts_end_within_max_tokens_whatever_is_drawn(which: int, most: int) ->
 
 def test_a_budget_that_no_text_keeps_is_refused() -> None:
     automaton = tf.regex("[a-z]{20}").compile(VOCABULARY)
-    with pytest.raises(BudgetTooSmall, match="max_tokens=4"):
+    with pytest.raises(BudgetTooSmall, match="max_tokens=4 tokens: the shortest known needs 20") as raised:
         tf.Matcher(automaton, max_tokens=4)
+    assert raised.value.least == 20
+    # so far beyond the budget that no end was sought within it
+    automaton = tf.json_schema({"type": "string", "minLength": 100_000}).compile(VOCABULARY)
+    with pytest.raises(BudgetTooSmall) as raised:
+        tf.Matcher(automaton, max_tokens=9)
+    assert raised.value.least is not None and f"needs {raised.value.least}" in str(raised.value)
+    tf.Matcher(automaton, max_tokens=raised.value.least)
+    # more than is ever sought
+    automaton = tf.json_schema({"type": "string", "minLength": 10**7}).compile(VOCABULARY)
+    with pytest.raises(BudgetTooSmall, match="needs more than 9") as raised:
+        tf.Matcher(automaton, max_tokens=9)
+    assert raised.value.least is None
     tight = tf.Matcher(tf.regex("a{3}b*").compile(VOCABULARY), max_tokens=3)
     tight.accept_tokens(list(b"aaa"))
     assert tight.allowed_tokens().tolist() == tight.stop_token_ids == [EOS, EOS + 1]

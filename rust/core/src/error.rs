@@ -48,13 +48,23 @@ pub struct Error {
     pub keyword: Option<String>,
     pub line: Option<usize>,
     pub column: Option<usize>,
+    /// Of a budget that is too small: the tokens of the shortest text that is known, where one is.
+    pub least: Option<u32>,
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into(), pointer: None, keyword: None, line: None, column: None }
+        Error {
+            kind,
+            message: message.into(),
+            pointer: None,
+            keyword: None,
+            line: None,
+            column: None,
+            least: None,
+        }
     }
 
     /// The same error with its place in the schema, unless a nearer one is known already.

@@ -29,5 +29,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     details.set_item("line", error.line)?;
     details.set_item("column", error.column)?;
     let value = class.call((error.to_string(),), Some(&details))?;
+    if let Some(least) = error.least {
+        value.setattr("least", least)?;
+    }
     Ok(PyErr::from_value(value))
 }

@@ -2,141 +2,25 @@
 //!
 //! Nearly all states of strings lead on alike under every code point (any text, a text of bounded length, a key that no
 //! schema names). What tokens do there differs by how many code points they hold and how the last one is cut: that is
-//! found once a vocabulary ([`Plain`]), and read off for each state; only escapes, and what comes before such a state,
+//! found once a vocabulary ([`super::anytext`]), and read off for each state; only escapes, and what comes before such a state,
 //! are walked.
 //! Invariant: the answers are those of a walk of every token, byte by byte.
 //! Complexity: the nodes above the states that lead on alike, the escapes, and a look at each group.
 //! Memory: some 2 MB a vocabulary of 131,072 tokens, kept with the mask of its free string; of a state what is its own.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::exits::tails_below;
-use super::row::Mask;
+use super::anytext::{Group, Plain};
 use crate::held;
 use crate::lexical::spell::OutcomeId;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 use crate::work;
 
 /// A lexical state, and beside it that of languages which tell the texts apart ([`Lexicon::DEAD`]: there are none).
 pub(super) type Pair = (LexId, LexId);
-
-/// Tokens that lead to one state.
-#[derive(Clone)]
-pub(super) struct Group {
-    /// The least of them.
-    pub first: TokenId,
-    pub tokens: Arc<Mask>,
-}
-
-impl Group {
-    /// `None`: there are no such tokens.
-    fn of(ids: Vec<u32>, size: usize) -> Option<Self> {
-        let first = TokenId(*ids.iter().min()?);
-        Some(Group { first, tokens: Arc::new(Mask::from_ids(ids, size)) })
-    }
-
-    /// The group without some tokens, given as words.
-    pub fn without(&self, gone: &[u32], size: usize) -> Option<Self> {
-        if let Mask::Sparse(ids) = &*self.tokens {
-            return Self::of(ids.iter().copied().filter(|&id| !gone.allows(id)).collect(), size);
-        }
-        let mut row = vec![0u32; gone.len()];
-        self.tokens.write(&mut row);
-        row.iter_mut().zip(gone).for_each(|(word, gone)| *word &= !gone);
-        let at = row.iter().position(|&word| word != 0)?;
-        let first = TokenId((at as u32) << 5 | row[at].trailing_zeros());
-        Some(Group { first, tokens: Arc::new(Mask::Dense(row.into())) })
-    }
-
-    fn bytes(&self) -> usize {
-        64 + self.tokens.bytes() / Arc::strong_count(&self.tokens)
-    }
-}
-
-/// What the tokens without an escape do in a string of any text.
-pub(super) struct Plain {
-    /// By how the last code point is cut.
-    by_tail: Vec<Group>,
-    /// The same, and by how many code points are whole.
-    by_length: Vec<Group>,
-    /// Nodes of the closing quotes in ascending order, and the code points before them.
-    exits: Vec<(NodeId, u32)>,
-    /// What follows the quotes in the tokens.
-    tails: Trie,
-    /// Nodes of the first backslash in ascending order, and the code points before them.
-    escapes: Vec<(NodeId, u32)>,
-    /// Code points of the longest token.
-    longest: u32,
-}
-
-struct PlainWalk<'a> {
-    lexicon: Lexicon,
-    trie: &'a Trie,
-    free: LexId,
-    tokens: BTreeMap<(u32, LexId), Vec<u32>>,
-    exits: Vec<(NodeId, u32)>,
-    escapes: Vec<(NodeId, u32)>,
-}
-
-impl PlainWalk<'_> {
-    fn visit(&mut self, node: NodeId, lex: LexId, length: u32) {
-        let (bytes, nodes) = self.trie.children(node);
-        for (&byte, &child) in bytes.iter().zip(nodes) {
-            match self.lexicon.step(lex, byte) {
-                Step::Stay(_) if byte == b'\\' => self.escapes.push((child, length)),
-                Step::Stay(next) => {
-                    let length = length + (next == self.free) as u32;
-                    let tokens = self.trie.tokens(child);
-                    if !tokens.is_empty() {
-                        self.tokens.entry((length, next)).or_default().extend(tokens.iter().map(|t| t.0));
-                    }
-                    self.visit(child, next, length);
-                }
-                Step::Close => self.exits.push((child, length)),
-                Step::Dead => {}
-            }
-        }
-    }
-}
-
-impl Plain {
-    pub fn new(vocab: &Vocabulary, spelling: Spelling) -> Self {
-        let mut lexicon = Lexicon::default();
-        let free = lexicon.at(spelling, Terms::ALL);
-        let trie = vocab.trie();
-        let (exits, escapes) = Default::default();
-        let mut walk = PlainWalk { lexicon, trie, free, tokens: BTreeMap::new(), exits, escapes };
-        walk.visit(Trie::ROOT, free, 0);
-        let longest = walk.tokens.keys().map(|key| key.0).chain(walk.exits.iter().map(|e| e.1)).max();
-        let mut tails = Vec::new();
-        for &(node, _) in &walk.exits {
-            tails_below(trie, node, &mut Vec::new(), &mut tails);
-        }
-        let mut by_tail: BTreeMap<LexId, Vec<u32>> = BTreeMap::new();
-        for (&(_, tail), ids) in &walk.tokens {
-            by_tail.entry(tail).or_default().extend(ids);
-        }
-        Plain {
-            by_tail: by_tail.into_values().filter_map(|ids| Group::of(ids, vocab.size())).collect(),
-            by_length: walk.tokens.into_values().filter_map(|ids| Group::of(ids, vocab.size())).collect(),
-            exits: walk.exits,
-            tails: Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes))),
-            escapes: walk.escapes,
-            longest: longest.unwrap_or(0),
-        }
-    }
-
-    /// Those of a list that lie at or below a node.
-    fn below<'a>(list: &'a [(NodeId, u32)], trie: &Trie, top: NodeId) -> &'a [(NodeId, u32)] {
-        let from = list.partition_point(|e| e.0 < top);
-        let count = list[from..].partition_point(|e| trie.is_below(e.0, top));
-        &list[from..from + count]
-    }
-}
 
 /// What the tokens do in one state.
 pub(super) struct Inside {
@@ -439,6 +323,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lexical::{Spelling, Terms};
     use crate::regex::{parse, Dialect};
 
     fn vocabulary() -> Vocabulary {
@@ -457,7 +342,7 @@ mod tests {
     /// Where each token leads, by itself: the state after it, or the one before the quote.
     fn one_by_one(lexicon: &mut Lexicon, vocab: &Vocabulary, kind: Pair) -> Vec<Option<(Pair, bool)>> {
         let end = vocab.size() - 1;
-        let run = |(id, token): (usize, &Box<[u8]>)| {
+        let run = |(id, token): (usize, &[u8])| {
             let mut at = kind;
             for &byte in token.iter() {
                 match lexicon.step(at.0, byte) {
@@ -475,7 +360,7 @@ mod tests {
             }
             Some((at, false))
         };
-        vocab.tokens().iter().enumerate().map(run).collect()
+        vocab.tokens().iter().map(|token| &token[..]).enumerate().map(run).collect()
     }
 
     #[test]

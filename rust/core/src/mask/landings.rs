@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::anytext::Group;
 use super::collect::{unfinished, without_escapes};
 use super::core::{Class, Core, Stand};
-use super::inside::{Group, Inside, Pair};
+use super::inside::{Inside, Pair};
 use super::row::Mask;
 use crate::automaton::structure::{step, Pos, Structure};
 use crate::lexical::spell::OutcomeId;
@@ -78,6 +79,15 @@ impl Found {
     }
 }
 
+/// Where the texts of a string lead that mean the same.
+#[derive(Clone, Copy)]
+enum After {
+    Same(Pos),
+    Nowhere,
+    /// Each elsewhere.
+    Apart,
+}
+
 /// What was found of a string whose text matters.
 struct Closed {
     stand: Stand,
@@ -85,7 +95,7 @@ struct Closed {
     /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
     kind: LexId,
     /// Where it leads when it is closed, by the languages that accept.
-    known: FxHashMap<(OutcomeId, OutcomeId), Option<Pos>>,
+    known: FxHashMap<(OutcomeId, OutcomeId), After>,
     /// Whether some text that begins so is not like most others, and the nodes of the quotes behind such texts.
     special: bool,
     ends: FxHashSet<NodeId>,
@@ -169,25 +179,28 @@ impl<S: Structure> Core<S> {
                 continue;
             }
             match self.after_close(&mut closed, kind, node) {
-                Some(Some(next)) => {
+                After::Same(next) => {
                     self.classes_after_close((vocab.trie(), node), next, &mut closed, &mut own)
                 }
-                Some(None) => {}
-                None => return false,
+                After::Nowhere => {}
+                After::Apart => closed.odd.allow_all(vocab.trie().subtree_tokens(node).iter().map(|t| t.0)),
             }
         }
         if let Some(shared) = &inside.shared {
             // a quote behind a text like most others
             let one = shared.nodes(vocab.trie()).find(|node| !closed.ends.contains(node));
-            match one.map(|node| self.after_close(&mut closed, shared.kind, node)) {
-                Some(Some(Some(next))) => {
+            match one.map_or(After::Nowhere, |node| self.after_close(&mut closed, shared.kind, node)) {
+                After::Same(next) => {
                     let mut behind = Found::default();
                     let tails = (shared.tails(), Trie::ROOT);
                     self.classes_after_close(tails, next, &mut closed, &mut behind);
                     own.join(behind, |id| shared.has(id));
                 }
-                Some(None) => return false,
-                _ => {}
+                After::Nowhere => {}
+                After::Apart => {
+                    let tokens = shared.tails().subtree_tokens(Trie::ROOT).iter().map(|t| t.0);
+                    closed.odd.allow_all(tokens.filter(|&id| shared.has(id)));
+                }
             }
         }
         if closed.known.is_empty() && kind == Lexicon::DEAD {
@@ -239,30 +252,31 @@ impl<S: Structure> Core<S> {
         }
     }
 
-    /// Where the string leads when it is closed at a node, one for all that mean the same; `None` where that can't be
-    /// said.
-    fn after_close(&mut self, closed: &mut Closed, (lex, kind): Pair, node: NodeId) -> Option<Option<Pos>> {
+    /// Where the string leads when it is closed at a node, one for all that mean the same.
+    fn after_close(&mut self, closed: &mut Closed, (lex, kind): Pair, node: NodeId) -> After {
         let ctx = closed.stand.pos.ctx;
         let lexicon = self.structure.lexicon();
         let outcomes = (lexicon.outcome(lex), lexicon.outcome(kind));
         if let Some(&known) = closed.known.get(&outcomes) {
-            return Some(known);
+            return known;
         }
         let held = lexicon.outcome_list(outcomes.0).to_vec();
         let mut text = closed.text.clone();
         text.extend(self.vocab.trie().path(Trie::ROOT, node));
         text.pop();
-        let mut next = self.structure.close(ctx, outcomes.0, &text);
-        if closed.kind == Lexicon::DEAD {
-            let generic = self.structure.close_generic(ctx, &held)?;
-            // where the text tells ways to an end apart, each is followed
-            if next.map(|one| self.class_of(one, &[])) != Some(self.class_of(generic, &[])) {
-                return None;
-            }
-            next = Some(generic);
-        }
-        closed.known.insert(outcomes, next);
-        Some(next)
+        let one = self.structure.close(ctx, outcomes.0, &text);
+        let after = match closed.kind {
+            Lexicon::DEAD => match self.structure.close_generic(ctx, &held) {
+                Some(next) if one.map(|one| self.class_of(one, &[])) == Some(self.class_of(next, &[])) => {
+                    After::Same(next)
+                }
+                // the text tells ways to an end apart
+                _ => After::Apart,
+            },
+            _ => one.map_or(After::Nowhere, After::Same),
+        };
+        closed.known.insert(outcomes, after);
+        after
     }
 
     /// The classes after the tokens below a node, from a position that stands for those of many texts; the tokens are

@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::anytext::Plain;
 use super::charwalk::CharWalk;
 use super::exits::{Exit, Exits};
-use super::inside::Plain;
 use super::store::{Key, STORE};
 use super::walk::{Difference, Walk};
 use super::within::{Lengths, Within};

@@ -56,15 +56,27 @@ impl Matcher {
         let start = automaton.start();
         let this = Matcher { automaton, start, tokens: Vec::new(), states: Vec::new(), max_tokens };
         if let Some(most) = max_tokens {
-            let least = this.automaton.distance(&this.start, most)?;
-            if least > most {
-                let known = if least == FAR { "more".into() } else { least.to_string() };
-                let message =
-                    format!("no text ends within max_tokens={most} tokens: the shortest known needs {known}");
-                return Err(Error::new(Kind::BudgetTooSmall, message));
+            if this.automaton.distance(&this.start, most)? > most {
+                return Err(this.too_small(most));
             }
         }
         Ok(this)
+    }
+
+    /// What is wrong with a budget, with the least number that is known: what plainly needs more was not looked at.
+    fn too_small(&self, most: u32) -> Error {
+        let least = match self.automaton.distance(&self.start, FAR) {
+            Ok(least) => Some(least).filter(|&least| least != FAR),
+            Err(error) if error.kind == Kind::Interrupted => return error,
+            // none was found within the work of a call
+            Err(_) => None,
+        };
+        let known = match least {
+            Some(least) => format!("the shortest known needs {least}"),
+            None => format!("any that is known needs more than {most}"),
+        };
+        let message = format!("no text ends within max_tokens={most} tokens: {known}");
+        Error { least, ..Error::new(Kind::BudgetTooSmall, message) }
     }
 
     pub fn automaton(&self) -> &Arc<TokenAutomaton> {

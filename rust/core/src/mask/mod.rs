@@ -5,12 +5,13 @@
 //! others leave it, [`walk`], [`charwalk`] with `loops` and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
 //! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
 //! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
-//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings` and `inside` where
-//! tokens lead); `generation` how threads take turns with it and when it ends, `lanes` how several are used side by side;
+//! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings`, `inside` and
+//! `anytext` where tokens lead); `generation` how threads take turns with it and when it ends, `lanes` how several are used side by side;
 //! `plain` states that plain text leaves as they are; [`automaton`] the face that threads share, [`batch`] for many rows at
 //! once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
 //! process; `oracle` the slow, right version.
 
+mod anytext;
 pub mod automaton;
 pub mod batch;
 mod builder;
