@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -30,7 +33,76 @@ SCHEMA = {
     "required": ["name", "kind"],
     "additionalProperties": False,
 }
+INTEGER, NULL = {"type": "integer"}, {"type": "null"}
+
+
+def closed(required: list[str], **properties: object) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+# schema, options
+RECURSIVE: dict[str, tuple[Any, Any]] = {
+    "lists": ({"type": "array", "items": {"$ref": "#"}}, {"whitespace": "compact"}),
+    "lists of two": (
+        {"type": ["array", "boolean"], "items": {"$ref": "#"}, "minItems": 2},
+        {"whitespace": "spaced"},
+    ),
+    "lists of one to three": (
+        {"type": ["array", "null"], "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3},
+        {"whitespace": "compact"},
+    ),
+    "tree": (
+        closed(["v"], v=INTEGER, left={"$ref": "#"}, right={"$ref": "#"}, more={"enum": ["a", "ü"]}),
+        {"whitespace": "compact", "numbers": "canonical"},
+    ),
+    "tree in every spelling": (
+        closed(["v"], v={"type": "string", "maxLength": 2}, more={"type": "array", "items": {"$ref": "#"}}),
+        {"whitespace": "spaced", "strings": "any"},
+    ),
+    "linked list": (
+        {"$defs": {"l": closed(["next"], v=INTEGER, next={"anyOf": [ref("l"), NULL]})}, **ref("l")},
+        {"whitespace": "compact", "strings": "canonical"},
+    ),
+    "expressions": (
+        {
+            "$defs": {
+                "e": {"oneOf": [{"type": "number"}, ref("sum"), ref("call")]},
+                "sum": {"type": "array", "items": ref("e"), "maxItems": 2},
+                "call": closed(["f"], f=ref("name"), x=ref("e"), unused=ref("name")),
+                "name": {"type": "string", "pattern": "^[a-c]+$"},
+            },
+            "title": "an expression",
+            "allOf": [ref("e")],
+        },
+        {"whitespace": "compact", "numbers": "canonical"},
+    ),
+    "a way that never ends": (
+        {
+            "$defs": {"never": closed(["a"], a=ref("never"))},
+            **closed([], x={"anyOf": [ref("never"), {"type": "boolean"}]}, y=ref("never"), z={"$ref": "#"}),
+        },
+        {"whitespace": "compact"},
+    ),
+    "types": (
+        {
+            "type": ["object", "null"],
+            "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}},
+            "required": ["b"],
+        },
+        {"whitespace": "compact", "additional": "forbid"},
+    ),
+}
 GRAMMARS = {
+    **{name: tf.json_schema(schema, **options) for name, (schema, options) in RECURSIVE.items()},
     "regex": tf.regex(r"[a-c]+(?:ä|€|😀|\d{2,3})?"),
     "any": tf.regex(r"(?s).*"),
     "not": ~tf.contains(["ab"]) & tf.regex("[abé]*"),
@@ -96,6 +168,98 @@ def test_the_same_language(name):
 def test_what_gbnf_cannot_say_is_refused(grammar):
     with pytest.raises(LimitExceeded, match="GBNF"):
         grammar.to_gbnf()
+
+
+TREE = closed(["v"], v=INTEGER, more={"$ref": "#"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "pointer", "what"),
+    [
+        (TREE, {"whitespace": "natural"}, "", "whitespace='natural'"),
+        (TREE, {"whitespace": "indent"}, "", "whitespace='indent'"),
+        (TREE, {"order": "any"}, "", "order='any'"),
+        (TREE | {"additionalProperties": True}, {}, "", "undeclared keys"),
+        (TREE | {"minProperties": 1}, {}, "", "minProperties"),
+        (closed([], v={"multipleOf": 0.5}, more={"$ref": "#"}) | {"$anchor": "x"}, {}, "", "anchor"),
+        ({"type": "array", "items": {"$ref": "#"}, "uniqueItems": True}, {}, "", "uniqueItems"),
+        (
+            {"type": "object", "additionalProperties": False, "properties": {"a": {"not": {"$ref": "#"}}}},
+            {},
+            "/properties/a",
+            "not",
+        ),
+        (
+            closed([], a={"allOf": [{"$ref": "#"}, {"maxProperties": 1}]}),
+            {},
+            "/properties/a",
+            "allOf",
+        ),
+        (
+            closed([], a={"oneOf": [{"$ref": "#"}, {"type": "object", "maxProperties": 1}]}),
+            {},
+            "/properties/a",
+            "oneOf",
+        ),
+        (
+            {"$defs": {"p": {"$id": "p", "properties": {"x": {"$ref": "#"}}}}, **TREE},
+            {},
+            "",
+            r"\$id",
+        ),
+    ],
+)
+def test_a_recursion_that_rules_cannot_say_is_refused_by_name(schema, options, pointer, what):
+    grammar = tf.json_schema(schema, **{"whitespace": "compact", **options})
+    with pytest.raises(LimitExceeded, match=what) as raised:
+        grammar.to_gbnf()
+    assert raised.value.pointer == pointer and "GBNF" in str(raised.value)
+
+
+def test_numbers_that_python_rounds_are_not_rounded():
+    schema = json.dumps(closed([], v={"const": 0.5}, more={"$ref": "#"}))
+    spelled: Any = {"whitespace": "compact", "numbers": "canonical"}
+    assert tf.json_schema(schema, **spelled).to_gbnf()
+    longer = tf.json_schema(schema.replace("0.5", "0.50000000000000000001"), **spelled)
+    with pytest.raises(LimitExceeded, match=r"0\.50000000000000000001"):
+        longer.to_gbnf()
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_documents_of_recursive_rules_are_those_that_jsonschema_takes(name):
+    schema, options = RECURSIVE[name]
+    judge = jsonschema.Draft202012Validator(schema)
+    separators = {"compact": (",", ":"), "spaced": (", ", ": ")}[options["whitespace"]]
+    rules = tf.gbnf(GRAMMARS[name].to_gbnf()).compile(BYTES)
+    rng, texts, verdicts = random.Random(name), set(), []
+    for _ in range(80):
+        matcher = tf.Matcher(rules, max_tokens=rng.randint(30, 90))
+        while not matcher.is_terminated():
+            matcher.accept_tokens([rng.choice(matcher.allowed_tokens().tolist())])
+        texts.add(bytes(matcher.tokens[:-1]).decode())
+    documents = [json.loads(text) for text in sorted(texts)]
+    for document in documents:
+        judge.validate(document)
+    for document in documents:  # and with another document's part in a place of this one
+        changed = grafted(document, rng.choice(documents), rng)
+        if options.get("additional") == "forbid" and isinstance(changed, dict) and set(changed) - {"a", "b"}:
+            continue
+        text = json.dumps(changed, separators=separators, ensure_ascii=False)
+        verdicts.append(judge.is_valid(changed))
+        assert rules.matches(text.encode()) == verdicts[-1], text
+    assert len(texts) > 3 and any(verdicts)
+
+
+def grafted(document: Any, other: Any, rng: random.Random) -> Any:
+    """The document with a part of another in the place of one of its own, keys in their order."""
+    parts = [other, 7, None, "ab", [], {}, *(other.values() if isinstance(other, dict) else ())]
+    if isinstance(document, dict) and document and rng.random() < 0.8:
+        key = rng.choice(list(document))
+        return {**document, key: grafted(document[key], other, rng)}
+    if isinstance(document, list) and document and rng.random() < 0.8:
+        place = rng.randrange(len(document))
+        return [*document[:place], grafted(document[place], other, rng), *document[place + 1 :]]
+    return rng.choice(parts)
 
 
 def test_control_tokens_are_refused():

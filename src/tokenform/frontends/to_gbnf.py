@@ -4,7 +4,8 @@ Purpose: `grammar.to_gbnf()`: exactly the same texts, where no tokenform is need
 Invariant: `tf.gbnf` reads the result, and its automaton allows what the grammar's does at every step; what
 GBNF can't say is refused, with what it is and what to do.
 How: sequences and choices are rules of their parts; the rules of a grammar without a lexer (GBNF, Lark's with
-`lexer="dynamic"`) stay rules, without left recursion (`gbnf_rules.py`); every other part, and every terminal,
+`lexer="dynamic"`) stay rules, without left recursion (`gbnf_rules.py`); what nests without bound in a schema
+becomes rules (`schema_rules.py`); every other part, and every terminal,
 is walked character by character, and each of its states becomes a rule, `s ::= [a-z] t | ""`.  States that
 are equal are one number, so the walk of a regular language ends.
 Complexity: O(states * classes of characters); at most `STATES` states.
@@ -28,6 +29,8 @@ from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.gbnf_rules import Rules, without_left_recursion
 from tokenform.frontends.grammar_structure import TerminalEntry
+from tokenform.frontends.schema_recursion import read_recursive
+from tokenform.frontends.schema_rules import schema_rules
 
 STATES = 4000
 """Most states of a part."""
@@ -73,6 +76,8 @@ class _Writer:
             self.lines.append(f"{own} ::= {' | '.join(parts)}")
         elif (structure := _structure(form)) is not None:
             self._rules(own, structure)
+        elif "schema" in form and not form.get("holes") and (root := read_recursive(form["schema"])):
+            self._recursive(own, form, root)
         elif "special" in form:
             raise InvalidGrammar(f"GBNF has no control tokens, and {self.name} has {form['special']!r}.")
         else:
@@ -102,11 +107,31 @@ class _Writer:
         if not around:
             del rules[ignored]
         rules, begin = without_left_recursion(rules, begin)
+        self._write(own, rules, begin, written)
+
+    def _recursive(self, own: str, form: Form, root: Any) -> None:
+        """The rules of a schema whose documents nest without bound."""
+        forms.compiled(form, self.name).compile(_bytes())  # raises where there is no document
+        parts: dict[str, str] = {}
+
+        def leaf(schema: Any) -> str:
+            text = json.dumps(schema)
+            if text not in parts:
+                parts[text] = self.symbol({**form, "schema": text})
+            return parts[text]
+
+        rules, begin = without_left_recursion(*schema_rules(root, form["options"], leaf))
+        self._write(own, rules, begin, {})
+
+    def _write(self, own: str, rules: Rules, begin: str, written: dict[str, str]) -> None:
+        """Rules under names of their own; other symbols stand as they are, or as they are written."""
         names = {begin: own}
         for name in rules:
             names.setdefault(name, f"{own}-{len(names)}")
         for name, ways in rules.items():
-            spelled = (" ".join(names.get(one) or written[one] for one in way) or '""' for way in ways)
+            spelled = (
+                " ".join(names.get(one) or written.get(one, one) for one in way) or '""' for way in ways
+            )
             self.lines.append(f"{names[name]} ::= {' | '.join(spelled)}")
 
     def _orders(self, order: dict[str, Any]) -> Rules:
