@@ -216,6 +216,14 @@ def test_a_recursion_that_rules_cannot_say_is_refused_by_name(schema, options, p
     assert raised.value.pointer == pointer and "GBNF" in str(raised.value)
 
 
+def test_a_recursion_deeper_than_python_reads_is_refused():
+    inner = {"$ref": "#/$defs/n"}
+    for _ in range(300):
+        inner = {"type": "object", "properties": {"a": inner}, "additionalProperties": False}
+    with pytest.raises(LimitExceeded, match="nest it less"):
+        tf.json_schema({"$ref": "#/$defs/n", "$defs": {"n": inner}}, whitespace="compact").to_gbnf()
+
+
 def test_numbers_that_python_rounds_are_not_rounded():
     schema = json.dumps(closed([], v={"const": 0.5}, more={"$ref": "#"}))
     spelled: Any = {"whitespace": "compact", "numbers": "canonical"}

@@ -41,9 +41,12 @@ def schema_rules(root: Any, options: dict[str, Any], leaf: Callable[[Any], str])
         options: those of `json_schema`.
         leaf: the terminal of a subschema that has nothing to do with the recursion.
     Raises:
-        LimitExceeded: what no rules can say, with its place.
+        LimitExceeded: what no rules can say, with its place; it nests deeper than Python reads.
     """
-    return _Translation(root, options, leaf).rules_of_root()
+    try:
+        return _Translation(root, options, leaf).rules_of_root()
+    except RecursionError:
+        raise LimitExceeded("the schema nests deeper than Python reads; nest it less.") from None
 
 
 class _Translation:
