@@ -293,6 +293,30 @@ def test_longer_walks_of_the_large_vocabulary(name: str, seed: int, tekken: tf.V
     walk(tf.json_schema(LARGE[name], **chosen).compile(tekken), seed, 30)
 
 
+# a string's keywords and texts that it may begin with
+CLASSES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"pattern": "[0-9]{10}", "minLength": 10, "maxLength": 10}, ["", "0", "012345", "01234567"]),
+    ({"pattern": "^[a-zA-Z0-9](-?[a-zA-Z0-9])*$", "maxLength": 5}, ["", "a", "ab-", "abcd"]),
+    ({"pattern": "^\\d+\\.\\d+.*$", "maxLength": 7}, ["", "1.", "1.2", "1.2abc"]),
+    ({"pattern": "^[A-Za-z0-9_.-]+$"}, ["", "ab"]),
+    ({"pattern": "^[ -~]*x[ -~]*$", "maxLength": 40}, ["", "ab", "abx"]),
+    ({"pattern": "^[^ ]+@[^ ]+$", "maxLength": 6}, ["", "ab", "ab@", "abcd"]),
+    ({"pattern": "é+[^a-z]{3}", "maxLength": 7}, ["", "é", "éé1"]),
+    ({"format": "uri"}, ["", "http://a"]),
+    ({"format": "hostname"}, ["", "a"]),
+]
+
+
+@pytest.mark.parametrize("keywords, begun", CLASSES, ids=lambda part: str(part))
+def test_classes_of_characters_and_bounds(
+    keywords: dict[str, Any], begun: list[str], tekken: tf.Vocabulary
+) -> None:
+    automaton = tf.json_schema({"type": "string", **keywords}).compile(tekken)
+    for text in begun:
+        state = automaton.step_bytes(automaton.start, f'"{text}'.encode())
+        assert automaton.allowed_tokens(state).tolist() == automaton.oracle(state)
+
+
 @pytest.mark.parametrize("order", ["declared", "any"])
 def test_tokens_that_hold_a_whole_key_know_which_key_it_is(order: str) -> None:
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]

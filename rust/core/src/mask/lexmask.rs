@@ -129,6 +129,11 @@ impl LexMask {
                 let upto = how.upto.expect("just looked at");
                 return Self::endless(lexicon, vocab, at.0, base, upto, lengths);
             }
+            // every token comes near the bound: a walk of the state itself leaves out what dies at once
+            Some((_, most)) if node == Trie::ROOT && most <= how.reach => {
+                let walk = CharWalk::run(lexicon, vocab, node, at.0, None);
+                walk.expect("no code point is begun at the root").finish().0
+            }
             Some((_, most)) if node == Trie::ROOT => {
                 base.within.bounded(lexicon, vocab, at.0, lengths, most, how.reach)
             }
