@@ -135,9 +135,10 @@ EXPECTED = {
 
 def test_a_refusal_shows_the_part_that_refuses(page: Any) -> None:
     choose(page, "An order with a mistake")
-    assert 'Expected: any character but ".' in page.inner_text("#verdict")
-    part = page.locator("#verdict code.part").inner_text()
-    assert part == '{\n  "type": "string",\n  "minLength": 2,\n  "maxLength": 24\n}'
+    said = 'Expected: any character but " or a value that no item before it has (uniqueItems).'
+    assert said in page.inner_text("#verdict")
+    part = json.loads(page.locator("#verdict code.part").inner_text())
+    assert part["uniqueItems"] and part["maxItems"] == 5
 
 
 def test_every_example(page: Any, tmp_path: Path) -> None:
@@ -225,6 +226,31 @@ def test_a_phone_needs_no_sideways_scrolling(page: Any) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_every_tab_is_seen_on_a_phone(page: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    tabs = page.get_by_role("tab")
+    assert tabs.count() == 4
+    for tab in tabs.all():
+        box = tab.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, tab.inner_text()
+        assert tab.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_what_may_follow_in_a_string_tells_whether_it_may_end(page: Any) -> None:
+    following = page.locator("#facts div", has=page.locator("dt", has_text="Next")).locator("dd")
+    schema = '{"type": "string", "minLength": 3}'
+    for text, said in {
+        '"ab': "any character but the closing quote",
+        '"abc': "the closing quote or any character",
+        '"ab"': "any character but the closing quote",
+    }.items():
+        write(page, "schema", schema, text)
+        assert following.inner_text() == said, text
+    write(page, "regex", "(?s)a.+", "a")  # here a quote is a character as others are
+    assert following.inner_text() == "any character"
+
+
 def test_models_write_and_are_compared(page: Any) -> None:
     page.click("#tab-write")
     if page.locator("#panel-write .run").count() == 0:
@@ -246,7 +272,7 @@ def test_models_write_and_are_compared(page: Any) -> None:
 if os.environ.get("TOKENFORM_SHOTS"):  # pictures to look at
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
-    @pytest.mark.parametrize("width", [1200, 390])
+    @pytest.mark.parametrize("width", [1280, 390])
     def test_pictures(browser: Any, address: str, scheme: str, width: int) -> None:
         context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
         page = context.new_page()

@@ -13,7 +13,7 @@ export function showChecked(found, state, insert) {
   units = found === null ? 0 : unitsOf(text, found.accepted);
   colour(text, found);
   byId("verdict").replaceChildren(...verdict(found, state));
-  byId("facts").replaceChildren(...(found === null ? [] : facts(found, insert)));
+  byId("facts").replaceChildren(...(found === null ? [] : facts(found, state, insert)));
   byId("drawing").replaceChildren(...(found === null ? [] : [drawn(found.drawing)]));
   if (found === null) byId("next").replaceChildren();
   else if (found.tokens) listTokens(found, insert);
@@ -74,12 +74,19 @@ function said_by(pointer, state) {
   return el("p", {}, "Said by ", el("button", { type: "button", on: { click: () => select(place) } }, place.label), ": ", el("code", { class: "part" }, shown));
 }
 
-function facts(found, insert) {
+// What may follow.  The engine names characters of a string and its end apart, so where a document's string may not end
+// yet its quote is the one character that may not stand there.
+function following({ expected }, kind) {
+  const open = kind === "schema" && !expected.includes("the closing quote");
+  return expected.map((word) => open && word === "any character" ? "any character but the closing quote" : word).join(" or ") || "the end";
+}
+
+function facts(found, { kind }, insert) {
   const { micros } = found;
   const forced = found.forced === "" ? "nothing" : el("span", {}, el("code", {}, visible(found.forced)), " ",
     el("button", { type: "button", on: { click: () => insert(found.forced, units) } }, "take it"));
   const rows = [
-    ["Next", found.place.expected.join(" or ") || "the end"],
+    ["Next", following(found.place, kind)],
     ["Forced text", forced],
     ["May end here", found.accepting ? "yes" : "no"],
     ["To the nearest end", found.distance === null ? "not known" : `${found.distance} token${found.distance === 1 ? "" : "s"}`],
