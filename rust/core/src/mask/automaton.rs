@@ -32,9 +32,6 @@ pub type Refusal = (usize, Vec<String>, Option<String>);
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
 
-/// A generation that holds more than this share of `Limits.memory` is counted more often.
-const NEAR: usize = 8;
-
 /// Makes an engine of a constraint that is there already.
 pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 
@@ -226,8 +223,7 @@ impl TokenAutomaton {
             self.fail(generation);
             return answer;
         }
-        let near = generation.bytes() > self.limits.memory / NEAR;
-        let Some(bytes) = builder.count(near) else {
+        let Some(bytes) = builder.count() else {
             generation.put(builder, None);
             return answer;
         };

@@ -17,9 +17,8 @@ use crate::held;
 use crate::vocab::{TokenId, Vocabulary};
 use crate::work;
 
-/// Calls after which what is held is counted again, and how many times as many where it is little.
+/// Calls after which what is held is counted again.
 const CALLS: u32 = 16;
-const FAR: u32 = 4;
 
 pub(super) struct Builder {
     pub engine: Box<dyn Engine>,
@@ -67,12 +66,10 @@ impl Builder {
             + self.published
     }
 
-    /// [`Builder::bytes`], every few calls, and more often at first: later calls add little. `near`: what is held may
-    /// soon be too much.
-    pub fn count(&mut self, near: bool) -> Option<usize> {
+    /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
+    pub fn count(&mut self) -> Option<usize> {
         self.calls = self.calls.wrapping_add(1);
-        let due = if near { CALLS } else { FAR * CALLS };
-        (self.calls.is_power_of_two() || self.calls.is_multiple_of(due)).then(|| self.bytes())
+        (self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
     }
 
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
