@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import tokenform as tf
+from tokenform.errors import BudgetTooSmall
 
 AWKWARD = [
     b'":',
@@ -92,6 +93,12 @@ def test_a_text_of_one_token_is_found_where_another_has_fewer_characters() -> No
     automaton = tf.choice(["qzx", "string"]).compile(tf.Vocabulary(tokens, eos=[257], special=[257]))
     assert list(ids(automaton.mask_within(automaton.start, 1))) == [256]
     assert not automaton.mask_within(automaton.start, 0).any()
+    matcher = tf.Matcher(automaton, max_tokens=1)
+    assert list(matcher.allowed_tokens()) == [256]
+    matcher.accept_tokens([256, 257])
+    assert matcher.is_terminated()
+    with pytest.raises(BudgetTooSmall):
+        tf.Matcher(automaton, max_tokens=0)
 
 
 NAMED = {
