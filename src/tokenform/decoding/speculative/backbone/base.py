@@ -71,14 +71,11 @@ class Backbone:
         share: most sequences that share the cache row of one prompt; more are copied.
         prompts: what earlier backbones of the model have left of their prompts; None for nothing.  Only
             mode "tree" has a use for it.
-    Attributes:
-        sliced: whether `score_listed` is there, and pays.
     Raises:
         ModelError: an encoder-decoder model, or no causal language model.
     """
 
     mode: str = "tree"
-    sliced = False
 
     def __new__(
         cls, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
@@ -88,6 +85,11 @@ class Backbone:
 
             cls, _, _ = backbone_class(model, mode)
         return super().__new__(cls)
+
+    @property
+    def sliced(self) -> bool:
+        """Whether `score_listed` is there, and pays."""
+        return False
 
     def __init__(
         self, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None

@@ -175,7 +175,7 @@ class TreeBackbone(Backbone):
                     place.nodes = moved[place.nodes].tolist()
 
     @property
-    def sliced(self) -> bool:  # type: ignore[override]
+    def sliced(self) -> bool:
         return self._logits.sliced
 
     def score_listed(
