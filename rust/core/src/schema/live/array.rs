@@ -1,4 +1,10 @@
 //! Satisfiability of formulas over arrays.
+//!
+//! Places and values are counted where a formula has no other atoms than a number of items, what they are and that they
+//! differ (a matching, Kuhn 1955; a place with more values than there are places is never the bottleneck, Hall 1935);
+//! others are searched by levels ([`super::memory`]).
+//! Invariant: "no" is said only of what no array satisfies; questions that are too large are refused.
+//! Complexity: up to [`PLACES`] places with as many values.  Memory: one question's.
 
 use std::rc::Rc;
 
@@ -34,10 +40,7 @@ impl Schema {
 
     /// `Length`, `Items` and `Unique` together are decided by counting.
     pub(super) fn plain_array(&mut self, a: ArrId) -> Option<bool> {
-        let parts = match self.array(a) {
-            Arr::And(list) => list.to_vec(),
-            _ => vec![a],
-        };
+        let parts = self.conjuncts(a);
         let (mut lo, mut layouts, mut unique) = (0, Vec::new(), None);
         for part in parts {
             match *self.array(part) {
@@ -81,7 +84,7 @@ impl Schema {
                 self.arenas.lists[list.0 as usize].get((from + i) as usize).copied().unwrap_or(rest)
             })
             .collect();
-        self.and_subs(&subs)
+        self.and(&subs)
     }
 
     /// Items that must come at least.
@@ -96,10 +99,7 @@ impl Schema {
     /// Whether one value more or less makes no difference to an array: every place that must be filled has more
     /// values than there are places.
     pub(super) fn has_to_spare(&mut self, a: ArrId) -> bool {
-        let parts = match self.array(a) {
-            Arr::And(list) => list.to_vec(),
-            _ => vec![a],
-        };
+        let parts = self.conjuncts(a);
         let (mut layouts, mut known) = (Vec::new(), KeySet::EMPTY);
         for part in parts {
             match *self.array(part) {
@@ -159,7 +159,7 @@ impl Schema {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<SubId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
-        crate::schema::value::dedup(&mut kinds);
+        crate::schema::formula::dedup(&mut kinds);
         let needed = lo as usize + seen.len();
         let most = needed.min(MOST_VALUES);
         let enough =
