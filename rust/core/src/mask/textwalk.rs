@@ -1,9 +1,9 @@
 //! One language against all tokens, where nearly every text stays inside: the bodies of strings and comments.
 //!
-//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are all texts but those
-//! that hold one of the few others; only the places of these are looked at. Where
-//! they are many (a text of letters alone), characters are told apart by bit sets ([`super::charwalk`] does the same for
-//! strings of JSON, whose ends and escapes are the lexicon's).
+//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are
+//! all texts but those that hold one of the few others; only the places of these are looked at ([`super::loops`]).
+//! Where they are many (a text of letters alone), characters are told apart one by one ([`super::charwalk`] does the
+//! same for strings of JSON, whose ends and escapes are the lexicon's).
 //! Invariant: the same tokens and ends as the walk byte by byte.
 //! Complexity: places of the few characters, and what is below them; the byte walk takes 10 to 20 times as long.
 
