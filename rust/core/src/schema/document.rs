@@ -103,10 +103,6 @@ impl Document {
         self.nodes.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     pub fn key(&self, id: JId, key: &str) -> Option<JId> {
         let Json::Object(entries) = self.get(id) else { return None };
         match self.sorted.get(&id) {

@@ -8,10 +8,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::array::PlainArray;
 use super::Keys;
 use crate::held;
 use crate::lexical::{Spelling, TermId, Terms};
-use crate::schema::array::Arr;
 use crate::schema::by_key::Key;
 use crate::schema::formula::dedup;
 use crate::schema::object::Obj;
@@ -263,17 +263,8 @@ impl Schema {
     }
 
     fn find_array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {
-        let parts = self.conjuncts(a);
-        let (mut least, mut most, mut layouts) = (0, u32::MAX, Vec::new());
-        for part in parts {
-            match *self.array(part) {
-                Arr::True => {}
-                Arr::Length(lo, hi) => (least, most) = (lo, hi),
-                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
-                _ => return None,
-            }
-        }
-        if least > ITEMS {
+        let PlainArray { lo: least, hi: most, layouts, unique } = self.plain_parts(a)?;
+        if least > ITEMS || unique.is_some() {
             return None;
         }
         let mut open = Open { rest: 2, begun: 0 };
