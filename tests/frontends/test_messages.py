@@ -231,3 +231,12 @@ def test_a_wrong_pattern_says_its_column(pattern: str, column: int) -> None:
         tf.regex(pattern)
     assert caught.value.column == column
     assert str(caught.value).endswith(f"(at column {column})") and "pattern" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["start: x", 'root ::= "a"', "[a-z]+", ""])
+def test_text_that_is_no_schema_says_how_to_give_a_pattern_or_a_grammar(text: str) -> None:
+    with pytest.raises(errors.InvalidSchema, match=r"tf\.regex.*tf\.lark"):
+        tf.generate("x", grammar=text)
+    with pytest.raises(errors.InvalidSchema) as caught:
+        tf.generate("x", grammar='{"type": "object"')
+    assert "tf.lark" not in str(caught.value)

@@ -209,6 +209,12 @@ def test_generate_takes_each_kind_of_constraint(model, tokenizer):
     ("arguments", "error"),
     [
         ({"max_tokens": 0}, errors.OptionError),
+        ({"max_tokens": 2.5}, errors.OptionError),
+        ({"max_tokens": "10"}, errors.OptionError),
+        ({"max_tokens": True}, errors.OptionError),
+        ({"seed": "a"}, errors.OptionError),
+        ({"seed": 1.5}, errors.OptionError),
+        ({"prompt": "\ud800"}, errors.OptionError),
         ({"n": 0}, errors.OptionError),
         ({"prompt": [99999]}, errors.OptionError),
         ({"prompt": 7}, errors.OptionError),
