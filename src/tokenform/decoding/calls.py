@@ -45,8 +45,15 @@ def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | Non
 
 
 def texts_of(stop: str | Sequence[str]) -> list[str]:
-    """The texts at which a text ends."""
-    return [stop] if isinstance(stop, str) else list(stop)
+    """The texts at which a text ends.
+
+    Raises:
+        OptionError: one is empty, or no text.
+    """
+    listed = [stop] if isinstance(stop, str) else list(stop)
+    if not all(isinstance(one, str) and one for one in listed):
+        raise OptionError(f"stop={stop!r} is not possible; give texts, none of them empty.")
+    return listed
 
 
 def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:

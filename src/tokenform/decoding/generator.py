@@ -173,6 +173,10 @@ class Generator:
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
 
+    def __repr__(self) -> str:
+        model, tokens = type(self.model).__name__, self.vocabulary.size
+        return f"<{type(self).__name__} of {model}, {tokens:,} tokens, {self.sampler!r}>"
+
     @overload
     def sample(
         self, prompt: list[str] | list[list[int]], grammar: TypeForm[T], **options: Unpack[SampleOptions]
