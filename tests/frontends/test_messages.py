@@ -262,7 +262,10 @@ def test_a_matcher_names_the_keyword_that_forbids_a_repeated_item(items: Any, te
     ("schema", "text"),
     [
         ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, '["a", "c'),
-        ({"type": "array", "prefixItems": [{"const": "abc"}, {"const": "abd"}], "uniqueItems": True}, '["abc", "abc'),
+        (
+            {"type": "array", "prefixItems": [{"const": "abc"}, {"const": "abd"}], "uniqueItems": True},
+            '["abc", "abc',
+        ),
     ],
 )
 def test_what_the_items_schema_refuses_is_not_blamed_on_repetition(schema: Any, text: str) -> None:
@@ -274,5 +277,16 @@ def test_what_the_items_schema_refuses_is_not_blamed_on_repetition(schema: Any, 
 def test_of_a_token_that_is_refused_within_it_is_said_where() -> None:
     vocabulary = tf.Vocabulary([*BYTES.tokens[:-1], b'"ab"', b""], eos=[257], special=[257])
     automaton = tf.json_schema({"type": "string", "maxLength": 1}).compile(vocabulary)
-    with pytest.raises(errors.TokenRejected, match=r'not allowed here; after "\\"a" expected the closing quote'):
+    with pytest.raises(
+        errors.TokenRejected, match=r'not allowed here; after "\\"a" expected the closing quote'
+    ):
         automaton.advance(automaton.start, 256)
+
+
+@pytest.mark.parametrize("text", ["start: x", 'root ::= "a"', "[a-z]+", ""])
+def test_text_that_is_no_schema_says_how_to_give_a_pattern_or_a_grammar(text: str) -> None:
+    with pytest.raises(errors.InvalidSchema, match=r"tf\.regex.*tf\.lark"):
+        tf.generate("x", grammar=text)
+    with pytest.raises(errors.InvalidSchema) as caught:
+        tf.generate("x", grammar='{"type": "object"')
+    assert "tf.lark" not in str(caught.value)

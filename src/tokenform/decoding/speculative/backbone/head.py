@@ -146,9 +146,7 @@ class WantedLogits:
             self.sliced = packed.gives(logits) and _product(packed.head, packed.given) is not None
         return logits[0]
 
-    def _view(
-        self, model: Any, wanted: torch.Tensor, width: int, listed: bool
-    ) -> tuple[Any, _Packed | None]:
+    def _view(self, model: Any, wanted: torch.Tensor, width: int, listed: bool) -> tuple[Any, _Packed | None]:
         """The model with another head, and this; None where that can't be had.
 
         It is made for one pass, from what the model is then.  A `forward` put on an instance (by a library
