@@ -99,7 +99,7 @@ impl Document {
         self.nodes.capacity() * (std::mem::size_of::<Json>() + 12 + 48) + crate::held::map(&self.sorted)
     }
 
-    pub fn len(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
