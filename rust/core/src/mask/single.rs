@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
+use super::charwalk::CharWalk;
 use super::rest::{Rest, RestId, Rests};
-use super::textwalk::TextWalk;
 use super::within::Within;
 use crate::held;
 use crate::lexical::spell::ByteSet;
@@ -62,7 +62,7 @@ pub fn build(
     let trie = rests.trie(rest, vocab);
     let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
     let mut begun: Vec<(NodeId, LexId)> = Vec::new();
-    let mut walk = TextWalk::new(lexicon, vocab);
+    let mut walk = CharWalk::of_texts(lexicon, vocab);
     // where the language ends before the first byte is not told
     let all = texts && rest.is_whole && walk.add(rest.node, lex);
     if !all {
@@ -75,7 +75,7 @@ pub fn build(
     }
     let mut ids: Vec<u32> = begun.iter().flat_map(|b| trie.tokens(b.0)).map(|t| t.0).collect();
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
-    let (mut words, mut ends) = walk.finish();
+    let (mut words, mut ends) = walk.finish_texts();
     ends.remove(&rest.node);
     let mut walk =
         Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
