@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::charwalk::CharWalk;
-use super::rest::{Rest, RestId, Rests};
+use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
 use super::within::Within;
 use crate::held;
 use crate::lexical::spell::ByteSet;
@@ -54,8 +54,8 @@ struct Ends<'a> {
 pub fn build(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     term: TermId,
 ) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
@@ -135,8 +135,8 @@ impl Ends<'_> {
 /// What follows some ends, without the tokens `lost` (sorted).
 fn exits_of(
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     mut ends: Vec<(NodeId, ByteSet)>,
     lost: &[u32],
 ) -> Arc<[RestId]> {
@@ -181,8 +181,8 @@ fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, lost: &[u32], out: &mu
 pub fn exits_without(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     term: TermId,
     lost: &[u32],
 ) -> Arc<[RestId]> {
@@ -211,8 +211,8 @@ pub fn without_exceptions(lexicon: &mut Lexicon, term: TermId) -> Option<TermId>
 pub fn differ(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &Rests,
-    rest: Rest,
+    rests: &TokenSuffixSets,
+    rest: TokenSuffixSet,
     terms: (TermId, TermId),
     base: &Single,
 ) -> Option<Single> {
@@ -272,7 +272,7 @@ impl Differ<'_> {
 pub fn beaten(
     lexicon: &mut Lexicon,
     trie: &Trie,
-    rest: Rest,
+    rest: TokenSuffixSet,
     terms: (TermId, TermId),
     chosen: bool,
 ) -> Vec<u32> {
