@@ -50,7 +50,7 @@ class Suffix:
     def add(self, text: Sequence[int]) -> None:
         """Adds a text to the datastore; sessions at work keep the automaton that they began with."""
         with self._adding:
-            if len(self.store.text) + len(text) > 2 * self.keep:
+            if len(self._newer.text) >= self.keep:
                 self.store, self._newer = self._newer, SuffixAutomaton()
             stores = [self.store, self._newer][: 1 + (len(self.store.text) >= self.keep)]
             for token in [*text, SEPARATOR]:

@@ -14,8 +14,8 @@ seconds of a token.  The slope is drawn towards a belief, because sizes that har
 about it, and passes that took far too long are cut: a busy machine must not end drafting.
 A step of several sequences keeps all of them waiting, so it grows to `_LONGEST` times one without drafts
 and no further, although a longer one may still give more tokens a second.
-Rejected: a table of times by size (too few passes to fill it); each tree by itself (one of 20 nodes in a batch
-of 32 made the pass as long as 32 of them would).
+Rejected: a table of times by size (too few passes to fill it); each tree by itself (one of 20 nodes in a
+batch of 32 made the pass as long as 32 of them would).
 """
 
 from __future__ import annotations
