@@ -209,7 +209,15 @@ def test_generate_takes_each_kind_of_constraint(model, tokenizer):
     ("arguments", "error"),
     [
         ({"max_tokens": 0}, errors.OptionError),
+        ({"max_tokens": 2.5}, errors.OptionError),
+        ({"max_tokens": "10"}, errors.OptionError),
+        ({"max_tokens": True}, errors.OptionError),
+        ({"seed": "a"}, errors.OptionError),
+        ({"seed": 1.5}, errors.OptionError),
+        ({"prompt": "\ud800"}, errors.OptionError),
         ({"n": 0}, errors.OptionError),
+        ({"grammar": None, "stop": ""}, errors.OptionError),
+        ({"grammar": None, "stop": ["a", 7]}, errors.OptionError),
         ({"prompt": [99999]}, errors.OptionError),
         ({"prompt": 7}, errors.OptionError),
         ({"prompt": ["a", 7]}, errors.OptionError),
@@ -249,3 +257,7 @@ def test_a_model_of_nothing_but_nan_is_an_error(tokenizer, model):
 
     with pytest.raises(errors.SamplingError):
         tf.Generator(model, tokenizer, transforms=[broken]).sample("x", CODE)
+
+
+def test_a_generator_says_what_it_is(generator):
+    assert re.fullmatch(r"<Generator of \w+, [\d,]+ tokens, Local\(.*\)>", repr(generator))

@@ -284,6 +284,12 @@ impl TokenAutomaton {
         Ok((d != FAR).then_some(d))
     }
 
+    /// Whether some text is known to end within `budget` tokens, the end-of-text token not counted.
+    fn fits(&self, py: Python<'_>, s: &Bound<'_, State>, budget: u32) -> PyResult<bool> {
+        let s = &s.get().inner;
+        unlocked(py, || self.core.fits(s, budget)).map_err(raise)
+    }
+
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
     /// end-of-text token not counted.
     fn mask_within<'py>(

@@ -31,6 +31,7 @@ from tokenform.decoding.calls import (
     AnySampler,
     Constraint,
     Prompt,
+    check_counts,
     ending_at,
     given_back,
     pair,
@@ -145,8 +146,7 @@ class Generator:
             raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
         if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
             raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
-        if batch_size < 1:
-            raise OptionError(f"batch_size={batch_size} is not possible; give at least 1.")
+        check_counts(batch_size=batch_size)
         PlainLoop(model)  # refuses what can't be run, before any work
         if sampler == "model":
             sampler = configured_sampler(getattr(model, "generation_config", None))
@@ -172,6 +172,10 @@ class Generator:
         self._prompts = PromptReader(
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
+
+    def __repr__(self) -> str:
+        model, tokens = type(self.model).__name__, self.vocabulary.size
+        return f"<{type(self).__name__} of {model}, {tokens:,} tokens, {self.sampler!r}>"
 
     @overload
     def sample(
@@ -245,8 +249,7 @@ class Generator:
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        if n < 1 or max_tokens < 1 or max_tries < 1:
-            raise OptionError(f"n={n}, max_tokens={max_tokens} and max_tries={max_tries} must be at least 1.")
+        check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
         if on_invalid not in ("resample", "return", "raise"):
             raise OptionError(
                 f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
@@ -327,6 +330,7 @@ class Generator:
         """
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
+        check_counts(max_tokens=max_tokens)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
@@ -334,7 +338,8 @@ class Generator:
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
-        (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
+        (key,) = seeds_of(seed, 1)
+        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other)
         pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
         return Partials(pieces, grammars[0], on_field) if partial else pieces
 

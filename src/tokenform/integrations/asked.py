@@ -212,18 +212,11 @@ def room(automaton: TokenAutomaton, max_tokens: int) -> int:
         BudgetTooSmall: no complete text is so short.
     """
     for budget in (max_tokens - 1, max_tokens):
-        if budget >= 0 and _fits(automaton, budget):
+        if budget >= 0 and automaton.fits(automaton.start, budget):
             return budget
     shortest = automaton.distance(automaton.start)
     known = "" if shortest is None else f": the shortest that is known has {shortest} tokens"
     raise BudgetTooSmall(f"no complete text fits into max_tokens={max_tokens}{known}; raise max_tokens.")
-
-
-def _fits(automaton: TokenAutomaton, budget: int) -> bool:
-    shortest = automaton.distance(automaton.start, budget)
-    if shortest is not None and shortest <= budget:
-        return True
-    return bool(automaton.mask_within(automaton.start, budget).any())
 
 
 class _Kept:

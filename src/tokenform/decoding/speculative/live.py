@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from tokenform.engine import State
+from tokenform.engine.packed import mask_of
 
 from .backbone import Runner
 from .drafters.base import Budget, Context
@@ -84,10 +85,8 @@ class Live:
 
     def _goes_on(self, state: State) -> bool:
         """Whether a token that does not end the text is allowed."""
-        words = np.array(self.request.automaton.mask(state)).view(np.uint32)
-        for token in self.request.eos:
-            words[token // 32] &= ~np.uint32(1 << token % 32)
-        return bool(words.any())
+        words = np.asarray(self.request.automaton.mask(state)).view(np.uint32)
+        return bool((words & ~mask_of(self.request.eos, 32 * len(words))).any())
 
     def drafting(self, budget: Budget) -> Drafting[DraftTree]:
         """A draft that fits the text's and the model's limits, in the making."""

@@ -27,6 +27,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 
 from tokenform.engine import TokenAutomaton
+from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
 from tokenform.integrations.asked import AHEAD, Asked, room, told
 from tokenform.integrations.text import OPEN, Text
@@ -150,13 +151,13 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         self, name: str, vocab_size: int, max_rows: int, device: Any
     ) -> torch.Tensor:
         """The rows that are filled at each step."""
-        rows = open_rows(max_rows, (self.asked.vocabulary.size + 31) // 32)
+        rows = open_rows(max_rows, mask_words(self.asked.vocabulary.size))
         buffer: torch.Tensor = register_vocab_mask_buffer(name, rows, max_rows)
         return buffer
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
-        return open_rows(batch_size, (self.asked.vocabulary.size + 31) // 32)
+        return open_rows(batch_size, mask_words(self.asked.vocabulary.size))
 
     move_vocab_mask = staticmethod(Grammar.move_vocab_mask)
     apply_vocab_mask = staticmethod(Grammar.apply_vocab_mask)
