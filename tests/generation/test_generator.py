@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import jsonschema
@@ -65,6 +66,26 @@ def test_batches_with_different_constraints_equal_single_calls(generator):
         alone = generator.sample(prompt, grammar, n=2, seed=11, max_tokens=80, sampler=sampler)
         assert [r.tokens for r in alone] == [r.tokens for r in together]
         assert [r.logprob for r in alone] == pytest.approx([r.logprob for r in together], abs=1e-9)
+
+
+def test_texts_without_log_probabilities_are_the_same(generator):
+    sampler, asked = tf.Local(temperature=1.5), {"n": 2, "seed": 5, "max_tokens": 60}
+    for grammar in (tf.json_schema(PERSON), CODE, None):
+        told = generator.sample("Ada", grammar, sampler=sampler, **asked)
+        untold = generator.sample("Ada", grammar, sampler=sampler, logprobs=False, **asked)
+        assert [one.tokens for one in told] == [one.tokens for one in untold]
+        assert all(math.isfinite(one.logprob) and len(one.token_logprobs) == len(one.tokens) for one in told)
+        assert all(math.isnan(one.logprob) and one.token_logprobs == [] for one in untold)
+    with pytest.raises(errors.OptionError, match="logprobs=False"):
+        tf.debug(untold[0])
+    stream = generator.stream("Ada", CODE, seed=5, sampler=sampler, logprobs=False)
+    try:
+        while True:
+            next(stream)
+    except StopIteration as end:
+        assert math.isnan(end.value.logprob)
+        (alone,) = generator.sample("Ada", CODE, seed=5, sampler=sampler)
+        assert end.value.tokens == alone.tokens
 
 
 def test_results_do_not_depend_on_the_batch_size(model, tokenizer):

@@ -79,6 +79,7 @@ class SampleOptions(TypedDict, total=False):
     on_error: str
     on_invalid: str
     max_tries: int
+    logprobs: bool
 
 
 class StreamOptions(TypedDict, total=False):
@@ -90,6 +91,7 @@ class StreamOptions(TypedDict, total=False):
     companion_prompt: Any
     stop: str | Sequence[str]
     on_field: Mapping[str, Callable[[Any], Any]] | None
+    logprobs: bool
 
 
 class Generator:
@@ -217,6 +219,7 @@ class Generator:
         on_error: str = "raise",
         on_invalid: str = "resample",
         max_tries: int = TRIES,
+        logprobs: bool = True,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -241,6 +244,9 @@ class Generator:
                 with a temperature from the distribution given that they accept; "return" gives it back, with
                 `Result.error`; "raise" makes it an error.
             max_tries: most attempts at a text that validators accept; after them it is an error.
+            logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
+                grammar allows few tokens only their logits are computed, which over a large vocabulary saves
+                most of a step; the texts are the same.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -267,7 +273,7 @@ class Generator:
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
             try:
-                rows += self.rows(one, constraint, n, key, max_tokens, other)
+                rows += self.rows(one, constraint, n, key, max_tokens, other, logprobs=logprobs)
             except TokenformError as error:
                 if on_error == "raise":
                     raise
@@ -315,6 +321,7 @@ class Generator:
         stop: str | Sequence[str] = (),
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+        logprobs: bool = True,
     ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
@@ -339,7 +346,7 @@ class Generator:
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
-        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other)
+        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other, logprobs=logprobs)
         pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
         return Partials(pieces, grammars[0], on_field) if partial else pieces
 
@@ -493,11 +500,13 @@ class Generator:
         max_tokens: int,
         other: Any = None,
         limits: Limits | None = None,
+        logprobs: bool = True,
     ) -> list[Row]:
         """What is to be written for one prompt: n rows, as `sample` would run them.
 
         Args:
             limits: of the grammar's automaton; None: as it is for the process.
+            logprobs: whether the tokens' log-probabilities are told.
         """
         if isinstance(grammar, Condition):
             raise OptionError(
@@ -514,7 +523,9 @@ class Generator:
             budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
-        return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
+        return [
+            Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs) for number in range(n)
+        ]
 
     def result(
         self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False

@@ -254,6 +254,13 @@ impl TokenAutomaton {
         }
     }
 
+    /// Makes the masks ahead that the first texts are likely to ask for: of up to `most` states, within about `work`
+    /// units; how many states were met.
+    pub fn prepare(&self, most: usize, work: u64) -> Result<usize> {
+        let start = self.start();
+        self.with(Some(&start), |builder| builder.prepare(&start, most, work))
+    }
+
     /// Whether a token is allowed, without the whole mask.
     pub fn allows(&self, s: &State, token: TokenId) -> Result<bool> {
         self.check_state(s)?;

@@ -149,6 +149,8 @@ class Scheduler:
         for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
             with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
                 row.automaton.mask(row.state)
+                if row.hints is not None:
+                    row.hints.prepare()
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)

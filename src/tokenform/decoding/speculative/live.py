@@ -6,6 +6,7 @@ Invariant: a sequence that can't be started leaves nothing open.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from .backbone import Runner
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafting import Draft, Drafting
-from .policies import Policy
 from .request import Output, Request
 from .tree import DraftTree
 
@@ -101,18 +101,17 @@ class Live:
             return DraftTree()
         return (yield from self.session.drafting(self.context, budget))
 
-    def take(self, draft: Draft, policy: Policy | None) -> None:
+    def take(self, draft: Draft, keep: Sequence[bool] | None) -> None:
         """Keeps what is to be scored of a draft.
 
         Args:
-            policy: shapes it; None leaves it whole, as rules for drawn drafts need it.
+            keep: its nodes; None for all, as rules for drawn drafts need them.
         """
         self.tree = draft.tree
         self.output.report.seconds_draft += draft.seconds
         if not len(self.tree):
             self.draft_nothing()
-        if policy is not None:
-            keep = policy.shape(self.tree)
+        if keep is not None:
             if any(part.mode != "tree" for part, _ in self.seqs):
                 keep = _first_path(self.tree, keep)
             self.tree = self.session.shape(self.tree, keep)
@@ -123,7 +122,7 @@ class Live:
         self.session.reset(self.output.state)
 
 
-def _first_path(tree: DraftTree, keep: list[bool]) -> list[bool]:
+def _first_path(tree: DraftTree, keep: Sequence[bool]) -> list[bool]:
     """The likeliest kept path alone, for models that score chains."""
     chain, node = [False] * len(tree), -1
     while kids := [k for k in tree.children(node) if keep[k]]:
