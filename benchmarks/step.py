@@ -5,7 +5,7 @@
 
 Purpose: ratios of CPU seconds a token: `plain` (`drafter=None`), `auto` (the default) and
 `GrammarLogitsProcessor` in `model.generate`, each over `model.generate` without a constraint; also greedy
-beside sampling.
+beside sampling, and texts of few choices with and without log-probabilities.
 Invariant: every way runs in turns in one process, the same model and prompts; seconds are the process's own.
 Design: a Llama of random weights, whose forward pass is the greater part of a step; texts are of a schema of
 bounded strings, as long as the budget allows; free decoding writes as many tokens as the plain loop did.
@@ -64,7 +64,7 @@ class Ways:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.vocabulary = options, vocabulary_of(options.size)
         self.model = llama(options.size, options.hidden, options.layers)
-        self.grammar = tf.json_schema(SCHEMA)
+        self.grammar, self.choices = tf.json_schema(SCHEMA), tf.regex("(red|green|blue|black){3000}")
         generator = torch.Generator().manual_seed(1)
         self.prompts = torch.randint(
             300, min(3000, options.size - 1), (options.batch, 12), generator=generator
@@ -104,12 +104,14 @@ class Ways:
         )
         return len(ids) * (ids.shape[1] - self.prompts.shape[1]), time.process_time() - begun
 
-    def write(self, which: str, sampler: str) -> tuple[int, float, float]:
+    def write(self, which: str, sampler: str, **told: bool) -> tuple[int, float, float]:
         """The first tokens of texts that go on far beyond them: no row ends, as in free decoding."""
         writer, chosen = self.writers[which], self.samplers[sampler]
         self.passes, begun = 0, time.process_time()
         rows = [
-            row for prompt in self.prompts.tolist() for row in writer.rows(prompt, self.grammar, 1, 0, 3000)
+            row
+            for prompt in self.prompts.tolist()
+            for row in writer.rows(prompt, self.choices if told else self.grammar, 1, 0, 3000, **told)
         ]
         tokens, run = 0, writer.decoder(chosen, len(rows)).run(rows, len(rows))
         for _ in run:
@@ -128,6 +130,9 @@ class Ways:
         for sampler in self.samplers:
             ways[f"plain{sampler}"] = lambda sampler=sampler: self.write("plain", sampler)
         ways["auto"] = lambda: self.write("auto", "")
+        for told in (True, False):  # where the mask allows few tokens
+            name = f"choices, logprobs={told}"
+            ways[name] = lambda told=told: self.write("plain", "", logprobs=told)
         return ways
 
 

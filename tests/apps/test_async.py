@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 from collections.abc import Coroutine
 from typing import Annotated, Any
 
@@ -28,6 +29,20 @@ async def quiet(generator: tf.AsyncGenerator) -> None:
     """Waits until nothing runs or waits."""
     while (load := generator.scheduler.load).running or load.waiting:
         await asyncio.sleep(0.005)
+
+
+def test_a_call_may_do_without_log_probabilities(small: tf.Generator) -> None:
+    async def work() -> None:
+        async with tf.AsyncGenerator(small) as generator:
+            (untold,) = await generator.sample("a", tf.regex("[a-z]{6}"), seed=1, logprobs=False)
+            (alone,) = small.sample("a", tf.regex("[a-z]{6}"), seed=1)
+            assert untold.tokens == alone.tokens and untold.token_logprobs == []
+            assert math.isnan(untold.logprob)
+            stream = generator.stream("a", tf.regex("[a-z]{6}"), seed=1, logprobs=False)
+            assert "".join([piece async for piece in stream]) == alone.text
+            assert stream.result is not None and math.isnan(stream.result.logprob)
+
+    run(work())
 
 
 def test_calls_at_once_have_the_texts_of_calls_alone(small: tf.Generator) -> None:

@@ -231,3 +231,62 @@ def test_a_wrong_pattern_says_its_column(pattern: str, column: int) -> None:
         tf.regex(pattern)
     assert caught.value.column == column
     assert str(caught.value).endswith(f"(at column {column})") and "pattern" in str(caught.value)
+
+
+REPEATED = [
+    ({"items": {"enum": ["a", "b"]}}, '["a", "a', 'expected "b" or a value that no item before it has'),
+    ({"items": {"enum": [1, 2]}}, "[1, 1", "expected 2 or a value that no item before it has"),
+    ({"items": {"type": "string"}}, '["a", "a"', "expected any character or a value that no item"),
+    ({"items": {"type": "integer"}}, "[1, 1]", "expected a digit or a value that no item before it has"),
+    ({"items": {"type": "array"}}, "[[1], [1]", "or a value that no item before it has"),
+]
+
+
+@pytest.mark.parametrize(("items", "text", "said"), REPEATED)
+def test_a_matcher_names_the_keyword_that_forbids_a_repeated_item(items: Any, text: str, said: str) -> None:
+    array = {"type": "array", "uniqueItems": True, **items}
+    automaton = tf.json_schema({"properties": {"x": array}, "type": "object"}).compile(BYTES)
+    whole = ('{"x": ' + text).encode()
+    matcher = tf.Matcher(automaton)
+    with pytest.raises(errors.TokenRejected) as refused:
+        matcher.accept_tokens(list(whole))
+    assert said in str(refused.value) and "(uniqueItems)" in str(refused.value)
+    assert refused.value.pointer == "/properties/x"
+    matcher.accept_tokens(list(whole[:-1]))
+    with pytest.raises(errors.TokenRejected) as refused:
+        automaton.advance(matcher.state, whole[-1])
+    assert said in str(refused.value) and refused.value.pointer == "/properties/x"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, '["a", "c'),
+        (
+            {"type": "array", "prefixItems": [{"const": "abc"}, {"const": "abd"}], "uniqueItems": True},
+            '["abc", "abc',
+        ),
+    ],
+)
+def test_what_the_items_schema_refuses_is_not_blamed_on_repetition(schema: Any, text: str) -> None:
+    with pytest.raises(errors.TokenRejected) as refused:
+        tf.Matcher(tf.json_schema(schema).compile(BYTES)).accept_tokens(list(text.encode()))
+    assert "uniqueItems" not in str(refused.value)
+
+
+def test_of_a_token_that_is_refused_within_it_is_said_where() -> None:
+    vocabulary = tf.Vocabulary([*BYTES.tokens[:-1], b'"ab"', b""], eos=[257], special=[257])
+    automaton = tf.json_schema({"type": "string", "maxLength": 1}).compile(vocabulary)
+    with pytest.raises(
+        errors.TokenRejected, match=r'not allowed here; after "\\"a" expected the closing quote'
+    ):
+        automaton.advance(automaton.start, 256)
+
+
+@pytest.mark.parametrize("text", ["start: x", 'root ::= "a"', "[a-z]+", ""])
+def test_text_that_is_no_schema_says_how_to_give_a_pattern_or_a_grammar(text: str) -> None:
+    with pytest.raises(errors.InvalidSchema, match=r"tf\.regex.*tf\.lark"):
+        tf.generate("x", grammar=text)
+    with pytest.raises(errors.InvalidSchema) as caught:
+        tf.generate("x", grammar='{"type": "object"')
+    assert "tf.lark" not in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import jsonschema
@@ -65,6 +66,26 @@ def test_batches_with_different_constraints_equal_single_calls(generator):
         alone = generator.sample(prompt, grammar, n=2, seed=11, max_tokens=80, sampler=sampler)
         assert [r.tokens for r in alone] == [r.tokens for r in together]
         assert [r.logprob for r in alone] == pytest.approx([r.logprob for r in together], abs=1e-9)
+
+
+def test_texts_without_log_probabilities_are_the_same(generator):
+    sampler, asked = tf.Local(temperature=1.5), {"n": 2, "seed": 5, "max_tokens": 60}
+    for grammar in (tf.json_schema(PERSON), CODE, None):
+        told = generator.sample("Ada", grammar, sampler=sampler, **asked)
+        untold = generator.sample("Ada", grammar, sampler=sampler, logprobs=False, **asked)
+        assert [one.tokens for one in told] == [one.tokens for one in untold]
+        assert all(math.isfinite(one.logprob) and len(one.token_logprobs) == len(one.tokens) for one in told)
+        assert all(math.isnan(one.logprob) and one.token_logprobs == [] for one in untold)
+    with pytest.raises(errors.OptionError, match="logprobs=False"):
+        tf.debug(untold[0])
+    stream = generator.stream("Ada", CODE, seed=5, sampler=sampler, logprobs=False)
+    try:
+        while True:
+            next(stream)
+    except StopIteration as end:
+        assert math.isnan(end.value.logprob)
+        (alone,) = generator.sample("Ada", CODE, seed=5, sampler=sampler)
+        assert end.value.tokens == alone.tokens
 
 
 def test_results_do_not_depend_on_the_batch_size(model, tokenizer):
@@ -209,7 +230,15 @@ def test_generate_takes_each_kind_of_constraint(model, tokenizer):
     ("arguments", "error"),
     [
         ({"max_tokens": 0}, errors.OptionError),
+        ({"max_tokens": 2.5}, errors.OptionError),
+        ({"max_tokens": "10"}, errors.OptionError),
+        ({"max_tokens": True}, errors.OptionError),
+        ({"seed": "a"}, errors.OptionError),
+        ({"seed": 1.5}, errors.OptionError),
+        ({"prompt": "\ud800"}, errors.OptionError),
         ({"n": 0}, errors.OptionError),
+        ({"grammar": None, "stop": ""}, errors.OptionError),
+        ({"grammar": None, "stop": ["a", 7]}, errors.OptionError),
         ({"prompt": [99999]}, errors.OptionError),
         ({"prompt": 7}, errors.OptionError),
         ({"prompt": ["a", 7]}, errors.OptionError),
@@ -249,3 +278,7 @@ def test_a_model_of_nothing_but_nan_is_an_error(tokenizer, model):
 
     with pytest.raises(errors.SamplingError):
         tf.Generator(model, tokenizer, transforms=[broken]).sample("x", CODE)
+
+
+def test_a_generator_says_what_it_is(generator):
+    assert re.fullmatch(r"<Generator of \w+, [\d,]+ tokens, Local\(.*\)>", repr(generator))

@@ -150,9 +150,18 @@ def test_a_failing_call_costs_itself(generator):
         assert scheduler.submit("d", tf.regex("[a-z]{4}")).result(60)
 
 
-def test_a_broken_pass_fails_what_runs_and_nothing_later(generator, monkeypatch):
+@pytest.mark.parametrize("part", ["decoder.step", "_join", "_tell"])
+def test_a_broken_turn_fails_what_runs_and_nothing_later(generator, monkeypatch, part):
     scheduler = Scheduler(generator, batch_size=4)
-    monkeypatch.setattr(scheduler._batch.decoder, "step", lambda: 1 / 0)
+    place, name = scheduler._batch, part
+    if part == "decoder.step":
+        place, name = scheduler._batch.decoder, "step"
+    whole, broken = getattr(place, name), [True]
+
+    def once(*arguments):
+        return 1 / 0 if broken and broken.pop() else whole(*arguments)
+
+    monkeypatch.setattr(place, name, once)
     failed = scheduler.submit("a", tf.regex("[a-z]{4}"))
     with pytest.raises(tf.TokenformError, match="ZeroDivisionError"):
         failed.result(60)

@@ -139,10 +139,17 @@ def test_a_limit_ends_the_call() -> None:
     vocabulary = module("vocabulary_new", module.put(b"".join(TOKENS)), lengths, len(TOKENS), eos, 1, eos, 1)
     pattern = b"(?=.*a.{9}b)(?=.*c.{8}d).*"
     grammar = module("grammar_regex", module.put(pattern), len(pattern))
+    width = -(-len(TOKENS) // 32)
+    out = module("reserve", 4 * width)
     limits = module.put(struct.pack("QQI", 2000, 1 << 25, 100))
-    matcher = module("matcher_new", module("automaton_new", grammar, vocabulary, limits), -1)
+
+    def filled(limits: int) -> int:
+        automaton = module("automaton_new", grammar, vocabulary, limits)
+        return module("matcher_fill_mask", module("matcher_new", automaton, -1), out, width)
+
+    assert filled(0) == 0
     with pytest.raises(module.trap):
-        module("matcher_fill_mask", matcher, module("reserve", 64), -(-len(TOKENS) // 32))
+        filled(limits)
 
 
 PAGE = """<!doctype html><script type="module">

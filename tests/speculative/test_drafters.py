@@ -32,7 +32,7 @@ from tokenform.decoding.speculative.drafters import (
 )
 from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
-from tokenform.decoding.speculative.drafters.suffix_automaton import SuffixAutomaton, copied
+from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller, Fixed
 from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.request import Request
@@ -413,7 +413,7 @@ def test_a_pass_for_a_draft_is_spent_only_where_a_token_is_worth_it():
     controller = Controller()
     for _ in range(40):
         controller.observe(4, 0.010)
-        controller.shape(DraftTree.chain([1], confidence=1.0))  # two tokens a step: 5 ms each
+        controller.shape([DraftTree.chain([1], confidence=1.0)])  # two tokens a step: 5 ms each
     assert 0.004 < controller.worth() < 0.006
     stop = controller.budget(1).stop
     assert not stop(1.0, 1.0, 0.001) and stop(1.0, 1.0, 0.008) and stop(0.1, 0.1, 0.001)
@@ -431,12 +431,65 @@ def test_the_controller_learns_costs_from_passes_on_a_busy_machine():
     fixed, slope = controller.costs()
     assert 0.010 < fixed < 0.020 and 0.0003 < slope < 0.0016
     tree = DraftTree.chain([1] * 30, confidence=0.9)
-    assert 8 < sum(controller.shape(tree)) < 30
-    assert not any(controller.shape(DraftTree.chain([1], confidence=0.01)))
+    assert 8 < sum(controller.shape([tree])[0]) < 30
+    assert not any(controller.shape([DraftTree.chain([1], confidence=0.01)])[0])
     same = Controller()  # passes of one size tell nothing about the slope
     for seconds in rng.random(100) + 0.5:
         same.observe(1, float(seconds))
     assert same.costs()[0] > 8 * same.costs()[1]
+
+
+def test_a_batch_is_shaped_by_columns():
+    """A line that is longer than the others makes all of them as long."""
+    controller = Controller()
+    for tokens in [8, 16, 32, 64, 128] * 10:
+        controller.observe(tokens, 0.010 + 0.0001 * tokens)
+    long, none = DraftTree.chain(range(20), confidence=0.95), DraftTree()
+    alone = sum(controller.shape([long])[0])
+    one = controller.shape([long] + [none] * 31)
+    every = controller.shape([long] * 32)
+    assert alone == 20 and sum(one[0]) == 0
+    width = sum(every[0])
+    assert all(kept == every[0] for kept in every) and 0 < width < 20
+    fixed, slope = controller.costs()
+    bound = 1.6 * (fixed + 32 * slope)
+    assert fixed + 32 * (1 + width) * slope <= bound < fixed + 32 * (2 + width) * slope
+    # where the head costs nearly all, lines may be long, and each node is worth its own price or left out
+    mixed = controller.shape([long] * 4 + [DraftTree.chain(range(3), confidence=0.01)] * 4, padding=0.05)
+    assert sum(mixed[0]) > 5 and not any(map(any, mixed[4:]))
+
+
+def test_what_a_datastore_forgets_makes_no_pause():
+    """The automaton that stays was built meanwhile, and is that of the last texts."""
+    drafter, rng = Suffix(keep=200), np.random.default_rng(0)
+    texts = [rng.integers(0, 9, 12).tolist() for _ in range(200)]
+    for number, text in enumerate(texts):
+        drafter.add(text)
+        held = drafter.store.text
+        assert len(held) <= 2 * (200 + 13) and (len(held) >= 200 or number < 20)
+        every = [token for one in texts[: number + 1] for token in [*one, SEPARATOR]]
+        assert held == every[len(every) - len(held) :]
+    built = SuffixAutomaton(drafter.store.text)
+    assert (built.next, built.link, built.end) == (
+        drafter.store.next,
+        drafter.store.link,
+        drafter.store.end,
+    )
+
+
+def test_a_pass_tells_its_padding():
+    backbone = Backbone(model("llama"))
+    head = sum(one.numel() for one in backbone.model.get_output_embeddings().parameters())
+    assert 0 < backbone.padding < 1 and head > 0
+    seqs = [backbone.open([1, 2, 3]), backbone.open([4, 5, 6])]
+    trees = {seqs[0]: DraftTree.chain([1, 2, 3, 4, 5, 6]), seqs[1]: DraftTree()}
+    backbone.score(trees)
+    before = backbone.counters.positions, backbone.counters.scored
+    for seq in seqs:
+        backbone.commit(seq, [7])
+    backbone.score(trees)
+    assert backbone.counters.positions - before[0] == 14
+    assert backbone.counters.scored - before[1] == 8
 
 
 @pytest.mark.parametrize("policy", [Fixed(64), Controller()])

@@ -45,6 +45,26 @@ def test_padding_has_no_logits(name, monkeypatch):
         assert (scored[seq] - want).abs().max() <= 1e-10
 
 
+def test_a_model_may_keep_more_logits_than_it_is_asked_for(monkeypatch):
+    net = model("llama")
+    whole, trees = type(net).forward, DraftTree.chain([5, 6])
+
+    def forward(self, *arguments, logits_to_keep: int = 0, **named):
+        return whole(self, *arguments, **named)
+
+    def scored() -> list[torch.Tensor]:
+        backbone = Backbone(net)
+        seqs = [backbone.open([1, 2, 3]), backbone.open([4, 2])]
+        found = backbone.score({seqs[0]: trees, seqs[1]: DraftTree()})
+        assert backbone.mode == "tree"
+        return [found[seq] for seq in seqs]
+
+    want = scored()
+    monkeypatch.setattr(type(net), "forward", forward)
+    head_rows = scored()
+    assert all((a - b).abs().max() <= 1e-10 for a, b in zip(head_rows, want, strict=True))
+
+
 def test_a_forward_of_the_instance_is_run(monkeypatch):
     """Libraries that spread a model over devices put their own `forward` on it."""
     net, calls = model("llama"), 0
@@ -68,7 +88,7 @@ def test_large_logits_are_written_where_nobody_reads_any_more(monkeypatch):
     monkeypatch.setattr(head, "_MAPPED", 1)
     lm_head, rows = torch.nn.Linear(8, VOCABULARY, bias=False), torch.randn(1, 5, 8)
     block, wanted = head._Block(), torch.tensor([0, 2, 3])
-    packed = head._Packed(lm_head, wanted, block)
+    packed = head._Packed(lm_head, wanted, 5, block)
     with torch.no_grad():
         want = lm_head(rows[0, wanted])
         first = packed(rows)[0]
@@ -89,7 +109,7 @@ def test_a_head_that_is_more_than_a_product_is_run_as_it_is(monkeypatch):
     hooked.register_forward_hook(lambda module, inputs, output: output + 1)
     with torch.no_grad():
         for one in (added, hooked):
-            assert torch.equal(head._Packed(one, wanted, head._Block())(rows)[0], one(rows[0, wanted]))
+            assert torch.equal(head._Packed(one, wanted, 5, head._Block())(rows)[0], one(rows[0, wanted]))
 
 
 @pytest.mark.parametrize("lengths", [(0, 0, 0), LENGTHS])

@@ -116,7 +116,7 @@ def grown(generator: tf.Generator) -> str:
     for person in generator.stream(prompt, Person, partial=True, on_field={"/name": print}):
         assert_type(person, Person)
         names += person.name
-    for piece in generator.stream("Ada"):
+    for piece in generator.stream("Ada", logprobs=False):
         assert_type(piece, str)
     address = tf.generate("London", type=Address, on_invalid="return", max_tries=10)
     assert_type(address, tf.Result[Address])

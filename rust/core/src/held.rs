@@ -2,12 +2,13 @@
 //!
 //! Counted from capacities and sizes, so the same on every machine of one word size; what the allocator adds to each
 //! block is taken as [`BLOCK`].
+//! What is too much, `mask::generation` (an automaton) and `mask::reclaim` (the process) decide.
 //! Complexity: constant a table; of contents in boxes only those that are new since the last count are looked at.
 
 use std::collections::HashMap;
 use std::mem::size_of;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexSet;
 
 /// Bytes that a block of its own costs beside its contents.
 pub const BLOCK: usize = 16;
@@ -17,10 +18,6 @@ const INDEX: usize = 16;
 
 pub fn set<T, S>(set: &IndexSet<T, S>) -> usize {
     set.capacity() * (size_of::<T>() + INDEX)
-}
-
-pub fn index_map<K, V, S>(map: &IndexMap<K, V, S>) -> usize {
-    map.capacity() * (size_of::<(K, V)>() + INDEX)
 }
 
 pub fn map<K, V, S>(map: &HashMap<K, V, S>) -> usize {

@@ -32,6 +32,15 @@
 //! form as bytes. [`work`] and [`limits`] say how much a call may do, [`held`] how much memory tables hold, [`cache`]
 //! keeps what was compiled.
 //! Nothing here knows Python.
+//!
+//! | where | |
+//! |---|---|
+//! | a keyword becomes a formula | `schema::keywords`, one family a file |
+//! | `uniqueItems` is decided | `schema::array` (of objects `schema::apart`; which items are left, `schema::live::memory`) |
+//! | a mask is put together | `mask::collect` (of grammars with a lexer `mask::lexemes`) |
+//! | work is counted, and a call cut | [`work`]; what callers may bound, [`limits`] |
+//! | memory is counted | [`held`] |
+//! | memory is bounded | `mask::generation` an automaton's, `mask::reclaim` the process's, `mask::store` and [`cache`] what is shared |
 
 // module headers are maps for whoever reads the code: they name what is private too
 #![allow(rustdoc::private_intra_doc_links)]

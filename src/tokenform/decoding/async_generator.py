@@ -62,6 +62,7 @@ class AsyncGenerator:
         on_error: str = "raise",
         on_invalid: str = "resample",
         max_tries: int = TRIES,
+        logprobs: bool = True,
     ) -> Any:
         """Arguments, results and errors are those of `Generator.sample`."""
         if on_error not in ("raise", "return") or on_invalid not in ("resample", "return", "raise"):
@@ -78,6 +79,7 @@ class AsyncGenerator:
                 "seed": secrets.randbits(62) if key is None else key,
                 "max_tokens": max_tokens,
                 "sampler": sampler,
+                "logprobs": logprobs,
             }
             bare = None if stop else grammars[number]  # free text is made again of its stops
             call = (prompts[number], bare)
@@ -105,6 +107,7 @@ class AsyncGenerator:
         stop: str | Sequence[str] = (),
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+        logprobs: bool = True,
     ) -> AsyncStream[Any]:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
         if on_field is not None and not partial:
@@ -115,6 +118,7 @@ class AsyncGenerator:
         fields = Fields(on_field)
         reader = partial_value(constraint, fields.tell) if partial else None
         options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}
+        options["logprobs"] = logprobs
         return AsyncStream(self, one, None if stop else constraint, options, reader, fields)
 
     async def aclose(self) -> None:

@@ -6,6 +6,7 @@ Invariant: an entry's results stand where the entry did.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
@@ -25,18 +26,34 @@ Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
 """One prompt: text, chat messages, or token ids."""
 
 
+def check_counts(**counts: Any) -> None:
+    """Refuses, by its name, what is no whole number of at least 1."""
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise OptionError(f"{name}={value!r} is not possible; give a whole number of at least 1.")
+
+
 def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
     """The seed of each prompt."""
-    if seed is None or isinstance(seed, int):
-        return [seed] * count
+    if seed is None or isinstance(seed, Integral):
+        return [seed if seed is None else int(seed)] * count
+    if not isinstance(seed, Sequence) or not all(one is None or isinstance(one, Integral) for one in seed):
+        raise OptionError(f"seed={seed!r} is not possible; give a whole number, or one for each prompt.")
     if len(seed) != count:
         raise OptionError(f"{len(seed)} seeds can't be paired with {count} prompts.")
     return list(seed)
 
 
 def texts_of(stop: str | Sequence[str]) -> list[str]:
-    """The texts at which a text ends."""
-    return [stop] if isinstance(stop, str) else list(stop)
+    """The texts at which a text ends.
+
+    Raises:
+        OptionError: one is empty, or no text.
+    """
+    listed = [stop] if isinstance(stop, str) else list(stop)
+    if not all(isinstance(one, str) and one for one in listed):
+        raise OptionError(f"stop={stop!r} is not possible; give texts, none of them empty.")
+    return listed
 
 
 def ending_at(stop: str | Sequence[str], grammar: Any) -> Any:

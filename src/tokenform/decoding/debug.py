@@ -61,7 +61,7 @@ def debug(result: Result[Any]) -> Steps:
     """What happened at each token of a result.
 
     Raises:
-        OptionError: a weighted sampler drew it, which keeps nothing of single tokens.
+        OptionError: a weighted sampler drew it, which keeps nothing of single tokens; or `logprobs=False`.
 
     >>> import tokenform as tf
     >>> steps = tf.debug(tf.generate("The order has been paid.", choices=["paid", "packed"]))
@@ -70,7 +70,9 @@ def debug(result: Result[Any]) -> Steps:
     """
     automaton = result.automaton
     if automaton is None or len(result.token_logprobs) != len(result.tokens):
-        raise OptionError("nothing is known of the tokens of a weighted sampler's text; draw it with Local.")
+        raise OptionError(
+            "nothing is known of this text's single tokens; draw it with Local and without logprobs=False."
+        )
     texts, forced, state, steps = automaton.vocabulary.tokens, forced_places(result), automaton.start, []
     for place, token in enumerate(result.tokens):
         allowed = automaton.allowed_tokens(state).tolist()

@@ -31,6 +31,7 @@ from tokenform.decoding.calls import (
     AnySampler,
     Constraint,
     Prompt,
+    check_counts,
     ending_at,
     given_back,
     pair,
@@ -78,6 +79,7 @@ class SampleOptions(TypedDict, total=False):
     on_error: str
     on_invalid: str
     max_tries: int
+    logprobs: bool
 
 
 class StreamOptions(TypedDict, total=False):
@@ -89,6 +91,7 @@ class StreamOptions(TypedDict, total=False):
     companion_prompt: Any
     stop: str | Sequence[str]
     on_field: Mapping[str, Callable[[Any], Any]] | None
+    logprobs: bool
 
 
 class Generator:
@@ -145,8 +148,7 @@ class Generator:
             raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
         if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
             raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
-        if batch_size < 1:
-            raise OptionError(f"batch_size={batch_size} is not possible; give at least 1.")
+        check_counts(batch_size=batch_size)
         PlainLoop(model)  # refuses what can't be run, before any work
         if sampler == "model":
             sampler = configured_sampler(getattr(model, "generation_config", None))
@@ -172,6 +174,10 @@ class Generator:
         self._prompts = PromptReader(
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
+
+    def __repr__(self) -> str:
+        model, tokens = type(self.model).__name__, self.vocabulary.size
+        return f"<{type(self).__name__} of {model}, {tokens:,} tokens, {self.sampler!r}>"
 
     @overload
     def sample(
@@ -213,6 +219,7 @@ class Generator:
         on_error: str = "raise",
         on_invalid: str = "resample",
         max_tries: int = TRIES,
+        logprobs: bool = True,
     ) -> Any:
         """Write n texts for a prompt.
 
@@ -237,6 +244,9 @@ class Generator:
                 with a temperature from the distribution given that they accept; "return" gives it back, with
                 `Result.error`; "raise" makes it an error.
             max_tries: most attempts at a text that validators accept; after them it is an error.
+            logprobs: whether the log-probabilities of a `Local`'s tokens are told.  Without, where the
+                grammar allows few tokens only their logits are computed, which over a large vocabulary saves
+                most of a step; the texts are the same.
         Returns:
             list[Result] of length n, or one such list for each entry of a batch.
         Raises:
@@ -245,8 +255,7 @@ class Generator:
             PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
-        if n < 1 or max_tokens < 1 or max_tries < 1:
-            raise OptionError(f"n={n}, max_tokens={max_tokens} and max_tries={max_tries} must be at least 1.")
+        check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
         if on_invalid not in ("resample", "return", "raise"):
             raise OptionError(
                 f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
@@ -264,7 +273,7 @@ class Generator:
             prompts, grammars, seeds, self._companions(companion_prompt, len(prompts)), strict=True
         ):
             try:
-                rows += self.rows(one, constraint, n, key, max_tokens, other)
+                rows += self.rows(one, constraint, n, key, max_tokens, other, logprobs=logprobs)
             except TokenformError as error:
                 if on_error == "raise":
                     raise
@@ -312,6 +321,7 @@ class Generator:
         stop: str | Sequence[str] = (),
         partial: bool = False,
         on_field: Mapping[str, Callable[[Any], Any]] | None = None,
+        logprobs: bool = True,
     ) -> Any:
         """Write one text for one prompt, in pieces as they come.
 
@@ -327,6 +337,7 @@ class Generator:
         """
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
+        check_counts(max_tokens=max_tokens)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a stream writes one text; give one prompt and one grammar.")
@@ -334,7 +345,8 @@ class Generator:
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
-        (row,) = self.rows(prompts[0], grammars[0], 1, seed, max_tokens, other)
+        (key,) = seeds_of(seed, 1)
+        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other, logprobs=logprobs)
         pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
         return Partials(pieces, grammars[0], on_field) if partial else pieces
 
@@ -488,11 +500,13 @@ class Generator:
         max_tokens: int,
         other: Any = None,
         limits: Limits | None = None,
+        logprobs: bool = True,
     ) -> list[Row]:
         """What is to be written for one prompt: n rows, as `sample` would run them.
 
         Args:
             limits: of the grammar's automaton; None: as it is for the process.
+            logprobs: whether the tokens' log-probabilities are told.
         """
         if isinstance(grammar, Condition):
             raise OptionError(
@@ -509,7 +523,9 @@ class Generator:
             budget = min(budget, context - len(second or ids))
         key = secrets.randbits(63) if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
-        return [Row(ids, automaton, budget, key, number, hints, second) for number in range(n)]
+        return [
+            Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs) for number in range(n)
+        ]
 
     def result(
         self, row: Row, grammar: Constraint, stop: str | Sequence[str] = (), *, refused: bool = False

@@ -63,6 +63,8 @@ class PromptReader:
         """
         if not isinstance(prompt, Sequence) or isinstance(prompt, bytes | bytearray):
             raise _no_prompt(prompt)
+        if isinstance(prompt, str):
+            _check_characters(prompt)
         ids = self._ids(prompt, grammar) or [self._beginning()]
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(
@@ -123,6 +125,16 @@ def _check_parts(messages: Sequence[Any]) -> None:
             kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
             if kind != "text":
                 raise OptionError(f"message {number} has a part of the type {kind!r}.  {ONLY_TEXT}")
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise OptionError(
+            f"the prompt's character {error.start} is half of a surrogate pair, which no tokenizer reads; "
+            'decode its bytes with errors="replace".'
+        ) from None
 
 
 def _no_prompt(prompt: Any) -> OptionError:

@@ -86,7 +86,7 @@ class Result(Generic[T]):
         logprob: natural logarithm of the probability of `tokens` under the model's own distribution at
             temperature 1, before masks, transforms and truncation; without the end-of-text token.  Weighted
             samplers: under the distribution after temperature and truncation, end-of-text included.  NaN if
-            it was not asked for (`Scheduler.submit`).
+            it was not asked for (`logprobs=False`).
         log_weight: logarithm of the importance weight towards the sampler's target; 0 for samplers whose
             draws are not weighted.
         stats: the work behind it; of weighted samplers an equal part of the call's.

@@ -72,23 +72,12 @@ class Row:
 
 
 def check_room(automaton: TokenAutomaton, budget: int) -> None:
-    """Refuses a budget that is less than the tokens of a short text.
-
-    The known completion is short in characters; another first token may lead to fewer tokens, so each is
-    looked at before a budget is refused.
-
-    Raises:
-        BudgetTooSmall: no token leads to an end within the budget.
-    """
-    shortest = automaton.distance(automaton.start, budget)
-    fits = shortest is not None and shortest <= budget
-    if not fits and budget > 0 and automaton.mask_within(automaton.start, budget).any():
+    """Refuses a budget in which no text is known to fit (`BudgetTooSmall`)."""
+    if automaton.fits(automaton.start, budget):
         return
-    if shortest is None:
-        with contextlib.suppress(
-            LimitExceeded
-        ):  # the error says how many there should be, where that is known
-            shortest = automaton.distance(automaton.start)
+    shortest = None
+    with contextlib.suppress(LimitExceeded):  # the error says how many there should be, where that is known
+        shortest = automaton.distance(automaton.start)
     check_shortest(shortest, budget)
 
 

@@ -155,13 +155,14 @@ class Redraw:
 
     def _take(self, row: Row, tokens: Tokens) -> None:
         prompt = tuple(row.prompt)
-        prefixes = [prompt + tokens[:place] for place in range(len(tokens))]
-        distributions = self._model.logprobs(prefixes) if tokens else ()
+        told = tokens if row.logprobs else ()
+        prefixes = [prompt + tokens[:place] for place in range(len(told))]
+        distributions = self._model.logprobs(prefixes) if prefixes else ()
         row.tokens = list(tokens)
         row.token_logprobs = [
-            float(distribution[token]) for distribution, token in zip(distributions, tokens, strict=True)
+            float(distribution[token]) for distribution, token in zip(distributions, told, strict=True)
         ]
-        row.logprob = math.fsum(row.token_logprobs)
+        row.logprob = math.fsum(row.token_logprobs) if row.logprobs else math.nan
         row.guessed = [False] * len(tokens)
         row.likeliest, row.reason = [], "end"
         row.stats.tokens = len(tokens)

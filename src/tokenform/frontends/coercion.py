@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tokenform.errors import OptionError
+from tokenform.errors import InvalidSchema, OptionError
 from tokenform.frontends.condition import Condition
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.patterns import any_text, choice, regex
@@ -29,13 +29,27 @@ def to_grammar(constraint: Any) -> Grammar:
         return constraint
     if constraint is None:
         return any_text()
-    if isinstance(constraint, Mapping | bool | str):
+    if isinstance(constraint, str):
+        return _schema_of_text(constraint)
+    if isinstance(constraint, Mapping | bool):
         return json_schema(constraint)
     if is_type(constraint):
         return from_type(constraint)
     raise OptionError(
         f"{type(constraint).__name__} is not a constraint; pass a grammar, a schema, a type or None."
     )
+
+
+def _schema_of_text(text: str) -> Grammar:
+    try:
+        return json_schema(text)
+    except InvalidSchema as error:
+        if not text.lstrip().startswith("{"):  # more likely a pattern or a grammar than a slip in a schema
+            error.args = (
+                f"{error}; text alone is read as a JSON Schema: give a pattern as tf.regex(text), a grammar "
+                "as tf.lark(text) or tf.gbnf(text)",
+            )
+        raise
 
 
 def one_constraint(

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import Matcher, TokenAutomaton, Vocabulary
+from tokenform.engine.packed import mask_of
 from tokenform.errors import OptionError, TokenformError, extras
 from tokenform.frontends import to_grammar
 from tokenform.integrations.asked import room
@@ -82,9 +83,7 @@ class GrammarProcessor(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     def __init__(self, vocabulary: Vocabulary, device: Any, *, capacity: int = 4096) -> None:
         self.vocabulary = vocabulary
         self._table = MaskTable(vocabulary.size, device, capacity=capacity)
-        self._only_end = np.zeros((vocabulary.size + 31) // 32, dtype=np.uint32)
-        for token in vocabulary.eos:
-            self._only_end[token // 32] |= np.uint32(1 << token % 32)
+        self._only_end = mask_of(vocabulary.eos, vocabulary.size)
 
     def fill_defaults(self, int32_tensor: torch.Tensor) -> None:
         """No mask."""

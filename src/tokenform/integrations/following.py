@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokenform.engine import Matcher, Vocabulary
+from tokenform.engine.packed import mask_bits, mask_words
 from tokenform.errors import TokenRejected
 from tokenform.frontends import to_grammar
 from tokenform.integrations.asked import room
@@ -38,7 +39,7 @@ class Following:
         self._matcher = Matcher(automaton, max_tokens=budget)
         self._ids: NDArray[Any] | None = None  # of the call before
         self._prompt = 0
-        self._row = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.uint32)
+        self._row = np.zeros((1, mask_words(vocabulary.size)), dtype=np.uint32)
         self._only_end = np.zeros(vocabulary.size, dtype=bool)
         self._only_end[vocabulary.eos] = True
 
@@ -63,8 +64,7 @@ class Following:
         if len(now) - self._prompt != len(self._matcher.tokens) or self._matcher.is_terminated():
             return self._only_end
         self._matcher.fill_mask(self._row)
-        bits = np.unpackbits(self._row[0].view(np.uint8), bitorder="little")
-        return bits[: self.vocabulary.size].view(bool)
+        return mask_bits(self._row, self.vocabulary.size)
 
     def _go_on(self, now: NDArray[Any]) -> bool:
         """Moves to these ids if they are a text of the prompt that is known; whether they are."""

@@ -29,6 +29,7 @@ from guidance._schema import LLInterpreterResponse
 from guidance.models._engine import _engine
 
 from tokenform.engine import Grammar, Matcher, Vocabulary
+from tokenform.engine.packed import mask_bits, mask_words
 from tokenform.errors import ModelError
 from tokenform.frontends import from_type, json_schema, to_grammar
 from tokenform.integrations.text import only_end
@@ -102,7 +103,7 @@ class _Parser:
         self._ahead = enable_ff_tokens
         vocabulary = _vocabulary(tokenizer._ll_tokenizer)
         self._matcher = Matcher(wanted.grammar.compile(vocabulary), max_tokens=wanted.max_tokens)
-        self._row = np.zeros((1, (vocabulary.size + 31) // 32), dtype=np.uint32)
+        self._row = np.zeros((1, mask_words(vocabulary.size)), dtype=np.uint32)
         self._size = vocabulary.size
         self._written = b""
         self._done = False
@@ -145,7 +146,7 @@ class _Parser:
             progress.append({"object": "capture", **found})
         if not stop:
             self._matcher.fill_mask(self._row)
-            mask = np.unpackbits(self._row.view(np.uint8), bitorder="little")[: self._size].tobytes()
+            mask = mask_bits(self._row, self._size).tobytes()
         answer = {
             "progress": progress,
             "stop": stop,

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from tokenform.engine import State, TokenAutomaton, Vocabulary
+from tokenform.engine.packed import mask_of
 from tokenform.errors import ModelError, OptionError, extras
 from tokenform.frontends import to_grammar
 
@@ -64,10 +65,7 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._max_tokens = max_tokens
         for automaton in self._automata if max_tokens is not None else ():
             check_room(automaton, max_tokens or 0)
-        words = (self.vocabulary.size + 31) // 32
-        self._only_end = np.zeros(words, dtype=np.uint32)
-        for token in self.vocabulary.eos:
-            self._only_end[token // 32] |= np.uint32(1 << token % 32)
+        self._only_end = mask_of(self.vocabulary.eos, self.vocabulary.size)
         self._table: MaskTable | None = None
         self._ids: torch.Tensor | None = None  # of the call before, on its device
         self._prompt = 0  # its length

@@ -102,6 +102,8 @@ def _of_fields(error: ValidationError) -> Refused:
             "this server does not know the field, and ignores none that may bind the answer; leave it out"
         )
         return Refused(f"{place}: {advice}.", code="unknown_field", param=place)
+    if not place:
+        return Refused("the body is no JSON object.", code="invalid_field")
     return Refused(f"{place}: {first['msg'][:300]}.", code="invalid_field", param=place)
 
 

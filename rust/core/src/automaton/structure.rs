@@ -1,4 +1,7 @@
 //! What the token layer needs of a constraint: an automaton over bytes whose states are pairs of numbers.
+//!
+//! Invariant: a position (context, lexical state, text of the lexeme where it matters) decides what may follow.
+//! Complexity, memory: what each constraint says of itself; [`Structure::bytes`] is asked for it.
 
 use std::sync::Arc;
 

@@ -137,14 +137,6 @@ impl Chart {
         SetId(i as u32)
     }
 
-    pub fn len(&self) -> usize {
-        self.sets.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.sets.is_empty()
-    }
-
     /// Whether the start rule is complete.
     pub fn accepts(&self, set: SetId) -> bool {
         self.sets[set.0 as usize].accepts

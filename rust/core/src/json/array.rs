@@ -1,18 +1,22 @@
-//! Frames of arrays.
+//! Frames of arrays: which items may come, what they lead to, when the bracket may close.
+//!
+//! Invariant: an item that must differ from later ones has its text recorded, and is remembered in the formula when it ends.
+//! Complexity: the formulas of the frame.  Memory: each frame once (`frames`).
 
+use super::frames::{ArrayFrameId, GoalsId, RecordId};
 use super::object::place_of;
-use super::{Alternative, JsonMachine, Node, Pending, Place, FREE};
+use super::{Branches, JsonMachine, Node, Pending, Place};
 use crate::automaton::{CtxId, Pos};
 use crate::schema::used::KeySet;
-use crate::schema::{ArrId, ObjId, ValId};
+use crate::schema::{ArrId, ValId};
 
 impl JsonMachine {
     /// The frame of an array that begins under these goals.
-    pub(super) fn open_array(&mut self, goals: u32) -> Option<u32> {
-        if let Some(&known) = self.answers.opened.get(&(goals, false)) {
+    pub(super) fn open_array(&mut self, goals: GoalsId) -> Option<ArrayFrameId> {
+        if let Some(&known) = self.answers.arrays.get(&goals) {
             return known;
         }
-        let list = self.frames.goals[goals as usize].clone();
+        let list = self.frames[goals].clone();
         let mut ways = Vec::new();
         for (goal, &v) in list.iter().enumerate() {
             let formula = self.schema.value(v).arr;
@@ -21,11 +25,11 @@ impl JsonMachine {
             }
         }
         let frame = self.array_frame(ways);
-        self.answers.opened.insert((goals, false), frame);
+        self.answers.arrays.insert(goals, frame);
         frame
     }
 
-    fn array_frame(&mut self, list: Vec<(u32, ArrId)>) -> Option<u32> {
+    fn array_frame(&mut self, list: Vec<(u32, ArrId)>) -> Option<ArrayFrameId> {
         if list.is_empty() {
             return None;
         }
@@ -34,13 +38,13 @@ impl JsonMachine {
             by_goal.entry(goal).or_default().push(formula);
         }
         let merged: Box<[(u32, ArrId)]> =
-            by_goal.into_iter().map(|(goal, list)| (goal, self.schema.or_arrays(&list))).collect();
-        Some(self.frames.arrays.insert_full(merged).0 as u32)
+            by_goal.into_iter().map(|(goal, list)| (goal, self.schema.or(&list))).collect();
+        Some(self.frames.array(merged))
     }
 
     /// The next item of a frame: its goals and what they lead to; `None` when no item may come.
-    pub(super) fn item(&mut self, node: Node) -> Option<(u32, CtxId)> {
-        let frame = self.frames.arrays[node.frame as usize].clone();
+    pub(super) fn item(&mut self, node: Node) -> Option<(GoalsId, CtxId)> {
+        let frame = self.frames[node.array()].clone();
         let mut goals: Vec<ValId> = Vec::new();
         let mut branches = Vec::new();
         let mut remembers = false;
@@ -48,42 +52,41 @@ impl JsonMachine {
             remembers |= self.schema.remembers(formula);
             for (sub, rest) in self.schema.next_items(formula) {
                 let v = self.schema.compile_or_none(sub);
-                // frames of arrays and objects share the shape of a branch; the formula's number is an array's
-                let next = Alternative { goal, formula: ObjId(rest.0), order: FREE, from: 0 };
-                branches.push((place_of(&mut goals, v), next));
+                branches.push((place_of(&mut goals, v), (goal, rest)));
             }
         }
         if branches.is_empty() {
             return None;
         }
-        let start = if remembers { self.frames.records[node.record as usize].len() as u32 + 1 } else { 0 };
-        let pending =
-            Pending { goals: goals.clone().into(), branches: branches.into(), used: KeySet::EMPTY, start };
-        let pending = self.frames.pendings.insert_full(pending).0 as u32;
-        let up = self.ctx(Place::ReturnArray, node.up, pending, (node.record != 0) as u32, node.depth);
+        let start = if remembers { self.frames[node.record].len() as u32 + 1 } else { 0 };
+        let branches = Branches::Array(branches.into());
+        let pending = Pending { goals: goals.clone().into(), branches, used: KeySet::EMPTY, start };
+        let pending = self.frames.pending(pending);
+        // of the record above it counts only whether there is one
+        let above = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
+        let up = self.ctx(Place::ReturnArray, node.up, pending, above, node.depth);
         Some((self.goal_list(&goals), up))
     }
 
-    pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
-        let pending = self.frames.pendings[node.frame as usize].clone();
+    pub(super) fn resume_array(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {
+        let pending = self.frames[node.pending()].clone();
         // an item whose text is like no other is not remembered; where several would be, the exact way is taken
-        let other = record == Self::OTHER;
-        self.alike.texts_closed += (pending.start != 0 && !(other && node.record == 0)) as u64;
+        let other = record == RecordId::OTHER;
+        self.alike.texts_closed += (pending.start != 0 && !(other && node.record.is_none())) as u64;
         let value = match pending.start {
             0 => None,
             _ if other => None,
             start => {
-                let text = self.frames.records[record as usize][start as usize - 1..].to_vec();
+                let text = self.frames[record][start as usize - 1..].to_vec();
                 let text = std::str::from_utf8(&text).ok()?;
                 self.schema.constant_of_text(text)
             }
         };
         let mut list = Vec::new();
-        for (goal, next) in pending.branches.iter() {
-            if held.binary_search(goal).is_err() {
+        for &(goal, (own, mut rest)) in pending.items() {
+            if held.binary_search(&goal).is_err() {
                 continue;
             }
-            let mut rest = ArrId(next.formula.0);
             if let Some(value) = value {
                 self.recall(value);
                 rest = self.schema.remember(rest, value);
@@ -91,17 +94,17 @@ impl JsonMachine {
                     continue;
                 }
             }
-            list.push((next.goal, rest));
+            list.push((own, rest));
         }
         let frame = self.array_frame(list)?;
         // the record is dropped where no array further out needs it
-        let record = if node.record == 0 { 0 } else { record };
+        let record = if node.record.is_none() { RecordId::NONE } else { record };
         let ctx = self.ctx(Place::ArrayAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
     }
 
-    pub(super) fn array_goals(&self, frame: u32) -> Vec<u32> {
-        let frame = &self.frames.arrays[frame as usize];
+    pub(super) fn array_goals(&self, frame: ArrayFrameId) -> Vec<u32> {
+        let frame = &self.frames[frame];
         let ended = frame.iter().filter(|(_, formula)| self.schema.may_end_array(*formula));
         let mut goals: Vec<u32> = ended.map(|w| w.0).collect();
         goals.sort_unstable();

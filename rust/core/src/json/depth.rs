@@ -9,6 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::frames::GoalsId;
 use super::JsonMachine;
 use crate::schema::ValId;
 use crate::Limits;
@@ -20,7 +21,7 @@ pub(super) struct Levels {
     /// Nesting that a document may have.
     pub deepest: u32,
     /// Goals of containers at that depth, by those that they have above it.
-    flat: FxHashMap<u32, u32>,
+    flat: FxHashMap<GoalsId, GoalsId>,
 }
 
 impl Default for Levels {
@@ -37,14 +38,14 @@ impl JsonMachine {
     }
 
     /// The goals of a container that opens below `depth` levels.
-    pub(super) fn goals_at(&mut self, goals: u32, depth: u32) -> u32 {
+    pub(super) fn goals_at(&mut self, goals: GoalsId, depth: u32) -> GoalsId {
         if depth + 1 != self.levels.deepest {
             return goals;
         }
         if let Some(&known) = self.levels.flat.get(&goals) {
             return known;
         }
-        let list = self.frames.goals[goals as usize].clone();
+        let list = self.frames[goals].clone();
         let flat: Vec<ValId> = list.iter().map(|&v| self.flattest(v)).collect();
         let found = self.goal_list(&flat);
         self.levels.flat.insert(goals, found);

@@ -1,5 +1,9 @@
 //! What may come at a position, in words, and the schema that says so.
+//!
+//! Invariant: nothing that is named is refused; the lists are shortened, and say so.
+//! Complexity: the schema's parts at one position, at a refusal or when asked.  Memory: none is kept.
 
+use super::frames::{GoalsId, ObjectFrameId};
 use super::place::{fit, way_to};
 use super::{JsonMachine, Kind, Node, Place};
 use crate::automaton::structure::Seen;
@@ -8,8 +12,8 @@ use crate::lexical::in_words::{quoted, shortened, SHOWN};
 use crate::lexical::number::set::{Bound, NumSet};
 use crate::lexical::number::Decimal;
 use crate::lexical::{LexId, Lexicon};
+use crate::schema::formula::dedup;
 use crate::schema::object::Obj;
-use crate::schema::value::dedup;
 use crate::schema::{NameId, ObjId, ShapeId, ValId};
 
 impl JsonMachine {
@@ -18,7 +22,7 @@ impl JsonMachine {
         match node.place {
             Place::Scalar => return self.scalar_in_words(node, pos, seen),
             Place::Key => {
-                return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.frame));
+                return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.object()));
             }
             _ => {}
         }
@@ -34,14 +38,14 @@ impl JsonMachine {
         match node.place {
             Place::Done => (vec!["the end of the text".into()], None),
             Place::Root | Place::Value | Place::Item => {
-                (self.values_in_words(node.frame), self.place_of_goals(node.frame, seen))
+                (self.values_in_words(node.goals()), self.place_of_goals(node.goals(), seen))
             }
             Place::ObjectStart | Place::ObjectNext | Place::ObjectAfter => {
                 let mut words = self.keys_in_words(node);
-                if node.place != Place::ObjectNext && !self.object_goals(node.frame).is_empty() {
+                if node.place != Place::ObjectNext && !self.object_goals(node.object()).is_empty() {
                     words.push(quoted("}"));
                 }
-                (words, self.place_of_object(node.frame))
+                (words, self.place_of_object(node.object()))
             }
             Place::Colon => (vec![quoted(":")], None),
             Place::ArrayStart | Place::ArrayAfter => {
@@ -54,7 +58,7 @@ impl JsonMachine {
                     }
                     place = self.place_of_goals(goals, seen);
                 }
-                if !self.array_goals(node.frame).is_empty() {
+                if !self.array_goals(node.array()).is_empty() {
                     words.push(quoted("]"));
                 }
                 (words, place)
@@ -64,7 +68,7 @@ impl JsonMachine {
     }
 
     /// What a value may be.
-    fn values_in_words(&mut self, goals: u32) -> Vec<String> {
+    fn values_in_words(&mut self, goals: GoalsId) -> Vec<String> {
         let mut words = Vec::new();
         if let Some((_, lex)) = self.scalar(goals, Kind::String) {
             match self.few_words(lex) {
@@ -73,7 +77,7 @@ impl JsonMachine {
             }
         }
         if let Some((_, lex)) = self.scalar(goals, Kind::Bare) {
-            for v in self.frames.goals[goals as usize].clone() {
+            for v in self.frames[goals].clone() {
                 let value = self.schema.value(v);
                 words.extend(numbers_in_words(&self.schema.numbers(value)));
             }
@@ -119,7 +123,7 @@ impl JsonMachine {
             return (shortened(rest, "other characters"), place);
         }
         // which item this was is not known here where the array compares its items
-        let plain = node.record <= Self::OTHER;
+        let plain = !node.record.holds_text();
         let (after, behind) = match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
             Some(next) if self.node(next.ctx).place == Place::ObjectAfter => self.in_words(next, seen),
             Some(next) => (self.in_words(next, seen).0, place.clone()),
@@ -153,15 +157,15 @@ impl JsonMachine {
 
     /// The keys that may come, those that must come first; after a property with the comma before them.
     fn keys_in_words(&mut self, node: Node) -> Vec<String> {
-        let term = self.key_term(node.frame);
-        let missing = self.missing(node.frame);
+        let term = self.key_term(node.object());
+        let missing = self.missing(node.object());
         let all = self.terms().finite_words(term);
         let open = all.is_none();
         let mut keys: Vec<Box<str>> = missing;
         let required = !keys.is_empty();
         match all {
             Some(words) => keys.extend(words),
-            None if !required => keys.extend(self.named_keys(node.frame)),
+            None if !required => keys.extend(self.named_keys(node.object())),
             None => {}
         }
         keys.retain(|key| self.schema.lexicon.terms.accepts(term, key));
@@ -189,7 +193,7 @@ impl JsonMachine {
     /// What is left of a key that was begun.
     fn rest_of_key_in_words(&mut self, node: Node, lex: LexId) -> Vec<String> {
         let left = self.lexicon().term(lex).and_then(|(_, term)| self.lexicon().terms.finite_words(term));
-        let term = self.key_term(node.frame);
+        let term = self.key_term(node.object());
         let (Some(left), Some(keys)) = (left, self.terms().finite_words(term)) else {
             let mut words = self.lexicon().in_words(lex);
             if self.lexicon().outcome(lex) != Lexicon::NONE {
@@ -204,8 +208,8 @@ impl JsonMachine {
     }
 
     /// The keys without which no way to go on with an object can end, in the order of the schema where it has one.
-    fn missing(&self, frame: u32) -> Vec<Box<str>> {
-        let alternatives = &self.frames.objects[frame as usize].alternatives;
+    fn missing(&self, frame: ObjectFrameId) -> Vec<Box<str>> {
+        let alternatives = &self.frames[frame].alternatives;
         let each: Vec<Vec<NameId>> = alternatives.iter().map(|a| self.missing_of(a.formula)).collect();
         if each.iter().any(Vec::is_empty) {
             return Vec::new();
@@ -234,9 +238,9 @@ impl JsonMachine {
     }
 
     /// Keys that the schema names.
-    fn named_keys(&self, frame: u32) -> Vec<Box<str>> {
+    fn named_keys(&self, frame: ObjectFrameId) -> Vec<Box<str>> {
         let mut names = Vec::new();
-        for a in self.frames.objects[frame as usize].alternatives.iter() {
+        for a in self.frames[frame].alternatives.iter() {
             self.schema.names_in_order(a.formula, &mut names);
         }
         names.truncate(SHOWN);
@@ -247,12 +251,12 @@ impl JsonMachine {
         let up = self.node(node.up);
         match up.place {
             Place::ReturnRoot => Some([self.root].into()),
-            _ => self.frames.pendings.get_index(up.frame as usize).map(|pending| pending.goals.clone()),
+            _ => Some(self.frames[up.pending()].goals.clone()),
         }
     }
 
-    fn place_of_goals(&self, goals: u32, seen: Seen) -> Option<String> {
-        self.place_of(&self.frames.goals[goals as usize], seen)
+    fn place_of_goals(&self, goals: GoalsId, seen: Seen) -> Option<String> {
+        self.place_of(&self.frames[goals], seen)
     }
 
     /// Where a value is said to be so: of several places, the one on the way that was read.
@@ -270,8 +274,8 @@ impl JsonMachine {
         .into()
     }
 
-    fn place_of_object(&self, frame: u32) -> Option<String> {
-        let a = self.frames.objects[frame as usize].alternatives.first()?;
+    fn place_of_object(&self, frame: ObjectFrameId) -> Option<String> {
+        let a = self.frames[frame].alternatives.first()?;
         let shape = self.first_shape(a.formula)?;
         Some(self.schema.doc.pointer(self.schema.shape(shape).node))
     }

@@ -3,6 +3,9 @@
 //! The way is driven through the machine itself, so that it keeps every option (order, whitespace): at each
 //! position the cheapest branch is taken, where the cost of a branch is the length of a short value for it and
 //! of what its parents still need then.
+//! Invariant: every prefix of the way is accepted, and the whole ends the document.
+//! Complexity: the branches of each frame on the way; what follows a position is remembered.
+//! Memory: the pieces of ways between positions that were met.
 
 use rustc_hash::FxHashMap;
 
@@ -72,7 +75,7 @@ impl JsonMachine {
             Place::Scalar | Place::Key => self.finish_lexeme(way, node),
             Place::Done => self.finish_white(way),
             Place::Root | Place::Value | Place::Item => {
-                let goals = self.frames.goals[node.frame as usize].clone();
+                let goals = self.frames[node.goals()].clone();
                 self.best_value(way, &goals, node.up)
             }
             Place::Colon => self.push(way, b":"),
@@ -142,14 +145,11 @@ impl JsonMachine {
         }
         // a number or a word ends with what follows it: go on from there
         let held: Vec<u32> = {
-            let map = self.frames.maps[node.frame as usize].clone();
+            let map = self.frames[node.map()].clone();
             let list = self.lexicon().outcome_list(outcome);
             list.iter().map(|&i| map[i as usize]).collect()
         };
-        let mut record = node.record;
-        if record != 0 {
-            record = self.record(record, &way.text.clone());
-        }
+        let record = self.add(node.record, &way.text);
         way.pos = self.resume(node.up, &held, record)?;
         way.text.clear();
         self.advance_way(way)
@@ -183,19 +183,20 @@ impl JsonMachine {
         let cost = match node.place {
             Place::ReturnRoot => 0,
             _ => {
-                let pending = self.frames.pendings[node.frame as usize].clone();
+                let pending = self.frames[node.pending()].clone();
                 let mut best = NEVER;
-                for (_, next) in pending.branches.iter().filter(|b| b.0 == goal) {
-                    let own = match node.place {
-                        Place::ReturnArray => {
-                            self.array_cost(ArrId(next.formula.0), Some(pending.goals[goal as usize]))
-                        }
-                        _ => self.object_cost(next, pending.used),
-                    };
+                let item = pending.goals[goal as usize];
+                let mut ways: Vec<(usize, u32)> = Vec::new();
+                for (_, next) in pending.properties().iter().filter(|b| b.0 == goal) {
+                    ways.push((self.object_cost(next, pending.used), next.goal));
+                }
+                for &(_, (own, rest)) in pending.items().iter().filter(|b| b.0 == goal) {
+                    ways.push((self.array_cost(rest, Some(item)), own));
+                }
+                for (own, above) in ways {
                     if own < best {
-                        let above = stacker::maybe_grow(64 << 10, 1 << 20, || {
-                            self.cost_above(way, node.up, next.goal)
-                        });
+                        let above =
+                            stacker::maybe_grow(64 << 10, 1 << 20, || self.cost_above(way, node.up, above));
                         best = best.min(own.saturating_add(above));
                     }
                 }
@@ -225,7 +226,7 @@ impl JsonMachine {
     }
 
     fn best_property(&mut self, way: &mut Way, node: Node) -> Option<()> {
-        let frame = self.frames.objects[node.frame as usize].clone();
+        let frame = self.frames[node.object()].clone();
         let mut best: Option<(usize, Alternative)> = None;
         for a in frame.alternatives.iter() {
             let own = self.object_cost(a, frame.used);
@@ -243,7 +244,7 @@ impl JsonMachine {
         let mut key = self.schema.first_key(a.formula, &keys);
         if key.is_none() {
             // after a comma some key must come, needed or not
-            let term = self.key_term(node.frame);
+            let term = self.key_term(node.object());
             let spelling = self.schema.string_spelling();
             key = self.schema.shortest(spelling, term).map(|t| format!("\"{t}\""));
         }
@@ -253,7 +254,7 @@ impl JsonMachine {
     }
 
     fn best_item(&mut self, way: &mut Way, node: Node) -> Option<()> {
-        let frame = self.frames.arrays[node.frame as usize].clone();
+        let frame = self.frames[node.array()].clone();
         let mut best: Option<(usize, ArrId)> = None;
         for &(goal, formula) in frame.iter() {
             let own = self.array_cost(formula, None);
@@ -269,7 +270,7 @@ impl JsonMachine {
             return self.push(way, b",");
         }
         let (goals, up) = self.item(node)?;
-        let goals = self.frames.goals[goals as usize].clone();
+        let goals = self.frames[goals].clone();
         self.best_value(way, &goals, up)
     }
 }

@@ -2,28 +2,124 @@
 //!
 //! Invariant: equal contexts have equal numbers, so that a context is compared by its number; a table only grows, and the
 //! first order and the first two records are constants.
+//! Each table has numbers of its own type; those in [`Node::frame`] are read by the kind that its place has.
 //! Complexity: a hash for each that is made. Memory: what live texts have reached; [`JsonMachine::bytes_held`] counts it,
 //! and an automaton past its budget begins anew.
+
+use std::ops::Index;
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{object, JsonMachine, Node, ObjectFrame, Pending};
+use super::{object, Branches, JsonMachine, Node, ObjectFrame, Pending, Place};
 use crate::hash::Keyed;
 use crate::held::{self, Boxed};
 use crate::schema::{ArrId, NameId, ValId};
 
+/// The number of what a context stands in; of which table, its place says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FrameId(u32);
+
+impl FrameId {
+    pub const NONE: Self = FrameId(0);
+}
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $id:ident: $table:ident, $add:ident($item:ty);)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) struct $id(u32);
+
+        impl From<$id> for FrameId {
+            fn from(id: $id) -> Self {
+                FrameId(id.0)
+            }
+        }
+
+        impl Index<$id> for Frames {
+            type Output = $item;
+
+            fn index(&self, id: $id) -> &$item {
+                &self.$table[id.0 as usize]
+            }
+        }
+
+        impl Frames {
+            pub fn $add(&mut self, item: $item) -> $id {
+                $id(self.$table.insert_full(item).0 as u32)
+            }
+        }
+    )*};
+}
+
+tables! {
+    /// The number of a list of goals.
+    GoalsId: goals, goals_of(Box<[ValId]>);
+    /// The number of a list that says which goal each language of a scalar is of.
+    MapId: maps, map(Box<[u32]>);
+    ObjectFrameId: objects, object(ObjectFrame);
+    ArrayFrameId: arrays, array(Box<[(u32, ArrId)]>);
+    PendingId: pendings, pending(Pending);
+    /// The number of a text that is remembered.
+    RecordId: records, record(Box<[u8]>);
+}
+
+impl RecordId {
+    /// Nothing is remembered.
+    pub const NONE: Self = RecordId(0);
+    /// The item holds a text which no remembered item has.
+    pub const OTHER: Self = RecordId(1);
+
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// Whether the text itself is known.
+    pub fn holds_text(self) -> bool {
+        self.0 > Self::OTHER.0
+    }
+}
+
+impl Node {
+    pub fn goals(&self) -> GoalsId {
+        debug_assert!(matches!(self.place, Place::Root | Place::Value | Place::Item));
+        GoalsId(self.frame.0)
+    }
+
+    /// Of a scalar.
+    pub fn map(&self) -> MapId {
+        debug_assert!(self.place == Place::Scalar);
+        MapId(self.frame.0)
+    }
+
+    pub fn object(&self) -> ObjectFrameId {
+        use Place::{Key, ObjectAfter, ObjectNext, ObjectStart};
+        debug_assert!(matches!(self.place, ObjectStart | Key | ObjectNext | ObjectAfter));
+        ObjectFrameId(self.frame.0)
+    }
+
+    pub fn array(&self) -> ArrayFrameId {
+        debug_assert!(matches!(self.place, Place::ArrayStart | Place::ArrayAfter));
+        ArrayFrameId(self.frame.0)
+    }
+
+    pub fn pending(&self) -> PendingId {
+        debug_assert!(matches!(self.place, Place::Colon | Place::ReturnObject | Place::ReturnArray));
+        PendingId(self.frame.0)
+    }
+}
+
 pub(super) struct Frames {
     pub nodes: IndexSet<Node, FxBuildHasher>,
     /// Lists of goals, and of positions of a tuple.
-    pub goals: IndexSet<Box<[ValId]>, FxBuildHasher>,
-    pub maps: IndexSet<Box<[u32]>, FxBuildHasher>,
-    pub objects: IndexSet<ObjectFrame, FxBuildHasher>,
-    pub arrays: IndexSet<Box<[(u32, ArrId)]>, FxBuildHasher>,
-    pub pendings: IndexSet<Pending, FxBuildHasher>,
+    goals: IndexSet<Box<[ValId]>, FxBuildHasher>,
+    maps: IndexSet<Box<[u32]>, FxBuildHasher>,
+    objects: IndexSet<ObjectFrame, FxBuildHasher>,
+    arrays: IndexSet<Box<[(u32, ArrId)]>, FxBuildHasher>,
+    pendings: IndexSet<Pending, FxBuildHasher>,
     pub orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
     pub ranks: Vec<FxHashMap<NameId, u32>>,
-    pub records: IndexSet<Box<[u8]>, Keyed>,
+    records: IndexSet<Box<[u8]>, Keyed>,
     /// What tells which used keys could come again.
     pub forgetful: IndexSet<Box<[object::Refusals]>, FxBuildHasher>,
     counted: Counted,
@@ -53,7 +149,7 @@ impl Default for Frames {
             pendings: IndexSet::default(),
             orders: IndexSet::from_iter([Box::default()]),
             ranks: vec![FxHashMap::default()],
-            // the second is the record of [`JsonMachine::OTHER`]: no text is like it
+            // the second is the record of [`RecordId::OTHER`]: no text is like it
             records: IndexSet::from_iter([Box::from([]), Box::from([0])]),
             forgetful: IndexSet::default(),
             counted: Counted::default(),
@@ -61,14 +157,28 @@ impl Default for Frames {
     }
 }
 
+impl Branches {
+    fn bytes(&self) -> usize {
+        match self {
+            Branches::Object(list) => held::slice(list),
+            Branches::Array(list) => held::slice(list),
+        }
+    }
+}
+
 impl Frames {
+    /// The number of a list that was met before.
+    pub fn known_goals(&self, goals: &[ValId]) -> Option<GoalsId> {
+        self.goals.get_index_of(goals).map(|i| GoalsId(i as u32))
+    }
+
     fn bytes(&mut self) -> usize {
         let c = &mut self.counted;
         let boxed = c.goals.count(&self.goals, |g| held::slice(g))
             + c.maps.count(&self.maps, |m| held::slice(m))
             + c.objects.count(&self.objects, |o| held::slice(&o.alternatives))
             + c.arrays.count(&self.arrays, |a| held::slice(a))
-            + c.pendings.count(&self.pendings, |p| held::slice(&p.goals) + held::slice(&p.branches))
+            + c.pendings.count(&self.pendings, |p| held::slice(&p.goals) + p.branches.bytes())
             // an order and its ranks
             + c.orders.count(&self.orders, |o| 5 * held::slice(o))
             + c.records.count(&self.records, |r| held::slice(r))

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::frames::{FrameId, ObjectFrameId, PendingId, RecordId};
 use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
 use crate::automaton::{CtxId, Pos};
 use crate::held;
@@ -21,7 +22,7 @@ use crate::lexical::{LexId, TermId, Terms};
 use crate::schema::by_key::Key;
 use crate::schema::document::{JId, Json};
 use crate::schema::used::KeySet;
-use crate::schema::{ArrId, NameId};
+use crate::schema::NameId;
 
 /// Words that a language must have beyond every text for one of them more or less not to matter: those of two
 /// characters over so many places.
@@ -34,24 +35,24 @@ const MOST_KINDS: usize = 16;
 type Texts = Arc<[Box<str>]>;
 
 /// A context's own part, and the number of what is above it as far as it counts.
-type Near = (Place, u32, u32, u32);
+type Near = (Place, FrameId, RecordId, u32);
 
 /// Which texts matter where, and which contexts no other text tells apart.
 #[derive(Default)]
 pub(super) struct Alike {
-    generic: FxHashMap<u32, Option<u32>>,
+    generic: FxHashMap<ObjectFrameId, Option<PendingId>>,
     twins: FxHashMap<CtxId, CtxId>,
     /// Contexts cut after so many levels.
     nears: IndexSet<Near, FxBuildHasher>,
     nears_of: FxHashMap<(CtxId, u32), u32>,
     /// The keys that a frame's schemas name: the number of their set, and each set's texts, sorted.
-    special: FxHashMap<u32, u32>,
+    special: FxHashMap<ObjectFrameId, u32>,
     named: IndexMap<Box<[NameId]>, Texts, FxBuildHasher>,
     /// Texts inside the items that were remembered so far.
     recalled: BTreeSet<Box<str>>,
     roomy: FxHashMap<CtxId, bool>,
     /// The languages that tell a frame's other keys apart.
-    kinds: FxHashMap<u32, Option<LexId>>,
+    kinds: FxHashMap<ObjectFrameId, Option<LexId>>,
     /// How often a text that matters was closed.
     pub texts_closed: u64,
 }
@@ -74,18 +75,14 @@ impl Alike {
 }
 
 impl JsonMachine {
-    /// The record of an item that holds a text which no remembered item has.
-    pub(super) const OTHER: u32 = 1;
-
     /// Where a lexeme leads that is closed with a text like most others.
     pub(super) fn after_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
         let node = self.node(ctx);
         match node.place {
-            Place::Key if node.record == 0 || self.is_roomy(node) => self.after_generic_key(node),
+            Place::Key if node.record.is_none() || self.is_roomy(node) => self.after_generic_key(node),
             Place::Scalar if self.is_roomy(node) && self.is_free_text(node) => {
-                let goals: Vec<u32> =
-                    held.iter().map(|&i| self.frames.maps[node.frame as usize][i as usize]).collect();
-                self.resume(node.up, &goals, Self::OTHER)
+                let goals: Vec<u32> = held.iter().map(|&i| self.frames[node.map()][i as usize]).collect();
+                self.resume(node.up, &goals, RecordId::OTHER)
             }
             _ => None,
         }
@@ -96,7 +93,7 @@ impl JsonMachine {
     pub(super) fn special_texts(&mut self, ctx: CtxId, text: &str) -> Vec<String> {
         let node = self.node(ctx);
         let mut out: Vec<String> = Vec::new();
-        if node.record != 0 {
+        if !node.record.is_none() {
             let from = self
                 .alike
                 .recalled
@@ -105,7 +102,7 @@ impl JsonMachine {
             out.extend(own.map(|known| known[text.len()..].to_string()));
         }
         if node.place == Place::Key {
-            let set = self.special_set(node.frame);
+            let set = self.special_set(node.object());
             let names = &self.alike.named[set as usize];
             let from = names.partition_point(|n| &**n < text);
             let own = names[from..].iter().take_while(|n| n.starts_with(text));
@@ -145,9 +142,9 @@ impl JsonMachine {
         loop {
             let up = self.node(at);
             if up.place == Place::ReturnArray {
-                let pending = self.frames.pendings[up.frame as usize].clone();
+                let pending = self.frames[up.pending()].clone();
                 answer &= pending.start == 0 || self.repeats(&pending);
-                if up.record == 0 && pending.start != 0 {
+                if up.record.is_none() && pending.start != 0 {
                     break;
                 }
             } else if up.place == Place::ReturnRoot {
@@ -160,8 +157,7 @@ impl JsonMachine {
     }
 
     fn repeats(&mut self, pending: &Pending) -> bool {
-        pending.branches.iter().all(|(_, next)| {
-            let rest = ArrId(next.formula.0);
+        pending.items().iter().all(|&(_, (_, rest))| {
             if self.schema.wants_duplicates(rest) {
                 return false;
             }
@@ -176,8 +172,8 @@ impl JsonMachine {
     /// Whether a string is of languages in which every text can go on in very many ways.
     fn is_free_text(&mut self, node: Node) -> bool {
         let up = self.node(node.up);
-        let goals = self.frames.pendings[up.frame as usize].goals.clone();
-        let map = self.frames.maps[node.frame as usize].clone();
+        let goals = self.frames[up.pending()].goals.clone();
+        let map = self.frames[node.map()].clone();
         map.iter().all(|&i| {
             let language = self.schema.value(goals[i as usize]).str;
             self.has_room(language)
@@ -200,15 +196,15 @@ impl JsonMachine {
     /// Where a key leads that no schema of the frame names and that was not used; `None` where patterns tell
     /// such keys apart.
     fn after_generic_key(&mut self, node: Node) -> Option<Pos> {
-        let pending = match self.alike.generic.get(&node.frame) {
+        let pending = match self.alike.generic.get(&node.object()) {
             Some(&known) => known,
             None => {
-                let found = self.generic_pending(node.frame);
-                self.alike.generic.insert(node.frame, found);
+                let found = self.generic_pending(node.object());
+                self.alike.generic.insert(node.object(), found);
                 found
             }
         }?;
-        let record = if node.record == 0 { 0 } else { Self::OTHER };
+        let record = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
         let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))
     }
@@ -217,19 +213,19 @@ impl JsonMachine {
     /// Only where no later key is wanted whatever its name: which text the key had makes a difference there.
     pub(super) fn kinds_of_keys(&mut self, ctx: CtxId) -> Option<LexId> {
         let node = self.node(ctx);
-        if node.place != Place::Key || node.record != 0 {
+        if node.place != Place::Key || !node.record.is_none() {
             return None;
         }
-        if let Some(&known) = self.alike.kinds.get(&node.frame) {
+        if let Some(&known) = self.alike.kinds.get(&node.object()) {
             return known;
         }
-        let found = self.find_kinds(node.frame);
-        self.alike.kinds.insert(node.frame, found);
+        let found = self.find_kinds(node.object());
+        self.alike.kinds.insert(node.object(), found);
         found
     }
 
-    fn find_kinds(&mut self, frame: u32) -> Option<LexId> {
-        let object = self.frames.objects[frame as usize].clone();
+    fn find_kinds(&mut self, frame: ObjectFrameId) -> Option<LexId> {
+        let object = self.frames[frame].clone();
         let mut patterns = Vec::new();
         for a in object.alternatives.iter() {
             let mut own = Vec::new();
@@ -264,13 +260,15 @@ impl JsonMachine {
             return known;
         }
         let node = self.node(ctx);
-        let twin = if node.record != 0 || node.place == Place::ReturnRoot {
+        let twin = if !node.record.is_none() || node.place == Place::ReturnRoot {
             ctx
         } else {
             let up = stacker::maybe_grow(64 << 10, 1 << 20, || self.twin_of(node.up));
             let frame = match node.place {
-                Place::Colon | Place::ReturnObject => self.plain_pending(node.frame),
-                Place::ObjectStart | Place::ObjectAfter | Place::Key => self.plain_frame(node.frame),
+                Place::Colon | Place::ReturnObject => self.plain_pending(node.pending()).into(),
+                Place::ObjectStart | Place::ObjectAfter | Place::Key => {
+                    self.plain_frame(node.object()).into()
+                }
                 _ => node.frame,
             };
             self.ctx(node.place, up, frame, node.record, node.depth)
@@ -300,26 +298,26 @@ impl JsonMachine {
         near
     }
 
-    fn plain_pending(&mut self, pending: u32) -> u32 {
-        let known = self.frames.pendings[pending as usize].clone();
-        let some_key = known.branches.iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
+    fn plain_pending(&mut self, pending: PendingId) -> PendingId {
+        let known = self.frames[pending].clone();
+        let some_key = known.properties().iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
         if known.used == KeySet::EMPTY || known.start != 0 || some_key {
             return pending;
         }
-        self.frames.pendings.insert_full(Pending { used: KeySet::EMPTY, ..known }).0 as u32
+        self.frames.pending(Pending { used: KeySet::EMPTY, ..known })
     }
 
-    fn plain_frame(&mut self, frame: u32) -> u32 {
-        let known = self.frames.objects[frame as usize].clone();
+    fn plain_frame(&mut self, frame: ObjectFrameId) -> ObjectFrameId {
+        let known = self.frames[frame].clone();
         let some_key = known.alternatives.iter().any(|a| self.schema.wants_some_key(a.formula));
         if known.used == KeySet::EMPTY || some_key {
             return frame;
         }
-        self.frames.objects.insert_full(ObjectFrame { used: KeySet::EMPTY, ..known }).0 as u32
+        self.frames.object(ObjectFrame { used: KeySet::EMPTY, ..known })
     }
 
-    fn generic_pending(&mut self, frame: u32) -> Option<u32> {
-        let object = self.frames.objects[frame as usize].clone();
+    fn generic_pending(&mut self, frame: ObjectFrameId) -> Option<PendingId> {
+        let object = self.frames[frame].clone();
         let mut patterns = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_patterns(a.formula, &mut patterns);
@@ -333,7 +331,7 @@ impl JsonMachine {
         let open = self.terms().lacks_words(term);
         let frame = if open {
             let plain = ObjectFrame { alternatives: object.alternatives.clone(), used: KeySet::EMPTY };
-            self.frames.objects.insert_full(plain).0 as u32
+            self.frames.object(plain)
         } else {
             frame
         };
@@ -352,16 +350,16 @@ impl JsonMachine {
         if !open {
             return Some(pending);
         }
-        let plain = Pending { used: KeySet::EMPTY, ..self.frames.pendings[pending as usize].clone() };
-        Some(self.frames.pendings.insert_full(plain).0 as u32)
+        let plain = Pending { used: KeySet::EMPTY, ..self.frames[pending].clone() };
+        Some(self.frames.pending(plain))
     }
 
     /// The number of the keys that a frame's schemas name, sorted; they are the same whatever was used.
-    pub(super) fn special_set(&mut self, frame: u32) -> u32 {
+    pub(super) fn special_set(&mut self, frame: ObjectFrameId) -> u32 {
         if let Some(&known) = self.alike.special.get(&frame) {
             return known;
         }
-        let object = &self.frames.objects[frame as usize];
+        let object = &self.frames[frame];
         let mut names = Vec::new();
         for a in object.alternatives.iter() {
             self.schema.all_names(a.formula, &mut names);

@@ -34,8 +34,9 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
-use crate::schema::{NameId, ObjId, Schema, ValId};
+use crate::schema::{ArrId, NameId, ObjId, Schema, ValId};
 use crate::Error;
+use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, PendingId, RecordId};
 
 /// Where a context stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,15 +63,15 @@ pub(crate) enum Place {
     ReturnArray,
 }
 
-/// One context. What `frame` numbers depends on the place.
+/// One context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     pub place: Place,
     /// What the value here returns to.
     pub up: CtxId,
-    pub frame: u32,
-    /// The text of the outermost remembered item so far; 0 where nothing is remembered.
-    pub record: u32,
+    pub frame: FrameId,
+    /// The text of the outermost remembered item so far.
+    pub record: RecordId,
     pub depth: u32,
 }
 
@@ -96,10 +97,35 @@ pub(crate) struct ObjectFrame {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Pending {
     pub goals: Box<[ValId]>,
-    pub branches: Box<[(u32, Alternative)]>,
+    pub branches: Branches,
     pub used: KeySet,
     /// Offset of the item's text in the record, plus one; 0 where the array remembers nothing.
     pub start: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Branches {
+    Object(Box<[(u32, Alternative)]>),
+    /// The goal of the array, and what is left of its formula.
+    Array(Box<[(u32, (u32, ArrId))]>),
+}
+
+impl Pending {
+    /// The branches of an object.
+    pub fn properties(&self) -> &[(u32, Alternative)] {
+        match &self.branches {
+            Branches::Object(list) => list,
+            Branches::Array(_) => &[],
+        }
+    }
+
+    /// The branches of an array.
+    pub fn items(&self) -> &[(u32, (u32, ArrId))] {
+        match &self.branches {
+            Branches::Object(_) => &[],
+            Branches::Array(list) => list,
+        }
+    }
 }
 
 /// Documents of one schema.
@@ -119,14 +145,15 @@ pub struct JsonMachine {
 #[derive(Default)]
 struct Answers {
     /// Languages of the keys that a frame allows.
-    keys: FxHashMap<u32, TermId>,
-    pendings_of: FxHashMap<(u32, NameId), Option<u32>>,
+    keys: FxHashMap<ObjectFrameId, TermId>,
+    pendings_of: FxHashMap<(ObjectFrameId, NameId), Option<PendingId>>,
     /// What is left of a set of used keys when those that could not come again are forgotten.
     kept: FxHashMap<(u32, KeySet), KeySet>,
-    scalars: FxHashMap<(u32, Kind), Option<(u32, LexId)>>,
-    starts: FxHashMap<u32, ByteSet>,
+    scalars: FxHashMap<(GoalsId, Kind), Option<(MapId, LexId)>>,
+    starts: FxHashMap<GoalsId, ByteSet>,
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
-    opened: FxHashMap<(u32, bool), Option<u32>>,
+    objects: FxHashMap<GoalsId, Option<ObjectFrameId>>,
+    arrays: FxHashMap<GoalsId, Option<ArrayFrameId>>,
     white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
     /// What the frames above a context need at least, and what one token begins in them.
     above: FxHashMap<CtxId, Option<Open>>,
@@ -140,7 +167,8 @@ impl Answers {
             + held::map(&self.scalars)
             + held::map(&self.starts)
             + held::map(&self.closes)
-            + held::map(&self.opened)
+            + held::map(&self.objects)
+            + held::map(&self.arrays)
             + held::map(&self.white)
             + held::map(&self.above)
     }
@@ -189,15 +217,20 @@ impl JsonMachine {
         self.frames.nodes[ctx.0 as usize]
     }
 
-    fn ctx(&mut self, place: Place, up: CtxId, frame: u32, record: u32, depth: u32) -> CtxId {
+    fn ctx(
+        &mut self,
+        place: Place,
+        up: CtxId,
+        frame: impl Into<FrameId>,
+        record: RecordId,
+        depth: u32,
+    ) -> CtxId {
+        let frame = frame.into();
         CtxId(self.frames.nodes.insert_full(Node { place, up, frame, record, depth }).0 as u32)
     }
 
-    fn goal_list(&mut self, goals: &[ValId]) -> u32 {
-        match self.frames.goals.get_index_of(goals) {
-            Some(i) => i as u32,
-            None => self.frames.goals.insert_full(goals.into()).0 as u32,
-        }
+    fn goal_list(&mut self, goals: &[ValId]) -> GoalsId {
+        self.frames.known_goals(goals).unwrap_or_else(|| self.frames.goals_of(goals.into()))
     }
 
     /// The position at a context, before whatever may stand between lexemes.
@@ -207,14 +240,14 @@ impl JsonMachine {
     }
 
     /// A value under several goals has ended; `held` says which hold.
-    fn resume(&mut self, up: CtxId, held: &[u32], record: u32) -> Option<Pos> {
+    fn resume(&mut self, up: CtxId, held: &[u32], record: RecordId) -> Option<Pos> {
         let node = self.node(up);
         match node.place {
             Place::ReturnRoot => {
                 if held.is_empty() {
                     return None;
                 }
-                let ctx = self.ctx(Place::Done, up, 0, 0, 0);
+                let ctx = self.ctx(Place::Done, up, FrameId::NONE, RecordId::NONE, 0);
                 Some(self.pos(ctx))
             }
             Place::ReturnObject => self.resume_object(node, held, record),
@@ -224,11 +257,11 @@ impl JsonMachine {
     }
 
     /// The lexeme of a value under its goals: tuple of languages and the goal of each position.
-    fn scalar(&mut self, goals: u32, kind: Kind) -> Option<(u32, LexId)> {
+    fn scalar(&mut self, goals: GoalsId, kind: Kind) -> Option<(MapId, LexId)> {
         if let Some(&known) = self.answers.scalars.get(&(goals, kind)) {
             return known;
         }
-        let list = self.frames.goals[goals as usize].clone();
+        let list = self.frames[goals].clone();
         let mut map = Vec::new();
         let mut languages = Vec::new();
         for (i, &v) in list.iter().enumerate() {
@@ -251,7 +284,7 @@ impl JsonMachine {
                 Kind::Bare => crate::lexical::Spelling::Raw,
             };
             let lex = self.lexicon().at(spelling, term);
-            let map = self.frames.maps.insert_full(map.into()).0 as u32;
+            let map = self.frames.map(map.into());
             (lex != Lexicon::DEAD).then_some((map, lex))
         };
         self.answers.scalars.insert((goals, kind), answer);
@@ -278,7 +311,7 @@ impl JsonMachine {
     }
 
     /// Bytes with which a value under these goals may begin.
-    fn value_bytes(&mut self, goals: u32) -> ByteSet {
+    fn value_bytes(&mut self, goals: GoalsId) -> ByteSet {
         if let Some(&known) = self.answers.starts.get(&goals) {
             return known;
         }
@@ -299,9 +332,9 @@ impl JsonMachine {
         set
     }
 
-    fn record(&mut self, before: u32, more: &[u8]) -> u32 {
-        let mut text = self.frames.records[before as usize].to_vec();
+    fn record(&mut self, before: RecordId, more: &[u8]) -> RecordId {
+        let mut text = self.frames[before].to_vec();
         text.extend_from_slice(more);
-        self.frames.records.insert_full(text.into()).0 as u32
+        self.frames.record(text.into())
     }
 }

@@ -1,9 +1,13 @@
 //! Frames of objects: which keys may come, what their values must satisfy, when the brace may close.
+//!
+//! Invariant: a key is offered only if some value and some end can follow it.
+//! Complexity: the alternatives of a frame, once for the frame and the key.  Memory: each frame once (`frames`).
 
 use rustc_hash::FxHashMap;
 
+use super::frames::{GoalsId, ObjectFrameId, PendingId, RecordId};
 use super::simple::Room;
-use super::{Alternative, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
+use super::{Alternative, Branches, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
 use crate::automaton::{CtxId, Pos};
 use crate::lexical::{TermId, Terms};
 use crate::schema::by_key::Key;
@@ -20,11 +24,11 @@ type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 
 impl JsonMachine {
     /// The frame of an object that begins under these goals.
-    pub(super) fn open_object(&mut self, goals: u32) -> Option<u32> {
-        if let Some(&known) = self.answers.opened.get(&(goals, true)) {
+    pub(super) fn open_object(&mut self, goals: GoalsId) -> Option<ObjectFrameId> {
+        if let Some(&known) = self.answers.objects.get(&goals) {
             return known;
         }
-        let list = self.frames.goals[goals as usize].clone();
+        let list = self.frames[goals].clone();
         let mut alternatives = Vec::new();
         for (goal, &v) in list.iter().enumerate() {
             let formula = self.schema.value(v).obj;
@@ -36,7 +40,7 @@ impl JsonMachine {
             }
         }
         let frame = self.object_frame(alternatives, KeySet::EMPTY);
-        self.answers.opened.insert((goals, true), frame);
+        self.answers.objects.insert(goals, frame);
         frame
     }
 
@@ -115,7 +119,7 @@ impl JsonMachine {
                         })
                         .collect();
                 }
-                let joined = out.iter().map(|parts| self.schema.and_objects(parts));
+                let joined = out.iter().map(|parts| self.schema.and(parts));
                 Some(joined.filter(|&f| f != ObjId::FALSE).collect())
             }
             _ => Some(vec![formula]),
@@ -126,7 +130,7 @@ impl JsonMachine {
     fn declared_order(&mut self, formula: ObjId) -> u32 {
         let mut names = Vec::new();
         self.schema.names_in_order(formula, &mut names);
-        crate::schema::value::dedup(&mut names);
+        crate::schema::formula::dedup(&mut names);
         let ranks: FxHashMap<NameId, u32> = names.iter().copied().zip(0..).collect();
         // an order of its own number even when it names nothing: undeclared keys are free in it
         let names: Box<[NameId]> = names.into();
@@ -140,14 +144,14 @@ impl JsonMachine {
         i as u32
     }
 
-    fn object_frame(&mut self, mut list: Vec<Alternative>, used: KeySet) -> Option<u32> {
+    fn object_frame(&mut self, mut list: Vec<Alternative>, used: KeySet) -> Option<ObjectFrameId> {
         if list.is_empty() {
             return None;
         }
         list = self.merge_alternatives(list);
         let used = self.keep_used(&list, used);
         let frame = ObjectFrame { alternatives: list.into(), used };
-        Some(self.frames.objects.insert_full(frame).0 as u32)
+        Some(self.frames.object(frame))
     }
 
     /// The keys of a set that would be possible again if they were not remembered.
@@ -206,7 +210,7 @@ impl JsonMachine {
             .into_iter()
             .map(|((goal, order, from), formulas)| Alternative {
                 goal,
-                formula: self.schema.or_objects(&formulas),
+                formula: self.schema.or(&formulas),
                 order,
                 from,
             })
@@ -214,11 +218,11 @@ impl JsonMachine {
     }
 
     /// The language of the keys that may come next.
-    pub(super) fn key_term(&mut self, frame: u32) -> TermId {
+    pub(super) fn key_term(&mut self, frame: ObjectFrameId) -> TermId {
         if let Some(&known) = self.answers.keys.get(&frame) {
             return known;
         }
-        let object = self.frames.objects[frame as usize].clone();
+        let object = self.frames[frame].clone();
         let mut parts = Vec::new();
         for a in object.alternatives.iter() {
             let term = self.alternative_keys(a, object.used);
@@ -235,7 +239,7 @@ impl JsonMachine {
     fn alternative_keys(&mut self, a: &Alternative, used: KeySet) -> TermId {
         let mut names = Vec::new();
         self.schema.all_names(a.formula, &mut names);
-        crate::schema::value::dedup(&mut names);
+        crate::schema::formula::dedup(&mut names);
         let mut patterns = Vec::new();
         self.schema.all_patterns(a.formula, &mut patterns);
         patterns.sort_unstable();
@@ -297,7 +301,7 @@ impl JsonMachine {
         if let Some(name) = name {
             // one way is enough: no need for all the branches of the key
             let there = self.schema.required(vec![name]);
-            let formula = self.schema.and_objects(&[a.formula, there]);
+            let formula = self.schema.and(&[a.formula, there]);
             let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], from));
             return self.schema.object_is_live(formula, &Keys { used, order, next: Some(name) });
         }
@@ -321,7 +325,7 @@ impl JsonMachine {
     }
 
     /// What a property with this key leads to.
-    pub(super) fn pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
+    pub(super) fn pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<PendingId> {
         if let Some(&known) = self.answers.pendings_of.get(&(frame, name)) {
             return known;
         }
@@ -330,8 +334,8 @@ impl JsonMachine {
         answer
     }
 
-    fn find_pending(&mut self, frame: u32, name: NameId) -> Option<u32> {
-        let object = self.frames.objects[frame as usize].clone();
+    fn find_pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<PendingId> {
+        let object = self.frames[frame].clone();
         if self.schema.key_sets.contains(object.used, name) {
             return None;
         }
@@ -356,15 +360,16 @@ impl JsonMachine {
         if branches.is_empty() {
             return None;
         }
-        let pending = Pending { goals: goals.into(), branches: branches.into(), used, start: 0 };
-        Some(self.frames.pendings.insert_full(pending).0 as u32)
+        let pending =
+            Pending { goals: goals.into(), branches: Branches::Object(branches.into()), used, start: 0 };
+        Some(self.frames.pending(pending))
     }
 
-    pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: u32) -> Option<Pos> {
-        let pending = self.frames.pendings[node.frame as usize].clone();
+    pub(super) fn resume_object(&mut self, node: Node, held: &[u32], record: RecordId) -> Option<Pos> {
+        let pending = self.frames[node.pending()].clone();
         let held = |goal: &u32| held.binary_search(goal).is_ok();
         let mut list: Vec<Alternative> =
-            pending.branches.iter().filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
+            pending.properties().iter().filter(|(goal, _)| held(goal)).map(|b| b.1).collect();
         if pending.start != 0 {
             self.alike.texts_closed += 1;
             let value = self.read_value(pending.start, record);
@@ -397,21 +402,21 @@ impl JsonMachine {
         }
         let bad = self.schema.one_of(bad);
         let good = self.schema.not_sub(bad);
-        self.schema.and_subs(&[sub, good])
+        self.schema.and(&[sub, good])
     }
 
     /// The value of a property whose text begins at an offset of the record, where a remembered one may be like it.
-    fn read_value(&mut self, start: u32, record: u32) -> Option<JId> {
-        if record <= Self::OTHER {
+    fn read_value(&mut self, start: u32, record: RecordId) -> Option<JId> {
+        if !record.holds_text() {
             return None;
         }
-        let text = self.frames.records[record as usize][start as usize - 1..].to_vec();
+        let text = self.frames[record][start as usize - 1..].to_vec();
         self.schema.constant_of_text(std::str::from_utf8(&text).ok()?)
     }
 
     /// The goals that hold if the object ends here.
-    pub(super) fn object_goals(&self, frame: u32) -> Vec<u32> {
-        let object = &self.frames.objects[frame as usize];
+    pub(super) fn object_goals(&self, frame: ObjectFrameId) -> Vec<u32> {
+        let object = &self.frames[frame];
         let ended = object.alternatives.iter().filter(|a| self.schema.may_end_object(a.formula));
         let mut goals: Vec<u32> = ended.map(|a| a.goal).collect();
         goals.sort_unstable();
@@ -420,17 +425,17 @@ impl JsonMachine {
     }
 
     /// After the colon: the value of a property.
-    pub(super) fn property_value(&mut self, node: Node, pending: u32) -> Pos {
+    pub(super) fn property_value(&mut self, node: Node, pending: PendingId) -> Pos {
         let mut pending = pending;
-        let known = &self.frames.pendings[pending as usize];
-        if known.branches.iter().any(|b| self.schema.is_telling(b.1.formula)) {
-            let start = self.frames.records[node.record as usize].len() as u32 + 1;
+        let known = &self.frames[pending];
+        if known.properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
+            let start = self.frames[node.record].len() as u32 + 1;
             let known = Pending { start, ..known.clone() };
-            pending = self.frames.pendings.insert_full(known).0 as u32;
+            pending = self.frames.pending(known);
         }
-        let goals = self.frames.pendings[pending as usize].goals.clone();
+        let goals = self.frames[pending].goals.clone();
         let goals = self.goal_list(&goals);
-        let up = self.ctx(Place::ReturnObject, node.up, pending, 0, node.depth);
+        let up = self.ctx(Place::ReturnObject, node.up, pending, RecordId::NONE, node.depth);
         let ctx = self.ctx(Place::Value, up, goals, node.record, node.depth);
         self.pos(ctx)
     }
@@ -445,15 +450,13 @@ impl JsonMachine {
         } else {
             self.schema.name(std::str::from_utf8(text).ok()?)
         };
-        let pending = self.pending(node.frame, name)?;
-        let record = match node.record {
-            0 => 0,
-            before => {
-                let mut more = text.to_vec();
-                more.push(b'"');
-                self.add(before, &more)
-            }
-        };
+        let pending = self.pending(node.object(), name)?;
+        let mut record = node.record;
+        if record.holds_text() {
+            let mut more = text.to_vec();
+            more.push(b'"');
+            record = self.record(record, &more);
+        }
         let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))
     }

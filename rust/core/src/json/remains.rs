@@ -6,12 +6,13 @@
 //! Complexity: the contexts and formulas that are new.
 //! Rejected: a constant of the schema: formulas meet in ever new combinations.
 
+use super::frames::PendingId;
 use super::{JsonMachine, Node, Place};
 use crate::automaton::{CtxId, Pos};
 use crate::lexical::Terms;
 use crate::schema::live::remains::Open;
 use crate::schema::options::Whitespace;
-use crate::schema::{ArrId, ObjId, ValId};
+use crate::schema::ValId;
 use crate::vocab::Openings;
 
 /// Bytes that end whitespace that was begun, and the punctuation after it.
@@ -44,16 +45,16 @@ impl JsonMachine {
         let (above, own) = match node.place {
             Place::Done => return Some(0),
             Place::Root | Place::Value | Place::Item => {
-                let goals = self.frames.goals[node.frame as usize].clone();
+                let goals = self.frames[node.goals()].clone();
                 (self.above(node.up, opens)?, self.values(&goals, opens)?)
             }
             Place::Scalar => (self.above(node.up, opens)?, Open::default()),
             Place::Colon => {
-                let pending = self.pending_remains(node.frame, false, opens)?;
+                let pending = self.pending_remains(node.pending(), opens)?;
                 (self.above(node.up, opens)?, pending)
             }
             Place::ObjectStart | Place::Key | Place::ObjectNext | Place::ObjectAfter => {
-                let frame = self.frames.objects[node.frame as usize].clone();
+                let frame = self.frames[node.object()].clone();
                 let mut own = Open::default();
                 for a in frame.alternatives.iter() {
                     own = own.or(self.schema.object_remains(a.formula, opens)?);
@@ -61,7 +62,7 @@ impl JsonMachine {
                 (self.above(node.up, opens)?, own)
             }
             Place::ArrayStart | Place::ArrayAfter => {
-                let frame = self.frames.arrays[node.frame as usize].clone();
+                let frame = self.frames[node.array()].clone();
                 let mut own = Open::default();
                 for &(_, formula) in frame.iter() {
                     own = own.or(self.schema.array_remains(formula, opens)?);
@@ -99,20 +100,19 @@ impl JsonMachine {
             return self.values(&[root], opens);
         }
         let above = self.above(node.up, opens)?;
-        let own = self.pending_remains(node.frame, node.place == Place::ReturnArray, opens)?;
+        let own = self.pending_remains(node.pending(), opens)?;
         Some(Open { rest: above.rest.saturating_add(own.rest), begun: above.begun.max(own.begun) })
     }
 
     /// What a frame needs after the value that is read, and what may be left of that value.
-    fn pending_remains(&mut self, pending: u32, array: bool, opens: Openings) -> Option<Open> {
-        let pending = self.frames.pendings[pending as usize].clone();
+    fn pending_remains(&mut self, pending: PendingId, opens: Openings) -> Option<Open> {
+        let pending = self.frames[pending].clone();
         let mut own = self.values(&pending.goals, opens)?;
-        for (_, next) in pending.branches.iter() {
-            let rest = match array {
-                true => self.schema.array_remains(ArrId(next.formula.0), opens)?,
-                false => self.schema.object_remains(ObjId(next.formula.0), opens)?,
-            };
-            own = own.or(rest);
+        for (_, next) in pending.properties() {
+            own = own.or(self.schema.object_remains(next.formula, opens)?);
+        }
+        for &(_, (_, rest)) in pending.items() {
+            own = own.or(self.schema.array_remains(rest, opens)?);
         }
         Some(own)
     }

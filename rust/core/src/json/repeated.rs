@@ -1,14 +1,16 @@
-//! Items that may not end as they are since one before them is equal: what a refused byte is told of `uniqueItems`.
+//! Items that would be equal to one before them: what a refused byte is told of `uniqueItems`.
 //!
-//! The languages of items leave the equal ones out, so that the place where one would be complete is a refusal like any
-//! other; here the text that was read says whether it is that.
-//! Complexity: linear in the text read, at a refusal alone.
+//! The languages of items leave the equal ones out, so that the place where one would be complete, or (of few values)
+//! where it would be begun, is a refusal like any other; here the text that was read says whether it is that.
+//! Invariant: what is told is true of the text; a repetition may be spelled so that it is not recognised.
+//! Complexity: linear in the text read and in the items that must differ, at a refusal alone.
 
-use super::{JsonMachine, Node, Place};
+use super::{JsonMachine, Node, Pending, Place};
 use crate::automaton::structure::Seen;
 use crate::schema::array::Arr;
 use crate::schema::document::JId;
-use crate::schema::{ArrId, NameId};
+use crate::schema::{ArrId, NameId, Sub, ValId};
+use crate::work;
 
 /// What may stand where an item would repeat another.
 pub(super) const UNLIKE: &str = "a value that no item before it has (uniqueItems)";
@@ -35,7 +37,7 @@ fn open_values(read: &[u8]) -> Vec<usize> {
 }
 
 impl JsonMachine {
-    /// The place of an array whose item the refused byte would end, equal to one before it.
+    /// The place of an array whose item would repeat one before it: the refused byte would end it, or be a part of it.
     pub(super) fn place_of_repeated(&mut self, mut node: Node, seen: Seen) -> Option<Option<String>> {
         let refused = seen.refused?;
         let open = open_values(seen.read);
@@ -51,7 +53,7 @@ impl JsonMachine {
             if node.place != Place::ReturnArray {
                 continue;
             }
-            let pending = self.frames.pendings.get_index(node.frame as usize)?.clone();
+            let pending = self.frames[node.pending()].clone();
             if pending.start == 0 {
                 continue;
             }
@@ -65,8 +67,11 @@ impl JsonMachine {
                 }
                 None => None,
             };
-            let Some(value) = value else { continue };
-            if pending.branches.iter().any(|(_, next)| self.is_seen(ArrId(next.formula.0), value)) {
+            let repeats = match value {
+                Some(value) => pending.items().iter().any(|&(_, (_, rest))| self.is_seen(rest, value)),
+                None => self.begins_seen(&pending, item, refused),
+            };
+            if repeats {
                 let goals = self.goals_of_scalar(node).unwrap_or_default();
                 let read = &seen.read[..open[depth.saturating_sub(1)]];
                 return Some(self.place_of(&goals, Seen { read, ..seen }));
@@ -82,6 +87,34 @@ impl JsonMachine {
             Arr::And(list) => list.iter().any(|&one| self.is_seen(one, value)),
             _ => false,
         }
+    }
+
+    /// Whether a text and the byte after it begin an item that is forbidden because one had it, and for nothing else;
+    /// not asked of arrays and objects, which may be spelled in many ways.
+    fn begins_seen(&mut self, pending: &Pending, item: &str, refused: u8) -> bool {
+        let begun = [item.as_bytes(), &[refused]].concat();
+        if matches!(begun[0], b'[' | b'{') {
+            return false;
+        }
+        let mut values = Vec::new();
+        for &(_, (_, rest)) in pending.items() {
+            for part in self.schema.conjuncts(rest) {
+                if let Arr::Unique(seen) = *self.schema.array(part) {
+                    values.extend(self.schema.seen_values(seen));
+                }
+            }
+        }
+        work::spend(1 + values.len() as u64);
+        values.retain(|&value| self.schema.doc.canonical(value).as_bytes().starts_with(&begun));
+        values.iter().any(|&value| pending.goals.iter().any(|&goal| self.is_item(goal, value)))
+    }
+
+    /// Whether the schema of an item allows a value, whatever came before it.
+    fn is_item(&mut self, goal: ValId, value: JId) -> bool {
+        let Some(&node) = self.schema.compiled.origin.get(&goal) else { return true };
+        let parts = [self.schema.node_sub(node), self.schema.sub(Sub::Const(value))];
+        let both = self.schema.and(&parts);
+        self.schema.sub_is_live(both)
     }
 }
 

@@ -1,4 +1,6 @@
 //! Objects whose keys do not depend on each other: which of them may come is counted, not searched for.
+//!
+//! Invariant: the answers are those of a search.  Complexity: the keys that the object names.  Memory: none is kept.
 
 use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
@@ -95,7 +97,7 @@ impl JsonMachine {
 
     fn value_is_live(&mut self, simple: &Simple, key: &Key) -> bool {
         let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
-        let sub = self.schema.and_subs(&subs);
+        let sub = self.schema.and(&subs);
         self.schema.sub_is_live(sub)
     }
 }

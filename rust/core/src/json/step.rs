@@ -1,5 +1,9 @@
-//! Bytes: how a context goes on.
+//! Bytes: how a context goes on; the face of JSON to the token layer.
+//!
+//! Invariant: a byte leads to one position or none; what was read is in the position, but for the lexeme's own text.
+//! Complexity: a look at what is known of the context; else what its frame costs.  Memory: each context once (`frames`).
 
+use super::frames::{FrameId, GoalsId, RecordId};
 use super::repeated::UNLIKE;
 use super::{JsonMachine, Kind, Node, Place};
 use crate::automaton::structure::step;
@@ -12,7 +16,14 @@ use crate::vocab::Openings;
 
 impl JsonMachine {
     /// A value begins with this byte.
-    fn begin_value(&mut self, goals: u32, up: CtxId, record: u32, depth: u32, byte: u8) -> Option<Pos> {
+    fn begin_value(
+        &mut self,
+        goals: GoalsId,
+        up: CtxId,
+        record: RecordId,
+        depth: u32,
+        byte: u8,
+    ) -> Option<Pos> {
         match byte {
             b'"' => {
                 let (map, lex) = self.scalar(goals, Kind::String)?;
@@ -46,10 +57,10 @@ impl JsonMachine {
     }
 
     /// Adds to a record where one is kept.
-    pub(super) fn add(&mut self, record: u32, more: &[u8]) -> u32 {
-        match record {
-            0 | Self::OTHER => record,
-            _ => self.record(record, more),
+    pub(super) fn add(&mut self, record: RecordId, more: &[u8]) -> RecordId {
+        match record.holds_text() {
+            true => self.record(record, more),
+            false => record,
         }
     }
 
@@ -62,18 +73,18 @@ impl JsonMachine {
         quote: bool,
     ) -> Option<Pos> {
         let node = self.node(ctx);
-        let plain = node.record == 0;
+        let plain = node.record.is_none();
         if plain {
             if let Some(&known) = self.answers.closes.get(&(ctx, outcome.0)) {
                 return known;
             }
         }
         let held: Vec<u32> = {
-            let map = &self.frames.maps[node.frame as usize];
+            let map = &self.frames[node.map()];
             self.schema.lexicon.outcome_list(outcome).iter().map(|&i| map[i as usize]).collect()
         };
         let mut record = node.record;
-        if record > Self::OTHER {
+        if record.holds_text() {
             let mut more = text.to_vec();
             if quote {
                 more.push(b'"');
@@ -116,7 +127,7 @@ impl JsonMachine {
     }
 
     fn close_object(&mut self, node: Node) -> Option<Pos> {
-        let goals = self.object_goals(node.frame);
+        let goals = self.object_goals(node.object());
         let record = self.add(node.record, b"}");
         if goals.is_empty() {
             return None;
@@ -125,7 +136,7 @@ impl JsonMachine {
     }
 
     fn close_array(&mut self, node: Node) -> Option<Pos> {
-        let goals = self.array_goals(node.frame);
+        let goals = self.array_goals(node.array());
         let record = self.add(node.record, b"]");
         if goals.is_empty() {
             return None;
@@ -140,21 +151,21 @@ impl JsonMachine {
         self.begin_value(goals, up, record, node.depth, byte)
     }
 
-    /// Records begin with a byte that is never part of a value, so that 0 stays "none".
-    fn item_record(&mut self, node: Node) -> u32 {
-        if node.record != 0 {
+    /// Records begin with a byte that is never part of a value, so that none is [`RecordId::NONE`].
+    fn item_record(&mut self, node: Node) -> RecordId {
+        if !node.record.is_none() {
             return node.record;
         }
-        let frame = self.frames.arrays[node.frame as usize].clone();
+        let frame = self.frames[node.array()].clone();
         if frame.iter().any(|w| self.schema.remembers(w.1)) {
-            self.frames.records.insert_full(Box::new([b' '])).0 as u32
+            self.frames.record(Box::new([b' ']))
         } else {
-            0
+            RecordId::NONE
         }
     }
 
     fn begin_key(&mut self, node: Node) -> Option<Pos> {
-        let term = self.key_term(node.frame);
+        let term = self.key_term(node.object());
         let spelling = self.schema.string_spelling();
         let lex = self.lexicon().at(spelling, term);
         if lex == Lexicon::DEAD {
@@ -166,7 +177,7 @@ impl JsonMachine {
     }
 
     fn has_key(&mut self, node: Node) -> bool {
-        self.key_term(node.frame) != crate::lexical::Terms::EMPTY
+        self.key_term(node.object()) != crate::lexical::Terms::EMPTY
     }
 
     /// Position of the next property or item after a comma.
@@ -204,10 +215,10 @@ impl Structure for JsonMachine {
     }
 
     fn start(&mut self) -> Option<Pos> {
-        let up = self.ctx(Place::ReturnRoot, CtxId(0), 0, 0, 0);
+        let up = self.ctx(Place::ReturnRoot, CtxId(0), FrameId::NONE, RecordId::NONE, 0);
         let root = self.root;
         let goals = self.goal_list(&[root]);
-        let ctx = self.ctx(Place::Root, up, goals, 0, 0);
+        let ctx = self.ctx(Place::Root, up, goals, RecordId::NONE, 0);
         Some(self.pos(ctx))
     }
 
@@ -216,7 +227,7 @@ impl Structure for JsonMachine {
         let node = &self.frames.nodes[ctx.0 as usize];
         match node.place {
             Place::Key => true,
-            Place::Scalar => node.record != 0,
+            Place::Scalar => !node.record.is_none(),
             _ => false,
         }
     }
@@ -253,7 +264,7 @@ impl Structure for JsonMachine {
 
     fn unchanging(&mut self, ctx: CtxId) -> Option<u32> {
         let node = self.node(ctx);
-        (node.record == 0 && node.place == Place::Key).then(|| self.special_set(node.frame))
+        (node.record.is_none() && node.place == Place::Key).then(|| self.special_set(node.object()))
     }
 
     fn closings(&self) -> u64 {
@@ -270,13 +281,13 @@ impl Structure for JsonMachine {
                 step(self, next, &mut Vec::new(), byte)
             }
             (Place::Root | Place::Value | Place::Item, _) => {
-                self.begin_value(node.frame, node.up, node.record, node.depth, byte)
+                self.begin_value(node.goals(), node.up, node.record, node.depth, byte)
             }
             (Place::ObjectStart | Place::ObjectNext, b'"') if go => self.begin_key(node),
             (Place::ObjectStart, b'}') if close => self.close_object(node),
             (Place::Colon, b':') => {
                 let record = self.add(node.record, b":");
-                Some(self.property_value(Node { record, ..node }, node.frame))
+                Some(self.property_value(Node { record, ..node }, node.pending()))
             }
             (Place::ObjectAfter, b'}') if close => self.close_object(node),
             (Place::ObjectAfter | Place::ArrayAfter, b',') if go => self.after_comma(node),
@@ -290,7 +301,7 @@ impl Structure for JsonMachine {
         let node = self.node(ctx);
         match node.place {
             Place::Scalar => ByteSet::of(b" \t\r\n,]}"),
-            Place::Root | Place::Value | Place::Item => self.value_bytes(node.frame),
+            Place::Root | Place::Value | Place::Item => self.value_bytes(node.goals()),
             Place::ObjectStart => ByteSet::of(b"\"}"),
             Place::ObjectNext => ByteSet::of(b"\""),
             Place::Colon => ByteSet::of(b":"),

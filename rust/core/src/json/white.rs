@@ -50,9 +50,9 @@ impl JsonMachine {
     fn ways(&mut self, node: Node) -> (bool, bool) {
         match node.place {
             Place::ObjectStart | Place::ObjectAfter => {
-                (self.key_term(node.frame) != Terms::EMPTY, !self.object_goals(node.frame).is_empty())
+                (self.key_term(node.object()) != Terms::EMPTY, !self.object_goals(node.object()).is_empty())
             }
-            _ => (self.item(node).is_some(), !self.array_goals(node.frame).is_empty()),
+            _ => (self.item(node).is_some(), !self.array_goals(node.array()).is_empty()),
         }
     }
 

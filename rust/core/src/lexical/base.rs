@@ -33,11 +33,11 @@ pub struct Base {
 impl Terms {
     /// A simpler language that holds every word of the term.
     pub fn base(&mut self, t: TermId) -> Option<Base> {
-        if let Some(&known) = self.bases.get(&t) {
+        if let Some(&known) = self.known.bases.get(&t) {
             return known;
         }
         let found = self.find_base(t);
-        self.bases.insert(t, found);
+        self.known.bases.insert(t, found);
         found
     }
 
@@ -166,11 +166,11 @@ impl Terms {
         if let Some(bound) = self.farthest(t) {
             return Some(bound);
         }
-        if let Some(&known) = self.reaches.get(&t) {
+        if let Some(&known) = self.known.reaches.get(&t) {
             return known;
         }
         let found = self.search_reach(t);
-        self.reaches.insert(t, found);
+        self.known.reaches.insert(t, found);
         found
     }
 

@@ -182,11 +182,11 @@ mod tests {
         let mut set = Terms::EMPTY;
         for i in 0..2_000 {
             let word = format!("key_{i}");
-            let before = (terms.len(), terms.word_sets.len());
+            let before = (terms.len(), terms.tables.sets.len());
             set = terms.with_word(set, &word);
             // a node for each beginning, and the literal tails of two words that part
             assert!(terms.len() - before.0 <= word.len() + 2, "{word}");
-            assert!(terms.word_sets.len() - before.1 <= 2, "{word}");
+            assert!(terms.tables.sets.len() - before.1 <= 2, "{word}");
         }
     }
 }

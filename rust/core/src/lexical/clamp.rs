@@ -29,11 +29,11 @@ impl Terms {
     }
 
     fn clamp(&mut self, t: TermId) -> (TermId, u32) {
-        if let Some(&known) = self.clamped.get(&t) {
+        if let Some(&known) = self.known.clamped.get(&t) {
             return known;
         }
         let answer = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_clamp(t));
-        self.clamped.insert(t, answer);
+        self.known.clamped.insert(t, answer);
         answer
     }
 

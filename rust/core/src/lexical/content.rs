@@ -6,6 +6,7 @@
 //! and remembered for each term, so that a new state costs the terms that are new in it.
 //! Rejected: the content itself, as bytes: exact, but kilobytes written for each state of a large pattern (a
 //! `date-time` took 100 µs a state), and none at all for larger ones.
+//! Memory: a key for each term that was asked about.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -43,10 +44,10 @@ impl Lexicon {
     /// The key of a state at a code point's border, for tokens of at most `longest` code points.
     pub fn content(&mut self, lex: LexId, longest: u32) -> Option<Content> {
         let (spelling, term) = self.term(lex)?;
-        if self.terms.contents.longest != longest {
-            self.terms.contents = Contents { longest, ..Contents::default() };
+        if self.terms.known.contents.longest != longest {
+            self.terms.known.contents = Contents { longest, ..Contents::default() };
         }
-        self.terms.contents.left = PATIENCE;
+        self.terms.known.contents.left = PATIENCE;
         let content = self.terms.content(term, true)?;
         let spelling = match spelling {
             Spelling::Raw => 0u8,
@@ -59,16 +60,16 @@ impl Lexicon {
 
 impl Terms {
     fn content(&mut self, t: TermId, clamp: bool) -> Option<Content> {
-        if let Some(&known) = self.contents.known.get(&(t, clamp)) {
+        if let Some(&known) = self.known.contents.known.get(&(t, clamp)) {
             return known;
         }
-        if self.contents.left == 0 {
+        if self.known.contents.left == 0 {
             return None;
         }
-        self.contents.left -= 1;
+        self.known.contents.left -= 1;
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_content(t, clamp));
-        if found.is_some() || self.contents.left > 0 {
-            self.contents.known.insert((t, clamp), found);
+        if found.is_some() || self.known.contents.left > 0 {
+            self.known.contents.known.insert((t, clamp), found);
         }
         found
     }
@@ -113,7 +114,7 @@ impl Terms {
             Term::Repeat(x, mut lo, mut hi) => {
                 if clamp {
                     let digits = self.is_digits(x).then_some(self.numbers.reach.digits);
-                    let longest = digits.unwrap_or(u32::MAX).min(self.contents.longest);
+                    let longest = digits.unwrap_or(u32::MAX).min(self.known.contents.longest);
                     lo = lo.min(longest + 1);
                     hi = if hi > longest { INF } else { hi };
                 }

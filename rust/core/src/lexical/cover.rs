@@ -140,11 +140,11 @@ impl Terms {
     /// Whether the loop reads every word; remembered, since classes of characters may have hundreds of ranges.
     fn reads(&mut self, t: TermId, front: Loop) -> bool {
         let Loop::Of(set) = front else { return true };
-        if let Some(&known) = self.read_by.get(&(t, set)) {
+        if let Some(&known) = self.known.read_by.get(&(t, set)) {
             return known;
         }
         let found = self.within(t, front, &mut { PARTS });
-        self.read_by.insert((t, set), found);
+        self.known.read_by.insert((t, set), found);
         found
     }
 

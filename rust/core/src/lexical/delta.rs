@@ -4,6 +4,8 @@
 //! classes computed together with the derivative instead of before it).  Two forms are memoised: `raw`, as the
 //! rules give it, and pruned, where a target that accepts nothing is `Empty`; only terms with `And` or `Not`
 //! differ.  Rejected: a representative per class, which derives the same term once a class.
+//! Invariant: runs cover all code points, in order.  Complexity: once a term, what its parts have of runs.
+//! Memory: both forms of each term that was asked about, often one list.
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
 use crate::held;
@@ -19,7 +21,7 @@ pub type Runs = std::sync::Arc<[Run]>;
 
 /// Derivatives by the number of their term, as far as they were asked for.
 #[derive(Default)]
-pub(super) struct Derived {
+struct Derived {
     runs: Vec<Option<Runs>>,
     boxed: usize,
 }
@@ -40,8 +42,21 @@ impl Derived {
         self.runs[at] = Some(runs);
     }
 
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         held::list(&self.runs) + self.boxed
+    }
+}
+
+/// Both forms of the derivatives.
+#[derive(Default)]
+pub(super) struct Derivatives {
+    raw: Derived,
+    pruned: Derived,
+}
+
+impl Derivatives {
+    pub fn bytes(&self) -> usize {
+        self.raw.bytes() + self.pruned.bytes()
     }
 }
 
@@ -60,7 +75,7 @@ impl Terms {
 
     /// All derivatives; targets that accept nothing are `Empty`.
     pub fn delta(&mut self, t: TermId) -> Runs {
-        if let Some(runs) = self.pruned.get(t) {
+        if let Some(runs) = self.derived.pruned.get(t) {
             return runs.clone();
         }
         let raw = self.delta_raw(t);
@@ -82,7 +97,7 @@ impl Terms {
             raw
         };
         if !self.overflow {
-            self.pruned.put(t, runs.clone());
+            self.derived.pruned.put(t, runs.clone());
         }
         runs
     }
@@ -107,13 +122,13 @@ impl Terms {
     }
 
     pub(super) fn delta_raw(&mut self, t: TermId) -> Runs {
-        if let Some(runs) = self.raw.get(t) {
+        if let Some(runs) = self.derived.raw.get(t) {
             return runs.clone();
         }
         let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
         self.spend(2 + runs.len() as u64 / 4);
         if !self.overflow {
-            self.raw.put(t, runs.clone());
+            self.derived.raw.put(t, runs.clone());
         }
         runs
     }

@@ -143,7 +143,7 @@ impl Terms {
             }
             Term::Or(xs) => xs.iter().filter_map(|&x| self.some_length(x)).min(),
             Term::Repeat(x, lo, _) => Some(self.some_length(x)?.saturating_mul(lo)),
-            _ => self.witness.get(&t).copied(),
+            _ => self.known.witness.get(&t).copied(),
         }
     }
 
@@ -202,7 +202,7 @@ impl Terms {
         if self.nullable(t) {
             return Some(0);
         }
-        match self.least.get(&t) {
+        match self.known.least.get(&t) {
             Some(Least::Is(n)) => return Some(*n).filter(|n| *n <= most),
             Some(Least::Beyond(n)) if *n >= most => return None,
             _ => {}
@@ -210,7 +210,7 @@ impl Terms {
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.measure(t, most));
         // a glance may have passed over the shortest
         if !self.overflow && self.glance == usize::MAX {
-            self.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
+            self.known.least.insert(t, answer.map_or(Least::Beyond(most), Least::Is));
         }
         answer.filter(|n| *n <= most)
     }
@@ -273,7 +273,7 @@ impl Terms {
 
     /// At least so many code points are missing.
     pub fn missing(&self, t: TermId) -> u32 {
-        let known = match self.least.get(&t) {
+        let known = match self.known.least.get(&t) {
             Some(Least::Is(n)) => *n,
             Some(Least::Beyond(n)) => n.saturating_add(1),
             None => 0,
@@ -288,7 +288,7 @@ impl Terms {
         while at != start {
             let (depth, before) = best[&at];
             if !self.nullable(at) {
-                self.least.insert(at, Least::Is(total - depth));
+                self.known.least.insert(at, Least::Is(total - depth));
             }
             at = before;
         }

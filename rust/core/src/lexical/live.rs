@@ -5,6 +5,7 @@
 //! length is taken apart first, because walking the counter would visit a term a count: `R & .{lo,hi}` needs
 //! the lengths of R's words, not its words.  A search ends with the call's work ([`crate::work`]): what is not
 //! decided by then fails the call, since a guess would lead a text into a dead end.
+//! Invariant: an answer is never a guess.  Memory: an answer for each term that was met.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,12 +35,12 @@ impl Terms {
         if self.nullable(t) {
             return true;
         }
-        if let Some(&known) = self.live.get(&t) {
+        if let Some(&known) = self.known.live.get(&t) {
             return known;
         }
         let answer = stacker::maybe_grow(128 << 10, 1 << 20, || self.decide(t));
         if !self.overflow {
-            self.live.insert(t, answer);
+            self.known.live.insert(t, answer);
         }
         answer
     }
@@ -131,7 +132,7 @@ impl Terms {
         if self.nullable(t) || !self.is_boolean(t) {
             return t == Self::EMPTY;
         }
-        if let Some(&known) = self.live.get(&t) {
+        if let Some(&known) = self.known.live.get(&t) {
             return !known;
         }
         match self.get(t).clone() {
@@ -144,7 +145,7 @@ impl Terms {
 
     /// A language that holds every word of the term, with counts up to any number.
     fn relaxed(&mut self, t: TermId) -> TermId {
-        if let Some(&known) = self.relaxed.get(&t) {
+        if let Some(&known) = self.known.relaxed.get(&t) {
             return known;
         }
         let all = |this: &mut Self, xs: &[TermId]| xs.iter().map(|&x| this.relaxed(x)).collect::<Vec<_>>();
@@ -168,7 +169,7 @@ impl Terms {
             _ => t,
         });
         if !self.overflow {
-            self.relaxed.insert(t, answer);
+            self.known.relaxed.insert(t, answer);
         }
         answer
     }
@@ -201,7 +202,7 @@ impl Terms {
                     continue;
                 }
                 parent.insert(run.to, t);
-                let known = self.live.get(&run.to).copied();
+                let known = self.known.live.get(&run.to).copied();
                 if self.nullable(run.to) || !self.is_boolean(run.to) || known == Some(true) {
                     self.mark_path(run.to, start, &parent);
                     return Some(true);
@@ -220,7 +221,7 @@ impl Terms {
             }
         }
         for t in parent.into_keys() {
-            self.live.insert(t, false);
+            self.known.live.insert(t, false);
         }
         Some(false)
     }
@@ -231,9 +232,9 @@ impl Terms {
         let mut at = end;
         loop {
             if self.is_boolean(at) {
-                self.live.insert(at, true);
+                self.known.live.insert(at, true);
                 if let Some(n) = length {
-                    self.witness.insert(at, n);
+                    self.known.witness.insert(at, n);
                 }
             }
             if at == start {

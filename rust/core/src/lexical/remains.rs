@@ -46,12 +46,12 @@ impl Lexicon {
 impl Terms {
     /// Code points that end a word of the term, whatever was read of it.
     pub fn remains(&mut self, t: TermId) -> Option<u32> {
-        if let Some(&known) = self.remains.get(&t) {
+        if let Some(&known) = self.known.remains.get(&t) {
             return known;
         }
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_remains(t));
         if !self.overflow {
-            self.remains.insert(t, found);
+            self.known.remains.insert(t, found);
         }
         found
     }
@@ -60,7 +60,7 @@ impl Terms {
     fn remains_at_last(&mut self, t: TermId) -> Option<u32> {
         let found = self.remains(t).or_else(|| self.among_states(t, MORE_STATES)).or_else(|| self.longest(t));
         if !self.overflow {
-            self.remains.insert(t, found);
+            self.known.remains.insert(t, found);
         }
         found
     }

@@ -229,19 +229,6 @@ impl Lexicon {
         }
     }
 
-    /// Whether nothing more can be read, so that the lexeme is over.
-    pub fn is_complete(&mut self, lex: LexId) -> bool {
-        match self.states[lex.0 as usize] {
-            Lex::At { spelling: Spelling::Raw, term } => {
-                term == Terms::EPS || {
-                    let runs = self.terms.delta(term);
-                    runs.iter().all(|r| r.to == Terms::EMPTY)
-                }
-            }
-            _ => false,
-        }
-    }
-
     /// Bytes that may come next inside the lexeme; a superset where code points of several bytes may.
     pub fn first_bytes(&mut self, lex: LexId) -> ByteSet {
         if !matches!(self.states[lex.0 as usize], Lex::At { spelling: Spelling::Raw, .. }) {

@@ -5,14 +5,15 @@
 //! here keeps the language.  Counting is a term of its own (`Repeat`), so `{1,100000}` is one node whose
 //! derivative moves two numbers; finite sets of strings are one node too ([`super::words`], [`super::branch`]).
 //! Rejected: one automaton state a count, and unions of thousands of literals.
+//! Memory: each term once; [`Terms::bytes`] counts all, and the limits of the automaton bound it.
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::branch::Branch;
-use super::delta::Derived;
+use super::delta::Derivatives;
 use super::lengths::Span;
-use super::words::{WordSet, WordSetId, Words};
+use super::words::{WordTables, Words};
 use crate::error::Error;
 use crate::hash::Keyed;
 use crate::held;
@@ -27,6 +28,9 @@ const FAR: u64 = 4;
 pub const MAX_CP: u32 = 0x10FFFF;
 /// No upper bound of a repeat.
 pub const INF: u32 = u32::MAX;
+
+/// Terms that one arena may hold.
+const MOST_TERMS: usize = 2_000_000;
 
 /// The number of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,42 +81,79 @@ pub struct Terms {
     pub(super) terms: IndexSet<Term, Keyed>,
     pub(super) facts: Vec<Facts>,
     pub(super) sets: IndexSet<Box<[(u32, u32)]>, Keyed>,
-    pub(super) word_sets: Vec<WordSet>,
-    /// Tables by the hash of their words.
-    pub(super) word_tables: FxHashMap<u64, WordSetId>,
-    pub(super) word_keys: Keyed,
-    pub(super) raw: Derived,
-    pub(super) pruned: Derived,
-    pub(super) live: FxHashMap<TermId, bool>,
-    /// The length of some word of terms that a search found alive.
-    pub(super) witness: FxHashMap<TermId, u32>,
-    pub(super) least: FxHashMap<TermId, super::lengths::Least>,
-    /// Terms that a search for a shortest word may visit.
-    pub(super) glance: usize,
-    /// Whether a loop over a class of characters reads every word of a term.
-    pub(super) read_by: FxHashMap<(TermId, SetId), bool>,
-    /// Terms without their counts.
-    pub(super) relaxed: FxHashMap<TermId, TermId>,
-    pub(super) clamped: FxHashMap<TermId, (TermId, u32)>,
-    pub(super) reaches: FxHashMap<TermId, Option<u32>>,
-    pub(super) bases: FxHashMap<TermId, Option<super::base::Base>>,
-    pub(super) contents: super::content::Contents,
-    pub(super) remains: super::remains::Remains,
+    pub(super) tables: WordTables,
+    pub(super) derived: Derivatives,
+    pub(super) known: Known,
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     pub(super) finders: Vec<super::find::Finder>,
-    boxed: held::Boxed,
-    boxed_sets: held::Boxed,
-    /// Bytes of the words of all tables.
-    pub(super) word_bytes: usize,
+    counted: Counted,
+    /// Terms that a search for a shortest word may visit.
+    pub(super) glance: usize,
     /// Set when a bound was reached: results since then are not to be kept or used.
     pub overflow: bool,
-    pub max_terms: usize,
+}
+
+/// What was counted of contents in boxes.
+#[derive(Default)]
+struct Counted {
+    terms: held::Boxed,
+    sets: held::Boxed,
+}
+
+/// What was found of terms that were asked about.
+#[derive(Default)]
+pub(super) struct Known {
+    pub live: FxHashMap<TermId, bool>,
+    /// The length of some word of terms that a search found alive.
+    pub witness: FxHashMap<TermId, u32>,
+    pub least: FxHashMap<TermId, super::lengths::Least>,
+    /// Whether a loop over a class of characters reads every word of a term.
+    pub read_by: FxHashMap<(TermId, SetId), bool>,
+    /// Terms without their counts.
+    pub relaxed: FxHashMap<TermId, TermId>,
+    pub clamped: FxHashMap<TermId, (TermId, u32)>,
+    pub reaches: FxHashMap<TermId, Option<u32>>,
+    pub bases: FxHashMap<TermId, Option<super::base::Base>>,
+    pub contents: super::content::Contents,
+    pub remains: super::remains::Remains,
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        held::map(&self.live)
+            + held::map(&self.witness)
+            + held::map(&self.least)
+            + held::map(&self.clamped)
+            + held::map(&self.relaxed)
+            + held::map(&self.read_by)
+            + held::map(&self.reaches)
+            + held::map(&self.bases)
+            + held::map(&self.remains)
+            + self.contents.bytes()
+    }
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Terms::new(2_000_000)
+        let mut this = Terms {
+            terms: IndexSet::default(),
+            facts: Vec::new(),
+            sets: IndexSet::default(),
+            tables: WordTables::default(),
+            derived: Derivatives::default(),
+            known: Known::default(),
+            numbers: NumberTerms::default(),
+            spans: Vec::new(),
+            finders: Vec::new(),
+            counted: Counted::default(),
+            glance: usize::MAX,
+            overflow: false,
+        };
+        this.intern(Term::Empty);
+        this.intern(Term::Eps);
+        this.intern(Term::All);
+        this
     }
 }
 
@@ -128,57 +169,12 @@ impl Terms {
             Term::Branch(node) => held::BLOCK + std::mem::size_of::<Branch>() + held::slice(&node.next),
             _ => 0,
         };
-        let terms = held::set(&self.terms) + self.boxed.count(&self.terms, boxed) + held::list(&self.facts);
-        let sets = held::set(&self.sets) + self.boxed_sets.count(&self.sets, |s| held::slice(s));
-        let words: usize = self.word_sets.len() * 64 + self.word_bytes;
+        let terms =
+            held::set(&self.terms) + self.counted.terms.count(&self.terms, boxed) + held::list(&self.facts);
+        let sets = held::set(&self.sets) + self.counted.sets.count(&self.sets, |s| held::slice(s));
         let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
-        let known = held::map(&self.live)
-            + held::map(&self.witness)
-            + held::map(&self.least)
-            + held::map(&self.clamped)
-            + held::map(&self.relaxed)
-            + held::map(&self.read_by)
-            + held::map(&self.reaches)
-            + held::map(&self.bases)
-            + held::map(&self.remains)
-            + self.contents.bytes();
-        terms + sets + words + finders + known + self.raw.bytes() + self.pruned.bytes() + self.numbers.bytes()
-    }
-
-    pub fn new(max_terms: usize) -> Self {
-        let mut this = Terms {
-            terms: IndexSet::default(),
-            facts: Vec::new(),
-            sets: IndexSet::default(),
-            word_sets: Vec::new(),
-            word_tables: FxHashMap::default(),
-            word_keys: Keyed::default(),
-            raw: Derived::default(),
-            pruned: Derived::default(),
-            live: FxHashMap::default(),
-            witness: FxHashMap::default(),
-            least: FxHashMap::default(),
-            glance: usize::MAX,
-            read_by: FxHashMap::default(),
-            relaxed: FxHashMap::default(),
-            clamped: FxHashMap::default(),
-            reaches: FxHashMap::default(),
-            bases: FxHashMap::default(),
-            contents: Default::default(),
-            remains: Default::default(),
-            numbers: NumberTerms::default(),
-            spans: Vec::new(),
-            finders: Vec::new(),
-            boxed: held::Boxed::default(),
-            boxed_sets: held::Boxed::default(),
-            word_bytes: 0,
-            overflow: false,
-            max_terms,
-        };
-        this.intern(Term::Empty);
-        this.intern(Term::Eps);
-        this.intern(Term::All);
-        this
+        let own = terms + sets + finders + self.numbers.bytes();
+        own + self.tables.bytes() + self.derived.bytes() + self.known.bytes()
     }
 
     pub fn get(&self, t: TermId) -> &Term {
@@ -189,8 +185,7 @@ impl Terms {
     pub fn limit_error(&self) -> Option<Error> {
         self.overflow.then(|| {
             Error::limit(format!(
-                "the constraint's patterns need more than {} states; simplify or bound them",
-                self.max_terms
+                "the constraint's patterns need more than {MOST_TERMS} states; simplify or bound them"
             ))
         })
     }
@@ -232,7 +227,7 @@ impl Terms {
         if let Some(i) = self.terms.get_index_of(&term) {
             return TermId(i as u32);
         }
-        if self.terms.len() >= self.max_terms {
+        if self.terms.len() >= MOST_TERMS {
             self.overflow = true;
             return Self::EMPTY;
         }

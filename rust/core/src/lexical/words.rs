@@ -3,11 +3,15 @@
 //! A set of 100,000 words is one table; a term is (table, range, depth), so a derivative is a binary search and
 //! never a union of thousands of literals.  Equal sets have one table.  Sets that grow a word at a time are
 //! [`super::branch`]'s.
+//! Invariant: the words of a table are sorted and distinct.  Memory: each table once.
 
 use std::hash::BuildHasher;
 
+use rustc_hash::FxHashMap;
+
 use super::delta::{runs_of_points, Run};
 use super::term::{Term, TermId, Terms};
+use crate::hash::Keyed;
 use crate::held;
 use crate::work;
 
@@ -36,6 +40,23 @@ pub struct WordSet {
     ascii: bool,
 }
 
+/// The tables of one arena.
+#[derive(Default)]
+pub(super) struct WordTables {
+    pub sets: Vec<WordSet>,
+    /// By the hash of their words.
+    by_hash: FxHashMap<u64, WordSetId>,
+    keys: Keyed,
+    /// Bytes of the words of all of them.
+    boxed: usize,
+}
+
+impl WordTables {
+    pub fn bytes(&self) -> usize {
+        self.sets.len() * 64 + self.boxed
+    }
+}
+
 impl Terms {
     /// The language that holds just these words.
     pub fn words(&mut self, mut words: Vec<Box<str>>) -> TermId {
@@ -60,24 +81,24 @@ impl Terms {
 
     /// The table of sorted, distinct words; the one that is there, where they are known.
     fn word_table(&mut self, words: Vec<Box<str>>) -> WordSetId {
-        let hash = self.word_keys.hash_one(&words);
-        let known = self.word_tables.get(&hash).copied();
-        if let Some(id) = known.filter(|id| self.word_sets[id.0 as usize].words == words) {
+        let hash = self.tables.keys.hash_one(&words);
+        let known = self.tables.by_hash.get(&hash).copied();
+        if let Some(id) = known.filter(|id| self.tables.sets[id.0 as usize].words == words) {
             return id;
         }
         let plain = words.iter().all(|word| word.bytes().all(|c| c >= b' ' && c != b'"' && c != b'\\'));
         let ascii = words.iter().all(|word| word.is_ascii());
         work::spend(words.iter().map(|word| word.len() as u64 / 64 + 1).sum());
-        self.word_bytes += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
-        let id = WordSetId(self.word_sets.len() as u32);
-        self.word_sets.push(WordSet { words, plain, ascii });
-        self.word_tables.insert(hash, id);
+        self.tables.boxed += words.iter().map(|w| held::slice(w.as_bytes()) + 16).sum::<usize>();
+        let id = WordSetId(self.tables.sets.len() as u32);
+        self.tables.sets.push(WordSet { words, plain, ascii });
+        self.tables.by_hash.insert(hash, id);
         id
     }
 
     /// The term of a node that some word leads to.
     fn word_node(&mut self, w: Words) -> TermId {
-        let table = &self.word_sets[w.set.0 as usize];
+        let table = &self.tables.sets[w.set.0 as usize];
         if w.hi - w.lo == 1 && table.words[w.lo as usize].len() as u32 == w.depth {
             return Self::EPS;
         }
@@ -85,13 +106,13 @@ impl Terms {
     }
 
     pub(super) fn words_nullable(&self, w: Words) -> bool {
-        let table = &self.word_sets[w.set.0 as usize];
+        let table = &self.tables.sets[w.set.0 as usize];
         table.words[w.lo as usize].len() as u32 == w.depth
     }
 
     /// Lengths of the shortest and the longest word, in code points; `None` where counting them takes long.
     pub(super) fn word_lengths(&self, w: Words) -> Option<(u32, u32)> {
-        let table = &self.word_sets[w.set.0 as usize];
+        let table = &self.tables.sets[w.set.0 as usize];
         if !table.ascii || w.hi - w.lo > FEW {
             return None;
         }
@@ -102,11 +123,11 @@ impl Terms {
 
     /// The words of a node, whole and sorted.
     pub fn word_slice(&self, w: Words) -> &[Box<str>] {
-        &self.word_sets[w.set.0 as usize].words[w.lo as usize..w.hi as usize]
+        &self.tables.sets[w.set.0 as usize].words[w.lo as usize..w.hi as usize]
     }
 
     pub fn words_are_plain(&self, w: Words) -> bool {
-        self.word_sets[w.set.0 as usize].plain
+        self.tables.sets[w.set.0 as usize].plain
     }
 
     /// The strings that are left from a node on.
@@ -145,7 +166,7 @@ impl Terms {
         let mut children: Vec<(u32, u32, u32, u32)> = Vec::new();
         work::spend(1);
         {
-            let table = &self.word_sets[w.set.0 as usize];
+            let table = &self.tables.sets[w.set.0 as usize];
             let mut i = w.lo;
             while i < w.hi {
                 let rest = &table.words[i as usize][w.depth as usize..];

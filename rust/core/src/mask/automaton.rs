@@ -252,6 +252,13 @@ impl TokenAutomaton {
         }
     }
 
+    /// Makes the masks ahead that the first texts are likely to ask for: of up to `most` states, within about `work`
+    /// units; how many states were met.
+    pub fn prepare(&self, most: usize, work: u64) -> Result<usize> {
+        let start = self.start();
+        self.with(Some(&start), |builder| builder.prepare(&start, most, work))
+    }
+
     /// Whether a token is allowed, without the whole mask.
     pub fn allows(&self, s: &State, token: TokenId) -> Result<bool> {
         self.check_state(s)?;
@@ -295,20 +302,42 @@ impl TokenAutomaton {
         if self.is_finished(s) {
             return Error::new(Kind::TokenRejected, "the text has ended: no token may follow");
         }
-        let shown = match self.vocab.tokens().get(token.0 as usize) {
-            Some(bytes) => format!("token {} ({:?})", token.0, String::from_utf8_lossy(bytes)),
-            None => format!("token {}, which the vocabulary does not have,", token.0),
+        let bytes = self.vocab.tokens().get(token.0 as usize);
+        let mut shown = match bytes {
+            Some(bytes) => {
+                format!("token {} ({:?}) is not allowed here;", token.0, String::from_utf8_lossy(bytes))
+            }
+            None => format!("token {}, which the vocabulary does not have, is not allowed here;", token.0),
         };
-        let (expected, pointer) = match self.describe(s) {
+        let text = bytes.filter(|_| !self.vocab.is_special(token)).map_or(&[][..], |bytes| bytes);
+        let (read, expected, pointer) = match self.refusal(s, text) {
             Ok(said) => said,
             Err(error) => return error,
         };
-        let mut error = Error::new(
-            Kind::TokenRejected,
-            format!("{shown} is not allowed here; expected {}", expected.join(" or ")),
-        );
+        if read > 0 {
+            shown += &format!(" after {:?}", String::from_utf8_lossy(&text[..read]));
+        }
+        let mut error =
+            Error::new(Kind::TokenRejected, format!("{shown} expected {}", expected.join(" or ")));
         error.pointer = pointer;
         error
+    }
+
+    /// How many bytes of a text that is refused can be read, what was expected then, and where that is said.
+    fn refusal(&self, s: &State, text: &[u8]) -> Result<Refusal> {
+        self.with(Some(s), |builder| {
+            let here = builder.here(s)?.0.id;
+            let (read, id) = builder.engine.walk(here, text)?;
+            let (Some(&refused), Some(mut before)) = (text.get(read), s.text(&self.vocab)) else {
+                let (expected, pointer) = builder.engine.describe(here, Seen::default());
+                return Ok((0, expected, pointer));
+            };
+            before.extend_from_slice(&text[..read]);
+            work::spend(before.len() as u64);
+            let seen = Seen { read: &before, refused: Some(refused) };
+            let (expected, pointer) = builder.engine.describe(id, seen);
+            Ok((read, expected, pointer))
+        })
     }
 
     /// Whether the text may end here.
@@ -355,6 +384,14 @@ impl TokenAutomaton {
         let mut row = vec![0u32; self.vocab.mask_words()];
         self.mask(s)?.write(&mut row);
         Ok(row)
+    }
+
+    /// Whether some text is known to end within the budget: the one that distances follow, or after a token that a mask
+    /// of the budget finds.
+    pub fn fits(&self, s: &State, budget: u32) -> Result<bool> {
+        let distance = self.distance(s, budget)?;
+        Ok(distance != FAR && distance <= budget
+            || self.mask_within(s, budget)?.iter().any(|&word| word != 0))
     }
 
     /// The bytes that every accepted continuation shares.

@@ -339,7 +339,7 @@ impl<'a> CharWalk<'a> {
         if nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
             return None;
         }
-        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row));
+        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row, true));
         self.loops.insert(lex, lone.clone());
         Some(lone)
     }

@@ -1,5 +1,8 @@
 //! How the mask of a position is put together: the shared part of its lexical state, and the tokens that leave
 //! the lexeme, walked through the structure layer and remembered by where they lead.
+//! Invariant: the tokens that `oracle` finds, whatever was remembered before.
+//! Complexity: the tokens that leave the lexeme, once for each position that follows; the others are a copy of the
+//! shared part.  Memory: lists of ids by the position that follows; [`Core`] counts them.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -3,6 +3,9 @@
 //! A state is (context, lexical state, text of the lexeme where it matters), interned: a number.  A mask is
 //! the lexical part (shared, [`super::lexmask`]) and the exits, walked through the structure layer and
 //! remembered by the position that follows them, so that every value of a kind pays once.
+//! Invariant: a number means one state as long as the core lives, and equal states have equal numbers.
+//! Complexity: a hash a state; a mask costs what [`super::collect`] says.
+//! Memory: all that is interned, until the generation ends; [`Engine::bytes`] counts it.
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@
 //! Invariant: who moves the status from HERE or UNBUILT to TAKEN owns the builder until it puts it back; no lock is
 //! held meanwhile.  After `fork` a builder that another thread had taken never comes back: the generation is known by
 //! its process, and closed.
+//! Complexity: two atomic loads where nothing has to be built.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -6,6 +6,7 @@
 //! ([`Structure::kinds`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
+//! Complexity: a look at each group of a string's tokens; the others are walked, a step a node.
 
 use std::sync::Arc;
 

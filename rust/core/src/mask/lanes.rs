@@ -4,6 +4,7 @@
 //! state of one is made again in another from its text. A lane is opened when threads have waited for each other about
 //! as long as that costs.
 //! Invariant: a lane that was opened stays open; a closed generation is followed by one with a number of its own.
+//! Memory: all lanes share the limit of one automaton.
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering;

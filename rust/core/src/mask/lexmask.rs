@@ -3,6 +3,8 @@
 //! A token either stays inside the lexeme (`within`: a function of the lexical state, whatever the grammar) or
 //! leaves it at some node (`exits`); only from there on does the structure layer matter.  In a free string of a
 //! 131,072-token vocabulary 98.3 % of the tokens stay, and 496 leave.
+//! Invariant: of equal content ([`crate::lexical::content`]) two states have one such mask.
+//! Complexity: the nodes below, or the differences from a state that is nearly the same.
 
 use std::sync::{Arc, OnceLock};
 

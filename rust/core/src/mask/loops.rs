@@ -1,7 +1,10 @@
-//! What a state of a string does with each character of a vocabulary: it stays what it is, dies, or goes elsewhere.
+//! What a state of a text does with each character of a vocabulary: it stays what it is, dies, or goes elsewhere.
 //!
-//! Two bits a character, made once for a state that is met above many nodes, so that most nodes of a walk cost a look
-//! at one of them.
+//! Purpose: two bits a character, made once for a state that is met above many nodes, so that most nodes of a walk cost
+//! a look at one of them.  Serves the strings of JSON ([`super::charwalk`]) and other texts ([`super::textwalk`]).
+//! Invariant: a character has at most one of the bits; those with none are asked of the state.
+//! Complexity: the runs of the state's row, and the characters by words of 64.
+//! Memory: a quarter of a byte a character, and four a node outside of the loop; as long as the walk.
 
 use std::cell::OnceCell;
 
@@ -10,13 +13,13 @@ use crate::vocab::chars::{CharId, Tail};
 use crate::vocab::Chars;
 use crate::work;
 
-/// A mask of the free string is corrected where at most one node in so many lies outside of the loop.
+/// A mask of all texts is corrected where at most one node in so many lies outside of the loop.
 const RARE: usize = 4;
 
 /// The characters under which a state stays what it is, and the tails under which it lives.
 pub(super) struct Loop {
     bits: Box<[u64]>,
-    /// The characters under which it dies, tails left out.
+    /// The characters under which it dies.
     dead: Box<[u64]>,
     /// Those outside of the loop, as ranges, and whether few nodes are theirs.
     others: Vec<(CharId, CharId)>,
@@ -26,14 +29,15 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    /// `row`: what the state does with each code point.
-    pub(super) fn find(chars: &Chars, lex: LexId, row: &[(u32, LexId)]) -> Self {
+    /// `row`: what the state does with each code point; `string`: of JSON, where control characters can't be, and quotes
+    /// and backslashes mean more than themselves.
+    pub(super) fn find(chars: &Chars, lex: LexId, row: &[(u32, LexId)], string: bool) -> Self {
         let points = chars.points().len() as u32;
         work::spend((row.len() + chars.tails().len()) as u64 + u64::from(points) / 64);
         let count = points + chars.tails().len() as u32;
         let mut bits = vec![0u64; count.div_ceil(64) as usize].into_boxed_slice();
         let mut dead = bits.clone();
-        let mut from = chars.upto(0x1F);
+        let mut from = if string { chars.upto(0x1F) } else { 0 };
         fill(&mut dead, 0, from);
         for &(end, to) in row {
             let next = chars.upto(end).max(from);
@@ -44,14 +48,15 @@ impl Loop {
             }
             from = next;
         }
-        for special in [0x22u32, 0x5C] {
+        for special in [0x22u32, 0x5C].into_iter().filter(|_| string) {
             if let Ok(c) = chars.points().binary_search(&special) {
                 bits[c >> 6] &= !(1 << (c & 63));
                 dead[c >> 6] &= !(1 << (c & 63));
             }
         }
         for (c, &tail) in (points..).zip(chars.tails()) {
-            bits[c as usize >> 6] |= (begins(row, tail) as u64) << (c & 63);
+            let lives = if begins(row, tail) { &mut bits } else { &mut dead };
+            lives[c as usize >> 6] |= 1 << (c & 63);
         }
         let others = gaps(&bits, count);
         let outside: usize = others.iter().map(|&(a, b)| chars.places(a, b).len()).sum();

@@ -56,10 +56,7 @@ impl Matcher {
         let start = automaton.start();
         let this = Matcher { automaton, start, tokens: Vec::new(), states: Vec::new(), max_tokens };
         if let Some(most) = max_tokens {
-            // another text than the one that distances follow may have fewer tokens, which a mask finds
-            if this.automaton.distance(&this.start, most)? > most
-                && this.automaton.mask_within(&this.start, most)?.iter().all(|&word| word == 0)
-            {
+            if !this.automaton.fits(&this.start, most)? {
                 return Err(this.too_small(most));
             }
         }

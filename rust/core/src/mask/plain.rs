@@ -4,14 +4,17 @@
 //! call of a builder and the memory of an edge, once a state and token.
 //! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is taken from what the lexical
 //! state stands for.
-//! Complexity: a few hundred steps a lexical state that keeps them all, one for most others.
+//! Complexity: 1,500 steps a lexical state that keeps them all, one for most others; the state of any string, which is the
+//! same in every arena, is tried once a process.
 //! Rejected: an edge for a class of tokens (which class a token is of depends on the lexical state).
 
 use std::ops::RangeInclusive;
 
+use once_cell::race::OnceBool;
+
 use super::core::{Core, Stand};
 use crate::automaton::structure::Structure;
-use crate::lexical::{LexId, Lexicon, Step};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 
 type Bytes = RangeInclusive<u8>;
 
@@ -46,6 +49,12 @@ fn after(lexicon: &mut Lexicon, at: &[LexId], bytes: &Bytes) -> Option<Vec<LexId
     Some(next)
 }
 
+/// The same for the state of any string of a spelling.
+fn keeps_characters_of_all(lexicon: &mut Lexicon, lex: LexId, spelling: Spelling) -> bool {
+    static KEEPS: [OnceBool; 3] = [const { OnceBool::new() }; 3];
+    KEEPS[spelling as usize].get_or_init(|| keeps_characters(lexicon, lex))
+}
+
 fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
     CHARACTERS.iter().all(|character| {
         let mut at = vec![lex];
@@ -69,7 +78,11 @@ impl<S: Structure> Core<S> {
         if let Some(&known) = self.kept.get(&lex) {
             return known;
         }
-        let keeps = keeps_characters(self.structure.lexicon(), lex);
+        let lexicon = self.structure.lexicon();
+        let keeps = match lexicon.term(lex) {
+            Some((spelling, Terms::ALL)) => keeps_characters_of_all(lexicon, lex, spelling),
+            _ => keeps_characters(lexicon, lex),
+        };
         self.kept.insert(lex, keeps);
         keeps
     }

@@ -2,6 +2,7 @@
 //!
 //! A dense mask of 131,072 tokens is 16 KB; most states allow fewer than a hundred tokens, and most others
 //! differ from a shared mask by a few.  Writing a row is a fill and a few bits, or one copy and a few bits.
+//! Invariant: the forms of one set write the same words.  Memory: a bit a token of the vocabulary at most.
 
 use std::sync::Arc;
 

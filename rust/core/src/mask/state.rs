@@ -236,6 +236,21 @@ impl State {
         self.0.accepting()
     }
 
+    /// A text that leads to the state, from the start on; `None` where a special token is a part of it.
+    pub(super) fn text(&self, vocab: &Vocabulary) -> Option<Vec<u8>> {
+        let (mut parts, mut at): (Vec<&[u8]>, &State) = (Vec::new(), self);
+        while let Some((before, via)) = &at.0.from {
+            parts.push(match via {
+                Via::Token(token) if vocab.is_special(*token) => return None,
+                Via::Token(token) => vocab.token(*token),
+                Via::Bytes(bytes) => bytes,
+            });
+            at = before;
+        }
+        parts.reverse();
+        Some(parts.concat())
+    }
+
     /// A number that no other state has while this one is held.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize

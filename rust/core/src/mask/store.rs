@@ -4,6 +4,7 @@
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
 //! An arena shared by all automata was rejected: its lock would be one for all, and it could never be freed.
 //! Entries are reference counted; what is evicted lives on while an automaton holds it.
+//! Memory: the bound that `set_limits(shared=)` names.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,9 +1,9 @@
 //! One language against all tokens, where nearly every text stays inside: the bodies of strings and comments.
 //!
-//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are all texts but those
-//! that hold one of the few others; only the places of these are looked at. Where
-//! they are many (a text of letters alone), characters are told apart by bit sets ([`super::charwalk`] does the same for
-//! strings of JSON, whose ends and escapes are the lexicon's).
+//! A state of the inside of such a text leads back to itself under nearly all characters, so the tokens that stay are
+//! all texts but those that hold one of the few others; only the places of these are looked at ([`super::loops`]).
+//! Where they are many (a text of letters alone), characters are told apart one by one ([`super::charwalk`] does the
+//! same for strings of JSON, whose ends and escapes are the lexicon's).
 //! Invariant: the same tokens and ends as the walk byte by byte.
 //! Complexity: places of the few characters, and what is below them; the byte walk takes 10 to 20 times as long.
 
@@ -11,13 +11,11 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::loops::{begins, Loop};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::chars::CharId;
 use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
 
-/// The loop has to leave out at most one node in so many.
-const RARE: usize = 4;
 /// Characters of ASCII that a state must stay under where many others lead elsewhere.
 const WIDE: usize = 16;
 
@@ -26,33 +24,19 @@ pub(super) struct TextWalk<'a> {
     vocab: &'a Vocabulary,
     words: Vec<u32>,
     ends: FxHashMap<NodeId, ByteSet>,
-    /// The places of the characters under which a state does not stay what it is, where they are few.
-    others: FxHashMap<LexId, Option<Rc<[u32]>>>,
-    kinds: FxHashMap<LexId, Rc<Kinds>>,
-}
-
-/// What a state does with each character.
-struct Kinds {
-    stays: Box<[u64]>,
-    dies: Box<[u64]>,
-}
-
-impl Kinds {
-    fn has(bits: &[u64], c: CharId) -> bool {
-        bits[c as usize >> 6] >> (c & 63) & 1 == 1
-    }
+    loops: FxHashMap<LexId, Rc<Loop>>,
 }
 
 impl<'a> TextWalk<'a> {
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary) -> Self {
-        let (words, ends, others, kinds) = Default::default();
-        TextWalk { lexicon, vocab, words, ends, others, kinds }
+        let (words, ends, loops) = Default::default();
+        TextWalk { lexicon, vocab, words, ends, loops }
     }
 
     /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
     pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
         let Some(at) = self.vocab.chars().place(node) else { return false };
-        if self.others(lex).is_some() {
+        if self.lone(lex).rare {
             self.vocab.add_texts_below(node, &mut self.words);
             self.below(at, lex);
             return true;
@@ -74,16 +58,16 @@ impl<'a> TextWalk<'a> {
     /// As `below`, where the mask holds nothing yet.
     fn sweep(&mut self, at: u32, lex: LexId) {
         let chars: &'a Chars = self.vocab.chars();
-        let kinds = self.kinds(lex);
+        let lone = self.lone(lex);
         let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
         let (mut place, to) = (at + 1, chars.end(at));
         while place < to {
-            place = self.sweep_run(place, to, &kinds.stays);
+            place = self.sweep_run(place, to, &lone);
             if place == to {
                 return;
             }
             let c = chars.char_of(place);
-            if Kinds::has(&kinds.dies, c) {
+            if lone.is_dead(c) {
                 if ends {
                     self.end_before(chars.node(place), lex);
                 }
@@ -100,45 +84,21 @@ impl<'a> TextWalk<'a> {
     }
 
     /// The nodes from one on under whose characters a state stays what it is; the first other one.
-    fn sweep_run(&mut self, from: u32, to: u32, stays: &[u64]) -> u32 {
+    fn sweep_run(&mut self, from: u32, to: u32, lone: &Loop) -> u32 {
         let chars: &'a Chars = self.vocab.chars();
-        let end = (from..to).find(|&place| !Kinds::has(stays, chars.char_of(place))).unwrap_or(to);
+        let end = (from..to).find(|&place| !lone.has(chars.char_of(place))).unwrap_or(to);
         self.words.allow_all(chars.tokens(from, end).iter().copied());
         end
     }
 
-    fn kinds(&mut self, lex: LexId) -> Rc<Kinds> {
-        if let Some(known) = self.kinds.get(&lex) {
+    fn lone(&mut self, lex: LexId) -> Rc<Loop> {
+        if let Some(known) = self.loops.get(&lex) {
             return known.clone();
         }
-        let chars = self.vocab.chars();
         let row = self.lexicon.row(lex);
-        let points = chars.points().len();
-        let words = (points + chars.tails().len()).div_ceil(64);
-        let (mut stays, mut dies) = (vec![0u64; words], vec![0u64; words]);
-        let mut from = 0;
-        for &(end, to) in row.iter() {
-            let next = chars.upto(end).max(from);
-            let bits = match to {
-                Lexicon::DEAD => Some(&mut dies),
-                to if to == lex => Some(&mut stays),
-                _ => None,
-            };
-            if let Some(bits) = bits {
-                (from..next).for_each(|c| bits[c as usize >> 6] |= 1 << (c & 63));
-            }
-            from = next;
-        }
-        for (c, tail) in (points..).zip(chars.tails()) {
-            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
-            let over = runs.partition_point(|r| r.0 < tail.last);
-            if runs[..=over].iter().all(|r| r.1 == Lexicon::DEAD) {
-                dies[c >> 6] |= 1 << (c & 63);
-            }
-        }
-        let kinds = Rc::new(Kinds { stays: stays.into(), dies: dies.into() });
-        self.kinds.insert(lex, kinds.clone());
-        kinds
+        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &row, false));
+        self.loops.insert(lex, lone.clone());
+        lone
     }
 
     #[inline]
@@ -157,24 +117,21 @@ impl<'a> TextWalk<'a> {
         if from == to {
             return;
         }
-        match self.others(lex) {
-            Some(others) => {
-                let mut next = from;
-                let range = others.partition_point(|&p| p < from)..others.partition_point(|&p| p < to);
-                for &place in &others[range] {
-                    if place >= next {
-                        self.other(place, lex);
-                        next = chars.end(place);
-                    }
-                }
-            }
-            None => {
-                let mut place = from;
-                while place < to {
+        let lone = self.lone(lex);
+        if lone.rare {
+            let mut next = from;
+            for &place in lone.places(chars, from, to) {
+                if place >= next {
                     self.other(place, lex);
-                    place = chars.end(place);
+                    next = chars.end(place);
                 }
             }
+            return;
+        }
+        let mut place = from;
+        while place < to {
+            self.other(place, lex);
+            place = chars.end(place);
         }
     }
 
@@ -191,9 +148,7 @@ impl<'a> TextWalk<'a> {
             self.take_out(self.vocab.trie().subtree_tokens(node));
         } else {
             let tail = chars.tails()[c as usize - chars.points().len()];
-            let runs = &row[row.partition_point(|r| r.0 < tail.first)..];
-            let over = runs.partition_point(|r| r.0 < tail.last);
-            if runs[..=over].iter().any(|r| r.1 != Lexicon::DEAD) {
+            if begins(&row, tail) {
                 return;
             }
             self.take_out(self.vocab.trie().tokens(node));
@@ -215,38 +170,6 @@ impl<'a> TextWalk<'a> {
         if self.lexicon.step(lex, byte) == Step::Dead {
             self.ends.entry(trie.parent(node)).or_default().insert(byte);
         }
-    }
-
-    fn others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
-        if let Some(known) = self.others.get(&lex) {
-            return known.clone();
-        }
-        let found = self.find_others(lex);
-        self.others.insert(lex, found.clone());
-        found
-    }
-
-    fn find_others(&mut self, lex: LexId) -> Option<Rc<[u32]>> {
-        let chars = self.vocab.chars();
-        let row = self.lexicon.row(lex);
-        let mut ranges: Vec<(CharId, CharId)> = Vec::new();
-        let mut from = 0;
-        for &(end, to) in row.iter() {
-            let next = chars.upto(end).max(from);
-            if to != lex && next > from {
-                ranges.push((from, next));
-            }
-            from = next;
-        }
-        let points = chars.points().len() as u32;
-        ranges.push((points, points + chars.tails().len() as u32));
-        let count: usize = ranges.iter().map(|&(a, b)| chars.places(a, b).len()).sum();
-        if count * RARE > chars.len() {
-            return None;
-        }
-        let mut all: Vec<u32> = ranges.iter().flat_map(|&(a, b)| chars.places(a, b)).copied().collect();
-        all.sort_unstable();
-        Some(all.into())
     }
 
     fn take_out(&mut self, tokens: &[TokenId]) {

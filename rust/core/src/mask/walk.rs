@@ -1,4 +1,7 @@
 //! The walks of the trie that tell what a lexical state does with every token below a node.
+//!
+//! Invariant: every token is found where the bytes of it lead, one by one: the judge of the faster walks.
+//! Complexity: the nodes that are alive.  Memory: what was found; no table outlives the walk.
 
 use super::exits::Exit;
 use crate::lexical::spell::OutcomeId;

@@ -2,6 +2,7 @@
 //!
 //! A bounded repeat differs from the unbounded one by length alone: its tokens are those of at most so many code
 //! points, one `and` of two masks.
+//! Invariant: listed or as words, the same set.  Memory: four bytes a token, or a bit for each of the vocabulary.
 
 use std::sync::{Arc, OnceLock};
 

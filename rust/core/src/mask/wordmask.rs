@@ -3,6 +3,7 @@
 //! The sorted words and the trie are walked together, byte by byte, so the cost is the number of nodes that the
 //! two share.  The general walk takes ten times as long: it asks for derivatives, and the shared table for keys
 //! that no other schema has.  Where escapes may be written, the escapes of the next characters are walked beside them.
+//! Invariant: what the general walk finds.  Memory: the mask that it makes.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Patterns -> languages over Unicode code points.
 //!
 //! Reading order: [`lang`] (what comes out), [`syntax`] (text to a tree without dialect), [`lower`] (assertions
-//! away: tree to language), [`format`] (the formats of JSON Schema, from their grammars), [`matcher`] (the slow,
+//! away: tree to language), [`format`] (the formats of JSON Schema, from their grammars), `matcher` (the slow,
 //! simple oracle). Nothing here knows bytes, JSON spelling or tokens; the lexical layer takes a [`Lang`] over.
 
 pub mod charset;
@@ -9,7 +9,8 @@ pub mod error;
 pub mod format;
 pub mod lang;
 mod lower;
-pub mod matcher;
+#[cfg(test)]
+mod matcher;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,6 @@ pub use charset::CharSet;
 pub use error::{RegexError, RegexErrorKind};
 pub use format::format;
 pub use lang::Lang;
-pub use matcher::matches;
 
 use crate::work;
 use syntax::Node;

@@ -1,7 +1,8 @@
-//! Languages judged by the oracle [`super::matches`], against the JSON-Schema-Test-Suite and by hand.
+//! Languages judged by the oracle [`super::matcher`], against the JSON-Schema-Test-Suite and by hand.
 
+use super::matcher::matches;
 use super::syntax::Node;
-use super::{format, lower, matches, parse, Dialect, Lang, RegexErrorKind};
+use super::{format, lower, parse, Dialect, Lang, RegexErrorKind};
 
 fn lang(pattern: &str, dialect: Dialect) -> Lang {
     parse(pattern, dialect).unwrap_or_else(|error| panic!("{pattern}: {error}"))

@@ -8,6 +8,7 @@
 //! Invariant: an object that is read to its end is never in the set: where nothing but the end would make it one,
 //! the formula asks for one key more.
 //! Complexity: a key costs the objects that agree with it so far, usually none after the first.
+//! Memory: an entry for each key and value of the objects that were met.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -179,7 +180,7 @@ impl Schema {
         if items != KeySet::EMPTY {
             parts.push(self.obj(Obj::Apart(Apart { items, read, phase: Phase::Between })));
         }
-        self.and_objects(&parts)
+        self.and(&parts)
     }
 
     pub(super) fn apart_leaf(&mut self, apart: Apart, key: &Key) -> Leaf<ObjId> {
@@ -206,9 +207,9 @@ impl Schema {
             let names = props.iter().map(|p| p.0).collect();
             let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, None, item);
             let required = self.required(names);
-            list.push(self.and_objects(&[shape, required]));
+            list.push(self.and(&[shape, required]));
         }
-        self.or_objects(&list)
+        self.or(&list)
     }
 
     /// Whether the value that was just read decides about what is left.
@@ -233,25 +234,13 @@ impl Schema {
     }
 
     fn telling(&mut self, o: ObjId, how: &mut dyn FnMut(&mut Self, Apart, NameId) -> ObjId) -> ObjId {
-        if !self.is_telling(o) {
-            return o;
-        }
-        crate::work::spend(4);
-        match self.object(o).clone() {
+        self.replaced(o, Self::is_telling, &mut |this, atom| match *this.object(atom) {
             Obj::Apart(apart) => match apart.phase {
-                Phase::At(name) => how(self, apart, name),
-                Phase::Between | Phase::Whatever => o,
+                Phase::At(name) => how(this, apart, name),
+                Phase::Between | Phase::Whatever => atom,
             },
-            Obj::And(list) => {
-                let list: Vec<ObjId> = list.iter().map(|&part| self.telling(part, how)).collect();
-                self.and_objects(&list)
-            }
-            Obj::Or(list) => {
-                let list: Vec<ObjId> = list.iter().map(|&part| self.telling(part, how)).collect();
-                self.or_objects(&list)
-            }
-            _ => o,
-        }
+            _ => atom,
+        })
     }
 
     /// The values that the objects of the sets have at the key that was read.

@@ -1,10 +1,19 @@
-//! Formulas over arrays, and their derivative by an item.
+//! Formulas over arrays, and their derivative by an item: where `uniqueItems` is decided.
+//!
+//! Purpose: `items`, `contains`, the number of items and `uniqueItems` as atoms: of [`Arr::Unique`] an item that is
+//! read to its end becomes one that later ones must differ from ([`Schema::remember`]); objects among them are
+//! [`super::apart`]'s, and whether enough different items are left is [`super::live`]'s to say.
+//! Invariant: equal formulas have equal numbers; operands are sorted by theirs.
+//! Complexity: an item costs the atoms.  Memory: each formula once (`arenas`).
 
-use super::by_key::MAX_BRANCHES;
+use rustc_hash::FxHashMap;
+
+use super::by_key::Key;
 use super::decide::Leaf;
 use super::document::JId;
+use super::formula::{Expression, Formula, Op};
 use super::used::KeySet;
-use super::value::{dedup, SubId};
+use super::value::SubId;
 use super::Schema;
 
 /// The number of a formula over arrays.
@@ -63,6 +72,78 @@ pub enum Arr {
     NotUnique(KeySet),
     And(Box<[ArrId]>),
     Or(Box<[ArrId]>),
+}
+
+impl Expression for ArrId {
+    const TRUE: Self = ArrId::TRUE;
+    const FALSE: Self = ArrId::FALSE;
+
+    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
+        match schema.array(self) {
+            Arr::And(list) => Some((Op::And, list)),
+            Arr::Or(list) => Some((Op::Or, list)),
+            _ => None,
+        }
+    }
+
+    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
+        schema.arr(match op {
+            Op::And => Arr::And(list),
+            Op::Or => Arr::Or(list),
+        })
+    }
+
+    fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self> {
+        match op {
+            Op::And => schema.merge_lengths(list),
+            Op::Or => {
+                list.sort_unstable();
+                schema.absorb(list);
+                None
+            }
+        }
+    }
+}
+
+impl Formula for ArrId {
+    fn leaf(self, schema: &mut Schema, _: Option<&Key>) -> Leaf<Self> {
+        schema.array_leaf(self)
+    }
+
+    fn not_atom(self, schema: &mut Schema) -> Self {
+        match *schema.array(self) {
+            Arr::True => ArrId::FALSE,
+            Arr::False => ArrId::TRUE,
+            Arr::Items { list, from, rest } => schema.not_items(list, from, rest),
+            Arr::NotItems { list, from, rest } => schema.items(list, from, rest),
+            Arr::Length(lo, hi) => {
+                let below = if lo > 0 { schema.length(0, lo - 1) } else { ArrId::FALSE };
+                let above = if hi < u32::MAX { schema.length(hi + 1, u32::MAX) } else { ArrId::FALSE };
+                schema.or(&[below, above])
+            }
+            Arr::Contains { sub, lo, hi } => {
+                let below = if lo > 0 { schema.contains(sub, 0, lo - 1) } else { ArrId::FALSE };
+                let above = if hi < u32::MAX { schema.contains(sub, hi + 1, u32::MAX) } else { ArrId::FALSE };
+                schema.or(&[below, above])
+            }
+            Arr::Unique(seen) => schema.arr(Arr::NotUnique(seen)),
+            Arr::NotUnique(seen) => schema.arr(Arr::Unique(seen)),
+            Arr::And(_) | Arr::Or(_) => unreachable!("an atom"),
+        }
+    }
+
+    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self> {
+        &mut schema.arenas.not_arrs
+    }
+
+    fn size(self, schema: &Schema) -> u32 {
+        schema.arr_facts(self).size
+    }
+
+    /// The search that would tell is worth more than the branches.
+    fn may_be_live(self, _: &mut Schema) -> bool {
+        true
+    }
 }
 
 impl Schema {
@@ -149,17 +230,8 @@ impl Schema {
         }
     }
 
-    pub(crate) fn and_arrays(&mut self, list: &[ArrId]) -> ArrId {
-        let mut flat: Vec<ArrId> = Vec::new();
-        for &a in list {
-            match self.array(a) {
-                Arr::True => {}
-                Arr::False => return ArrId::FALSE,
-                Arr::And(inner) => flat.extend(inner.iter()),
-                _ => flat.push(a),
-            }
-        }
-        dedup(&mut flat);
+    /// One `Length`; the order of operands means nothing for arrays: sorted, so that equal formulas meet.
+    fn merge_lengths(&mut self, flat: &mut Vec<ArrId>) -> Option<ArrId> {
         let lengths: Vec<(u32, u32)> = flat
             .iter()
             .filter_map(|&a| match self.array(a) {
@@ -170,104 +242,14 @@ impl Schema {
         if lengths.len() > 1 {
             let lo = lengths.iter().map(|l| l.0).max().unwrap_or(0);
             let hi = lengths.iter().map(|l| l.1).min().unwrap_or(u32::MAX);
-            flat.retain(|&a| !matches!(self.arenas.arrs[a.0 as usize], Arr::Length(..)));
+            flat.retain(|&a| !matches!(self.array(a), Arr::Length(..)));
             match self.length(lo, hi) {
-                ArrId::FALSE => return ArrId::FALSE,
+                ArrId::FALSE => return Some(ArrId::FALSE),
                 merged => flat.push(merged),
             }
         }
-        // the order of operands means nothing for arrays: sorted, so that equal formulas meet
         flat.sort_unstable();
-        match flat.len() {
-            0 => ArrId::TRUE,
-            1 => flat[0],
-            _ => self.arr(Arr::And(flat.into())),
-        }
-    }
-
-    pub(crate) fn or_arrays(&mut self, list: &[ArrId]) -> ArrId {
-        let mut flat: Vec<ArrId> = Vec::new();
-        for &a in list {
-            match self.array(a) {
-                Arr::False => {}
-                Arr::True => return ArrId::TRUE,
-                Arr::Or(inner) => flat.extend(inner.iter()),
-                _ => flat.push(a),
-            }
-        }
-        crate::work::spend(1 + flat.len() as u64 / 2);
-        flat.sort_unstable();
-        flat.dedup();
-        let parts = |a: ArrId| -> Vec<ArrId> {
-            match self.array(a) {
-                Arr::And(inner) => inner.to_vec(),
-                _ => vec![a],
-            }
-        };
-        if (2..=64).contains(&flat.len()) {
-            let all: Vec<Vec<ArrId>> = flat.iter().map(|&a| parts(a)).collect();
-            let mut looked = 0;
-            let mut weaker = |i: usize, j: usize| {
-                let mut held = |p: &ArrId| {
-                    looked += 1 + all[i].len() as u64 / 8;
-                    all[i].contains(p)
-                };
-                j != i && all[j].iter().all(&mut held) && (all[j].len() < all[i].len() || j < i)
-            };
-            let keep: Vec<bool> = (0..all.len()).map(|i| !(0..all.len()).any(|j| weaker(i, j))).collect();
-            crate::work::spend(looked);
-            let mut at = 0;
-            flat.retain(|_| {
-                at += 1;
-                keep[at - 1]
-            });
-        }
-        match flat.len() {
-            0 => ArrId::FALSE,
-            1 => flat[0],
-            _ => self.arr(Arr::Or(flat.into())),
-        }
-    }
-
-    pub(crate) fn not_array(&mut self, a: ArrId) -> ArrId {
-        if let Some(&known) = self.arenas.not_arrs.get(&a) {
-            return known;
-        }
-        let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_array(a));
-        self.arenas.not_arrs.insert(a, not);
-        if not != ArrId::TRUE && not != ArrId::FALSE {
-            self.arenas.not_arrs.entry(not).or_insert(a);
-        }
-        not
-    }
-
-    fn find_not_array(&mut self, a: ArrId) -> ArrId {
-        match self.array(a).clone() {
-            Arr::True => ArrId::FALSE,
-            Arr::False => ArrId::TRUE,
-            Arr::Items { list, from, rest } => self.not_items(list, from, rest),
-            Arr::NotItems { list, from, rest } => self.items(list, from, rest),
-            Arr::Length(lo, hi) => {
-                let below = if lo > 0 { self.length(0, lo - 1) } else { ArrId::FALSE };
-                let above = if hi < u32::MAX { self.length(hi + 1, u32::MAX) } else { ArrId::FALSE };
-                self.or_arrays(&[below, above])
-            }
-            Arr::Contains { sub, lo, hi } => {
-                let below = if lo > 0 { self.contains(sub, 0, lo - 1) } else { ArrId::FALSE };
-                let above = if hi < u32::MAX { self.contains(sub, hi + 1, u32::MAX) } else { ArrId::FALSE };
-                self.or_arrays(&[below, above])
-            }
-            Arr::Unique(seen) => self.arr(Arr::NotUnique(seen)),
-            Arr::NotUnique(seen) => self.arr(Arr::Unique(seen)),
-            Arr::And(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.not_array(x)).collect();
-                self.or_arrays(&list)
-            }
-            Arr::Or(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.not_array(x)).collect();
-                self.and_arrays(&list)
-            }
-        }
+        None
     }
 
     /// Whether finished items must be remembered.
@@ -282,30 +264,22 @@ impl Schema {
 
     /// The formula after an item with this value was read and found good.
     pub(crate) fn remember(&mut self, a: ArrId, value: JId) -> ArrId {
-        match self.array(a).clone() {
+        self.replaced(a, Self::remembers, &mut |this, atom| match *this.array(atom) {
             Arr::Unique(seen) => {
-                let seen = self.with_seen(seen, value);
-                self.arr(Arr::Unique(seen))
+                let seen = this.with_seen(seen, value);
+                this.arr(Arr::Unique(seen))
             }
             Arr::NotUnique(seen) => {
-                let seen = self.with_seen(seen, value);
-                self.arr(Arr::NotUnique(seen))
+                let seen = this.with_seen(seen, value);
+                this.arr(Arr::NotUnique(seen))
             }
-            Arr::And(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.remember(x, value)).collect();
-                self.and_arrays(&list)
-            }
-            Arr::Or(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.remember(x, value)).collect();
-                self.or_arrays(&list)
-            }
-            _ => a,
-        }
+            _ => atom,
+        })
     }
 
     /// Branches (item, rest) when an item is read.
     pub(crate) fn read_item(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
-        self.decide(a, None).unwrap_or_else(|| self.multiply_items(a))
+        self.branches(a, None)
     }
 
     /// What an atom says of the next item.
@@ -343,65 +317,8 @@ impl Schema {
         }
     }
 
-    /// The branches, with disjunctions multiplied out.
-    fn multiply_items(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
-        match self.array(a).clone() {
-            Arr::And(list) => {
-                let mut out = vec![(SubId::TRUE, ArrId::TRUE)];
-                for &part in list.iter() {
-                    let branches = self.multiply_items(part);
-                    if out.len() * branches.len() > MAX_BRANCHES {
-                        self.too_many_branches();
-                        return Vec::new();
-                    }
-                    let mut next = Vec::new();
-                    for &(s, r) in &out {
-                        for &(t, q) in &branches {
-                            let both = (self.and_subs(&[s, t]), self.and_arrays(&[r, q]));
-                            if both.0 != SubId::FALSE && both.1 != ArrId::FALSE {
-                                next.push(both);
-                            }
-                        }
-                    }
-                    out = self.merge_items(next);
-                    if out.len() > super::by_key::PRUNE_FROM {
-                        out.retain(|b| self.sub_is_live(b.0));
-                    }
-                }
-                out
-            }
-            Arr::Or(list) => {
-                let mut out = Vec::new();
-                for &part in list.iter() {
-                    out.extend(self.multiply_items(part));
-                }
-                self.merge_items(out)
-            }
-            _ => {
-                let leaf = self.array_leaf(a);
-                self.leaf_branches(leaf)
-            }
-        }
-    }
-
     fn item_at(&self, list: ListId, from: u32, rest: SubId) -> SubId {
         self.arenas.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
-    }
-
-    fn merge_items(&mut self, list: Vec<(SubId, ArrId)>) -> Vec<(SubId, ArrId)> {
-        if list.len() < 2 {
-            return list;
-        }
-        let mut by_rest: indexmap::IndexMap<ArrId, Vec<SubId>> = Default::default();
-        for (s, r) in list {
-            by_rest.entry(r).or_default().push(s);
-        }
-        let mut by_sub: indexmap::IndexMap<SubId, Vec<ArrId>> = Default::default();
-        for (r, subs) in by_rest {
-            let s = self.or_subs(&subs);
-            by_sub.entry(s).or_default().push(r);
-        }
-        by_sub.into_iter().map(|(s, rests)| (s, self.or_arrays(&rests))).collect()
     }
 
     /// Whether the array may end here.

@@ -1,8 +1,7 @@
 //! The derivative of a formula over objects by a key.
 //!
-//! Reading a key turns a formula into branches "the value satisfies S, the rest of the object R".
-//! Complexity: a conjunction multiplies the branches of its parts, up to [`MAX_BRANCHES`]; those that no value can
-//! take are sought from [`PRUNE_FROM`] on.
+//! Purpose: what each atom says of the value of a key, and what is left of it; [`super::branches`] puts them together.
+//! Complexity: the patterns of a shape. Memory: whether rests can be satisfied is remembered.
 
 use super::decide::Leaf;
 use super::object::{Obj, ObjId, ShapeId};
@@ -46,12 +45,12 @@ impl Schema {
         if !declared {
             return rest;
         }
-        self.and_subs(&parts)
+        self.and(&parts)
     }
 
     /// Branches (value, rest) of a formula when a property with this key is read.
     pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
-        self.decide(o, Some(key)).unwrap_or_else(|| self.multiply(o, key, &mut Known::default()))
+        self.branches(o, Some(key))
     }
 
     /// What an atom says of the value of this key.
@@ -87,43 +86,8 @@ impl Schema {
         }
     }
 
-    /// The branches, with disjunctions multiplied out.
-    fn multiply(&mut self, o: ObjId, key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
-        if let Some(found) = known.get(&o) {
-            return found.clone();
-        }
-        match self.object(o).clone() {
-            Obj::And(list) => self.multiply_conjunction(&list, key, known),
-            Obj::Or(list) => {
-                let mut out = Vec::new();
-                for &part in list.iter() {
-                    out.extend(self.multiply_part(part, key, known));
-                }
-                self.merge_branches(out)
-            }
-            _ => {
-                let mut leaf = self.object_leaf(o, key);
-                // branches that exclude each other where that is cheap to say: a discriminator then leaves one
-                // branch for each of its values instead of one for each set of them
-                if leaf.always.is_some() && self.is_flat(leaf.sub) {
-                    leaf.always = None;
-                }
-                self.leaf_branches(leaf)
-            }
-        }
-    }
-
-    /// The branches of a part, which the formula may hold more than once.
-    fn multiply_part(&mut self, o: ObjId, key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
-        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.multiply(o, key, known));
-        if matches!(self.object(o), Obj::And(_) | Obj::Or(_)) {
-            known.insert(o, found.clone());
-        }
-        found
-    }
-
     /// Whether an expression says nothing of what is inside arrays and objects.
-    fn is_flat(&mut self, sub: SubId) -> bool {
+    pub(super) fn is_flat(&mut self, sub: SubId) -> bool {
         let v = self.compile_or_none(sub);
         let value = self.value(v);
         let (arr, obj) = (value.arr, value.obj);
@@ -144,69 +108,11 @@ impl Schema {
         let props = left(&shape.props);
         // the key stays named, so that it does not fall to `rest`
         let rest = self.shape_atom(props, shape.patterns.to_vec(), shape.rest, None, shape.node);
-        self.not_object(rest)
-    }
-
-    fn multiply_conjunction(&mut self, list: &[ObjId], key: &Key, known: &mut Known) -> Vec<(SubId, ObjId)> {
-        if self.late() {
-            return Vec::new();
-        }
-        // parts with one branch are joined first; only the others multiply
-        let mut subs = Vec::new();
-        let mut rests = Vec::new();
-        let mut several: Vec<Vec<(SubId, ObjId)>> = Vec::new();
-        for &part in list {
-            let branches = self.multiply_part(part, key, known);
-            match branches.len() {
-                0 => return Vec::new(),
-                1 => {
-                    subs.push(branches[0].0);
-                    rests.push(branches[0].1);
-                }
-                _ => several.push(branches),
-            }
-        }
-        let mut out = vec![(self.and_subs(&subs), self.and_objects(&rests))];
-        for branches in several {
-            if out.len() * branches.len() > MAX_BRANCHES {
-                self.too_many_branches();
-                return Vec::new();
-            }
-            let mut next = Vec::with_capacity(out.len() * branches.len());
-            for &(s, r) in &out {
-                for &(t, q) in &branches {
-                    if self.late() {
-                        return Vec::new();
-                    }
-                    let both = (self.and_subs(&[s, t]), self.and_objects(&[r, q]));
-                    if both.0 != SubId::FALSE && both.1 != ObjId::FALSE {
-                        next.push(both);
-                    }
-                }
-            }
-            out = self.merge_branches(next);
-            if out.len() > PRUNE_FROM {
-                out = self.condense(out);
-            }
-        }
-        out
-    }
-
-    /// Branches whose values or rests nothing can be are dropped, and those with equal values joined: "is a, and
-    /// not b" equals "is a" once it is looked into, so discriminated branches collapse before they multiply.
-    fn condense(&mut self, list: Vec<(SubId, ObjId)>) -> Vec<(SubId, ObjId)> {
-        let mut by_value: indexmap::IndexMap<super::ValId, (SubId, Vec<ObjId>)> = Default::default();
-        for (sub, rest) in list {
-            let v = self.compile_or_none(sub);
-            if self.is_live(v) && self.rest_is_live(rest) {
-                by_value.entry(v).or_insert((sub, Vec::new())).1.push(rest);
-            }
-        }
-        by_value.into_values().map(|(sub, rests)| (sub, self.or_objects(&rests))).collect()
+        self.not(rest)
     }
 
     /// Whether an object of its own could satisfy the formula; memoised.
-    fn rest_is_live(&mut self, o: ObjId) -> bool {
+    pub(super) fn rest_is_live(&mut self, o: ObjId) -> bool {
         if let Some(&known) = self.answers.rests.get(&o) {
             return known;
         }
@@ -217,41 +123,7 @@ impl Schema {
         }
         answer
     }
-
-    pub(crate) fn too_many_branches(&mut self) {
-        self.error.get_or_insert_with(|| {
-            crate::Error::limit(format!(
-                "one property or item has more than {MAX_BRANCHES} ways to satisfy the schema; simplify its anyOf/oneOf"
-            ))
-        });
-    }
-
-    /// Branches with the same rest are one; so are those with the same value.
-    fn merge_branches(&mut self, list: Vec<(SubId, ObjId)>) -> Vec<(SubId, ObjId)> {
-        if list.len() < 2 {
-            return list;
-        }
-        let mut by_rest: indexmap::IndexMap<ObjId, Vec<SubId>> = Default::default();
-        for (s, r) in list {
-            by_rest.entry(r).or_default().push(s);
-        }
-        let mut by_sub: indexmap::IndexMap<SubId, Vec<ObjId>> = Default::default();
-        for (r, subs) in by_rest {
-            let s = self.or_subs(&subs);
-            by_sub.entry(s).or_default().push(r);
-        }
-        by_sub.into_iter().map(|(s, rests)| (s, self.or_objects(&rests))).collect()
-    }
 }
-
-/// The branches of parts of one formula.
-type Known = rustc_hash::FxHashMap<ObjId, Vec<(SubId, ObjId)>>;
-
-/// Branches from which on those that no value can take are sought before more are multiplied in.
-pub const PRUNE_FROM: usize = 24;
 
 /// Named keys up to which a violated shape is written anew when one of them was read.
 const FEW_PROPS: usize = 32;
-
-/// Ways that one value may combine with the rest of its object or array.
-pub const MAX_BRANCHES: usize = 4096;

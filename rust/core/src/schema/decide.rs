@@ -9,10 +9,11 @@
 //!
 //! Rejected: deciding always.  A formula without clashes has fewer and simpler branches multiplied out, since
 //! nothing has to be denied there; see [`MULTIPLIED`].
+//! Invariant: a value satisfies the formula where it satisfies one branch, and no value two.
+//! Complexity: [`DECIDED`] branches at most, each a walk of the formula and a question of satisfiability.
 
-use super::array::{Arr, ArrId};
 use super::by_key::Key;
-use super::object::{Obj, ObjId};
+use super::formula::{Formula, Op};
 use super::value::{Sub, SubId, ValId};
 use super::Schema;
 use crate::work;
@@ -53,70 +54,6 @@ impl<F: Formula> Leaf<F> {
     }
 }
 
-/// The operands of a formula, or what it says of the next value.
-pub enum Parts<F> {
-    And(Box<[F]>),
-    Or(Box<[F]>),
-    Leaf(Leaf<F>),
-}
-
-/// Formulas whose atoms each ask about one expression of the next value.
-pub trait Formula: Copy + Eq + std::hash::Hash {
-    const FALSE: Self;
-    fn parts(self, schema: &mut Schema, key: Option<&Key>) -> Parts<Self>;
-    fn size(self, schema: &Schema) -> u32;
-    fn and(schema: &mut Schema, list: &[Self]) -> Self;
-    fn or(schema: &mut Schema, list: &[Self]) -> Self;
-}
-
-impl Formula for ObjId {
-    const FALSE: Self = ObjId::FALSE;
-
-    fn parts(self, schema: &mut Schema, key: Option<&Key>) -> Parts<Self> {
-        match schema.object(self) {
-            Obj::And(list) => Parts::And(list.clone()),
-            Obj::Or(list) => Parts::Or(list.clone()),
-            _ => Parts::Leaf(schema.object_leaf(self, key.expect("a property has a key"))),
-        }
-    }
-
-    fn size(self, schema: &Schema) -> u32 {
-        schema.obj_facts(self).size
-    }
-
-    fn and(schema: &mut Schema, list: &[Self]) -> Self {
-        schema.and_objects(list)
-    }
-
-    fn or(schema: &mut Schema, list: &[Self]) -> Self {
-        schema.or_objects(list)
-    }
-}
-
-impl Formula for ArrId {
-    const FALSE: Self = ArrId::FALSE;
-
-    fn parts(self, schema: &mut Schema, _: Option<&Key>) -> Parts<Self> {
-        match schema.array(self) {
-            Arr::And(list) => Parts::And(list.clone()),
-            Arr::Or(list) => Parts::Or(list.clone()),
-            _ => Parts::Leaf(schema.array_leaf(self)),
-        }
-    }
-
-    fn size(self, schema: &Schema) -> u32 {
-        schema.arr_facts(self).size
-    }
-
-    fn and(schema: &mut Schema, list: &[Self]) -> Self {
-        schema.and_arrays(list)
-    }
-
-    fn or(schema: &mut Schema, list: &[Self]) -> Self {
-        schema.or_arrays(list)
-    }
-}
-
 /// A formula with its atoms looked up: the expressions by number, and whether the atom denies them.
 enum Node<F> {
     And(Vec<Node<F>>),
@@ -141,17 +78,18 @@ type Branch<F> = (Vec<SubId>, ValId, F);
 
 impl<F: Formula> Node<F> {
     fn read(schema: &mut Schema, f: F, key: Option<&Key>, asked: &mut indexmap::IndexSet<SubId>) -> Self {
-        match f.parts(schema, key) {
-            Parts::And(list) => {
-                Node::And(list.iter().map(|&part| Self::read(schema, part, key, asked)).collect())
-            }
-            Parts::Or(list) => {
-                Node::Or(list.iter().map(|&part| Self::read(schema, part, key, asked)).collect())
-            }
-            Parts::Leaf(Leaf { held, failed, .. }) if held == failed => Node::Sure(held),
-            Parts::Leaf(Leaf { sub: SubId::TRUE, held, .. }) => Node::Sure(held),
-            Parts::Leaf(Leaf { sub: SubId::FALSE, failed, .. }) => Node::Sure(failed),
-            Parts::Leaf(Leaf { sub, held, failed, .. }) => match schema.arenas.subs[sub.0 as usize] {
+        if let Some((op, list)) = f.operands(schema).map(|(op, list)| (op, list.to_vec())) {
+            let list = list.into_iter().map(|part| Self::read(schema, part, key, asked)).collect();
+            return match op {
+                Op::And => Node::And(list),
+                Op::Or => Node::Or(list),
+            };
+        }
+        match f.leaf(schema, key) {
+            Leaf { held, failed, .. } if held == failed => Node::Sure(held),
+            Leaf { sub: SubId::TRUE, held, .. } => Node::Sure(held),
+            Leaf { sub: SubId::FALSE, failed, .. } => Node::Sure(failed),
+            Leaf { sub, held, failed, .. } => match schema.arenas.subs[sub.0 as usize] {
                 Sub::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
                 _ => Node::Asks(asked.insert_full(sub).0, held, failed),
             },
@@ -211,11 +149,11 @@ impl<F: Formula> Node<F> {
                         rest => parts.push(rest),
                     }
                 }
-                F::and(schema, &parts)
+                schema.and(&parts)
             }
             Node::Or(list) => {
                 let parts: Vec<F> = list.iter().map(|part| part.rest(schema, answers)).collect();
-                F::or(schema, &parts)
+                schema.or(&parts)
             }
             Node::Asks(i, held, failed) => {
                 if answers[*i].expect("every question of a possible part was answered") {
@@ -266,7 +204,7 @@ impl Schema {
         let list = decisions.branches(self, ValId::TRUE, &mut Vec::new())?;
         let mut by_rest: indexmap::IndexMap<F, Vec<(SubId, ValId)>> = Default::default();
         for (answers, value, rest) in list {
-            let sub = self.and_subs(&answers);
+            let sub = self.and(&answers);
             self.compiled.of.entry(sub).or_insert(value);
             by_rest.entry(rest).or_default().push((sub, value));
         }
@@ -276,7 +214,7 @@ impl Schema {
     /// The values of several branches, as one expression with its formula.
     fn join(&mut self, ways: &[(SubId, ValId)]) -> SubId {
         let subs: Vec<SubId> = ways.iter().map(|w| w.0).collect();
-        let sub = self.or_subs(&subs);
+        let sub = self.or(&subs);
         if !self.compiled.of.contains_key(&sub) {
             let value = ways.iter().fold(ValId::FALSE, |v, w| self.or_values(v, w.1));
             self.compiled.of.insert(sub, value);

@@ -1,4 +1,7 @@
 //! The schema's text as an arena of JSON nodes: numbers instead of references, parents for pointers.
+//!
+//! Invariant: numbers are never given twice, equal values may have several.  Complexity: linear in the text.
+//! Memory: the schema's text, and the values of items that must be remembered.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -96,12 +99,8 @@ impl Document {
         self.nodes.capacity() * (std::mem::size_of::<Json>() + 12 + 48) + crate::held::map(&self.sorted)
     }
 
-    pub fn len(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.nodes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 
     pub fn key(&self, id: JId, key: &str) -> Option<JId> {

@@ -2,17 +2,20 @@
 //!
 //! Reading order: [`document`] and `parse` the text as an arena of JSON nodes; [`table`] which keyword holds what, by draft;
 //! [`resolve`] where references lead; [`value`], [`object`], [`mod@array`] the formulas and their algebra; `arenas`,
-//! `compiled` and `patterns` what was made of them; `names` the
-//! keys that a formula names; [`used`] those that an object has used; `decide` branches where those are many;
+//! `compiled` and `patterns` what was made of them; `formula` what they have in common; `names` the keys that a formula
+//! names; [`used`] those that an object has used; `branches` what is left after a key or an item, `decide` where that is
+//! much; `apart` objects that must differ;
 //! [`keywords`] one family a file: from keywords to formulas; [`live`] satisfiability, with witnesses.
 
 mod apart;
 mod arenas;
 pub mod array;
+mod branches;
 pub mod by_key;
 mod compiled;
 mod decide;
 pub mod document;
+pub(crate) mod formula;
 pub mod keywords;
 pub mod live;
 mod misspelled;

@@ -1,4 +1,7 @@
 //! Which keys a formula over objects names, requires and refuses, as far as its form tells.
+//!
+//! Invariant: what is said is true of every object; "as far as its form tells" is less than the truth, never more.
+//! Complexity: the parts of the formula, each once.  Memory: none of its own.
 
 use rustc_hash::FxHashSet;
 
@@ -90,10 +93,7 @@ impl Schema {
 
     /// The atoms of a conjunction of shapes, required and absent keys and a count; `None` for others.
     pub(crate) fn simple_parts(&self, o: ObjId) -> Option<Simple> {
-        let parts = match self.object(o) {
-            Obj::And(list) => list.to_vec(),
-            _ => vec![o],
-        };
+        let parts = self.conjuncts(o);
         let mut simple = Simple {
             shapes: Vec::new(),
             required: Vec::new(),

@@ -2,10 +2,17 @@
 //!
 //! The keywords of one schema that speak of its properties are one atom, a [`Shape`]: a key selects what its
 //! value must satisfy.  An atom per property was rejected: 2,000 properties would be rebuilt at each key.
+//! Invariant: equal formulas have equal numbers; operands stand in the order of the schema's text.
+//! Complexity: what the form tells ([`Facts`]) is found once a formula.  Memory: each formula once (`arenas`).
+
+use rustc_hash::FxHashMap;
 
 use super::apart::{Apart, Phase};
+use super::by_key::Key;
+use super::decide::Leaf;
 use super::document::JId;
-use super::value::{dedup, SubId};
+use super::formula::{Expression, Formula, Op};
+use super::value::SubId;
 use super::{NameId, Schema};
 use crate::lexical::TermId;
 
@@ -73,6 +80,85 @@ pub(crate) struct Facts {
     pub telling: bool,
     /// Atoms and operations, those that are named twice counted twice.
     pub size: u32,
+}
+
+impl Expression for ObjId {
+    const TRUE: Self = ObjId::TRUE;
+    const FALSE: Self = ObjId::FALSE;
+
+    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
+        match schema.object(self) {
+            Obj::And(list) => Some((Op::And, list)),
+            Obj::Or(list) => Some((Op::Or, list)),
+            _ => None,
+        }
+    }
+
+    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
+        schema.obj(match op {
+            Op::And => Obj::And(list),
+            Op::Or => Obj::Or(list),
+        })
+    }
+
+    fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self> {
+        match op {
+            Op::And => schema.merge_conjuncts(list),
+            Op::Or => {
+                schema.absorb(list);
+                None
+            }
+        }
+    }
+}
+
+impl Formula for ObjId {
+    fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self> {
+        schema.object_leaf(self, key.expect("a property has a key"))
+    }
+
+    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(SubId, Self)> {
+        let mut leaf = self.leaf(schema, key);
+        // branches that exclude each other where that is cheap to say: a discriminator then leaves one
+        // branch for each of its values instead of one for each set of them
+        if leaf.always.is_some() && schema.is_flat(leaf.sub) {
+            leaf.always = None;
+        }
+        schema.leaf_branches(leaf)
+    }
+
+    fn not_atom(self, schema: &mut Schema) -> Self {
+        match schema.object(self).clone() {
+            Obj::True => ObjId::FALSE,
+            Obj::False => ObjId::TRUE,
+            Obj::Shape(s) => schema.obj(Obj::NotShape(s)),
+            Obj::NotShape(s) => schema.obj(Obj::Shape(s)),
+            Obj::Required(names) => {
+                let absent: Vec<ObjId> = names.iter().map(|&n| schema.obj(Obj::Absent(n))).collect();
+                schema.or(&absent)
+            }
+            Obj::Absent(n) => schema.required(vec![n]),
+            Obj::Apart(apart) => schema.not_apart(apart),
+            Obj::Count(lo, hi) => {
+                let below = if lo > 0 { schema.count(0, lo - 1) } else { ObjId::FALSE };
+                let above = if hi < u32::MAX { schema.count(hi + 1, u32::MAX) } else { ObjId::FALSE };
+                schema.or(&[below, above])
+            }
+            Obj::And(_) | Obj::Or(_) => unreachable!("an atom"),
+        }
+    }
+
+    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self> {
+        &mut schema.arenas.not_objs
+    }
+
+    fn size(self, schema: &Schema) -> u32 {
+        schema.obj_facts(self).size
+    }
+
+    fn may_be_live(self, schema: &mut Schema) -> bool {
+        schema.rest_is_live(self)
+    }
 }
 
 impl Schema {
@@ -185,29 +271,6 @@ impl Schema {
         }
     }
 
-    pub(crate) fn and_objects(&mut self, list: &[ObjId]) -> ObjId {
-        let mut flat: Vec<ObjId> = Vec::new();
-        for &o in list {
-            match self.object(o) {
-                Obj::True => {}
-                Obj::False => return ObjId::FALSE,
-                Obj::And(inner) => flat.extend(inner.iter()),
-                _ => flat.push(o),
-            }
-        }
-        dedup(&mut flat);
-        if flat.len() > 1 {
-            if let Some(clash) = self.merge_conjuncts(&mut flat) {
-                return clash;
-            }
-        }
-        match flat.len() {
-            0 => ObjId::TRUE,
-            1 => flat[0],
-            _ => self.obj(Obj::And(flat.into())),
-        }
-    }
-
     /// One `Required`, one `Count`; `False` where a key is required and absent.
     fn merge_conjuncts(&mut self, flat: &mut Vec<ObjId>) -> Option<ObjId> {
         let mut required: Vec<NameId> = Vec::new();
@@ -248,100 +311,6 @@ impl Schema {
             }
         }
         None
-    }
-
-    pub(crate) fn or_objects(&mut self, list: &[ObjId]) -> ObjId {
-        let mut flat: Vec<ObjId> = Vec::new();
-        for &o in list {
-            match self.object(o) {
-                Obj::False => {}
-                Obj::True => return ObjId::TRUE,
-                Obj::Or(inner) => flat.extend(inner.iter()),
-                _ => flat.push(o),
-            }
-        }
-        dedup(&mut flat);
-        if (2..=256).contains(&flat.len()) {
-            self.absorb(&mut flat);
-        }
-        match flat.len() {
-            0 => ObjId::FALSE,
-            1 => flat[0],
-            _ => self.obj(Obj::Or(flat.into())),
-        }
-    }
-
-    /// `X | (X & Y)` is `X`.
-    fn absorb(&self, flat: &mut Vec<ObjId>) {
-        let parts = |o: ObjId| -> Vec<ObjId> {
-            let mut parts = match self.object(o) {
-                Obj::And(inner) => inner.to_vec(),
-                _ => vec![o],
-            };
-            parts.sort_unstable();
-            parts
-        };
-        let all: Vec<Vec<ObjId>> = flat.iter().map(|&o| parts(o)).collect();
-        let mut looked = 0;
-        let mut weaker = |i: usize, j: usize| {
-            let mut held = |p: &ObjId| {
-                looked += 1;
-                all[i].binary_search(p).is_ok()
-            };
-            // j asks for no more than i does
-            all[j].len() <= all[i].len()
-                && all[j].iter().all(&mut held)
-                && (all[j].len() < all[i].len() || j < i)
-        };
-        let keep: Vec<bool> =
-            (0..all.len()).map(|i| !(0..all.len()).any(|j| j != i && weaker(i, j))).collect();
-        crate::work::spend((all.len() * all.len() / 8) as u64 + looked);
-        let mut at = 0;
-        flat.retain(|_| {
-            at += 1;
-            keep[at - 1]
-        });
-    }
-
-    /// What the formula denies. A part that a formula holds twice is denied once.
-    pub(crate) fn not_object(&mut self, o: ObjId) -> ObjId {
-        if let Some(&known) = self.arenas.not_objs.get(&o) {
-            return known;
-        }
-        let not = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_not_object(o));
-        self.arenas.not_objs.insert(o, not);
-        if not != ObjId::TRUE && not != ObjId::FALSE {
-            self.arenas.not_objs.entry(not).or_insert(o);
-        }
-        not
-    }
-
-    fn find_not_object(&mut self, o: ObjId) -> ObjId {
-        match self.object(o).clone() {
-            Obj::True => ObjId::FALSE,
-            Obj::False => ObjId::TRUE,
-            Obj::Shape(s) => self.obj(Obj::NotShape(s)),
-            Obj::NotShape(s) => self.obj(Obj::Shape(s)),
-            Obj::Required(names) => {
-                let absent: Vec<ObjId> = names.iter().map(|&n| self.obj(Obj::Absent(n))).collect();
-                self.or_objects(&absent)
-            }
-            Obj::Absent(n) => self.required(vec![n]),
-            Obj::Apart(apart) => self.not_apart(apart),
-            Obj::Count(lo, hi) => {
-                let below = if lo > 0 { self.count(0, lo - 1) } else { ObjId::FALSE };
-                let above = if hi < u32::MAX { self.count(hi + 1, u32::MAX) } else { ObjId::FALSE };
-                self.or_objects(&[below, above])
-            }
-            Obj::And(list) => {
-                let list: Vec<ObjId> = list.iter().map(|&x| self.not_object(x)).collect();
-                self.or_objects(&list)
-            }
-            Obj::Or(list) => {
-                let list: Vec<ObjId> = list.iter().map(|&x| self.not_object(x)).collect();
-                self.and_objects(&list)
-            }
-        }
     }
 
     /// Whether the object may end here.

@@ -128,7 +128,7 @@ pub fn subschemas(schema: &Schema, what: Holds, value: JId) -> SmallVec<[JId; 16
 
 /// Checks every schema that can be reached from the root: types of keywords, patterns, references, formats.
 pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
-    let mut seen = vec![false; schema.doc.len()];
+    let mut seen = vec![false; schema.doc.node_count()];
     seen[root.0 as usize] = true;
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {

@@ -3,6 +3,7 @@
 //! Equal sets are equal numbers, whatever the order of the keys; one more key makes at most 32 nodes, and what was
 //! found out about a subtree holds for every set that has it.
 //! Rejected: a sorted list a frame: each key copied all those before it.
+//! Memory: the nodes of all sets that were met.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};

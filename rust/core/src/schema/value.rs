@@ -5,9 +5,12 @@
 //! and complement work member by member (Attouche et al., VLDB 2022, with their typed atoms grouped).  Formulas
 //! refer to the values inside arrays and objects by [`Sub`]: an expression over schema nodes that is turned into
 //! a [`Value`] only when such a value is reached.
+//! Invariant: equal tuples have equal numbers; an expression that needs itself at once is refused.
+//! Complexity: a hash a tuple.  Memory: each once (`arenas`, `compiled`).
 
 use super::array::ArrId;
 use super::document::{JId, Json};
+use super::formula::{Expression, Op};
 use super::object::ObjId;
 use super::used::KeySet;
 use super::{NameId, Schema};
@@ -78,6 +81,30 @@ impl Value {
     }
 }
 
+impl Expression for SubId {
+    const TRUE: Self = SubId::TRUE;
+    const FALSE: Self = SubId::FALSE;
+
+    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
+        match &schema.arenas.subs[self.0 as usize] {
+            Sub::And(list) => Some((Op::And, list)),
+            Sub::Or(list) => Some((Op::Or, list)),
+            _ => None,
+        }
+    }
+
+    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
+        schema.sub(match op {
+            Op::And => Sub::And(list),
+            Op::Or => Sub::Or(list),
+        })
+    }
+
+    fn merge(_: &mut Schema, _: Op, _: &mut Vec<Self>) -> Option<Self> {
+        None
+    }
+}
+
 impl Schema {
     pub(crate) fn value_of(&mut self, value: Value) -> ValId {
         ValId(self.arenas.vals.insert_full(value).0 as u32)
@@ -130,8 +157,8 @@ impl Schema {
         let v = Value {
             consts: x.consts & y.consts,
             str: self.lexicon.terms.and(&[x.str, y.str]),
-            arr: self.and_arrays(&[x.arr, y.arr]),
-            obj: self.and_objects(&[x.obj, y.obj]),
+            arr: self.and(&[x.arr, y.arr]),
+            obj: self.and(&[x.obj, y.obj]),
             ..Value::none()
         };
         let v = self.with_numbers(v, set);
@@ -151,8 +178,8 @@ impl Schema {
         let v = Value {
             consts: x.consts | y.consts,
             str: self.lexicon.terms.or(&[x.str, y.str]),
-            arr: self.or_arrays(&[x.arr, y.arr]),
-            obj: self.or_objects(&[x.obj, y.obj]),
+            arr: self.or(&[x.arr, y.arr]),
+            obj: self.or(&[x.obj, y.obj]),
             ..Value::none()
         };
         let v = self.with_numbers(v, set);
@@ -174,8 +201,8 @@ impl Schema {
         let v = Value {
             consts: parts.iter().fold(CONSTS, |bits, part| bits & part.consts),
             str: self.lexicon.terms.and(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
-            arr: self.and_arrays(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
-            obj: self.and_objects(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
+            arr: self.and(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
+            obj: self.and(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
             ..Value::none()
         };
         let v = self.with_numbers(v, set);
@@ -195,8 +222,8 @@ impl Schema {
         let v = Value {
             consts: parts.iter().fold(0, |bits, part| bits | part.consts),
             str: self.lexicon.terms.or(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),
-            arr: self.or_arrays(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
-            obj: self.or_objects(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
+            arr: self.or(&parts.iter().map(|part| part.arr).collect::<Vec<_>>()),
+            obj: self.or(&parts.iter().map(|part| part.obj).collect::<Vec<_>>()),
             ..Value::none()
         };
         let v = self.with_numbers(v, set);
@@ -210,8 +237,8 @@ impl Schema {
         let v = Value {
             consts: !x.consts & CONSTS,
             str: self.lexicon.terms.not(x.str),
-            arr: self.not_array(x.arr),
-            obj: self.not_object(x.obj),
+            arr: self.not(x.arr),
+            obj: self.not(x.obj),
             ..Value::none()
         };
         let v = self.with_numbers(v, set);
@@ -255,42 +282,6 @@ impl Schema {
             Sub::False => SubId::TRUE,
             Sub::Not(inner) => inner,
             _ => self.sub(Sub::Not(s)),
-        }
-    }
-
-    pub fn and_subs(&mut self, list: &[SubId]) -> SubId {
-        let mut flat: Vec<SubId> = Vec::new();
-        for &s in list {
-            match &self.arenas.subs[s.0 as usize] {
-                Sub::True => {}
-                Sub::False => return SubId::FALSE,
-                Sub::And(inner) => flat.extend(inner.iter()),
-                _ => flat.push(s),
-            }
-        }
-        dedup(&mut flat);
-        match flat.len() {
-            0 => SubId::TRUE,
-            1 => flat[0],
-            _ => self.sub(Sub::And(flat.into())),
-        }
-    }
-
-    pub fn or_subs(&mut self, list: &[SubId]) -> SubId {
-        let mut flat: Vec<SubId> = Vec::new();
-        for &s in list {
-            match &self.arenas.subs[s.0 as usize] {
-                Sub::False => {}
-                Sub::True => return SubId::TRUE,
-                Sub::Or(inner) => flat.extend(inner.iter()),
-                _ => flat.push(s),
-            }
-        }
-        dedup(&mut flat);
-        match flat.len() {
-            0 => SubId::FALSE,
-            1 => flat[0],
-            _ => self.sub(Sub::Or(flat.into())),
         }
     }
 
@@ -410,22 +401,4 @@ impl Schema {
         let text: Box<str> = self.doc.canonical(node).into();
         *self.compiled.constants.entry(text).or_insert(node)
     }
-}
-
-/// Removes repetitions, keeping the first.
-pub(crate) fn dedup<T: Copy + Eq + std::hash::Hash>(list: &mut Vec<T>) {
-    work::spend(1 + list.len() as u64 / 2);
-    if list.len() < 16 {
-        let mut i = 0;
-        while i < list.len() {
-            if list[..i].contains(&list[i]) {
-                list.remove(i);
-            } else {
-                i += 1;
-            }
-        }
-        return;
-    }
-    let mut seen = rustc_hash::FxHashSet::default();
-    list.retain(|x| seen.insert(*x));
 }

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from tokenform.decoding.aligned.protocols import Bools, Ids, State
+from tokenform.engine.packed import mask_bits
 
 SMALL_MASK = 64  # up to this size tokens are tried one by one, beyond it in one call
 FINGERPRINT_STATES = 32  # states whose masks go into the fingerprint
@@ -74,10 +75,7 @@ class AutomatonConstraint:
 
     def within(self, state: State, ids: Ids, room: int) -> Ids:
         if len(ids) > SMALL_MASK and hasattr(self.automaton, "mask_within"):
-            bits = np.unpackbits(
-                np.asarray(self.automaton.mask_within(state, room)).view(np.uint8), bitorder="little"
-            )
-            fits: Bools = bits[ids].astype(np.bool_)
+            fits: Bools = mask_bits(self.automaton.mask_within(state, room), int(ids.max()) + 1)[ids]
         else:
             fits = np.array(
                 [self.distance(self.advance(state, token), room) < room for token in ids.tolist()],

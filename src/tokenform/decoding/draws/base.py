@@ -20,9 +20,10 @@ import numpy as np
 import torch
 
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.decoding.speculative.targets import Mixture, Penalties
+from tokenform.engine.packed import mask_bits
 from tokenform.errors import ModelError, TokenformError
 
 Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
@@ -175,7 +176,7 @@ class MaskedSampler:
             distribution[: self.size] = self._distribution(free)
             return distribution
         first = self._distribution(_masked(free, node.automaton.mask(node.state)))
-        words = np.asarray(node.automaton.mask_within(node.state, node.remaining)).view(np.uint32)
+        words = node.automaton.mask_within(node.state, node.remaining)
         fits = mask_bits(words, self.size)
         fits[list(self.eos)] = True
         kept = np.where(fits, first, 0.0)
@@ -193,5 +194,5 @@ class MaskedSampler:
 
 
 def _masked(free: torch.Tensor, words: Any) -> torch.Tensor:
-    bits = mask_bits(np.asarray(words).view(np.uint32), len(free))
+    bits = mask_bits(words, len(free))
     return free.masked_fill(~torch.from_numpy(bits).to(free.device), float("-inf"))

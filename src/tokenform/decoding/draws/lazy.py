@@ -23,9 +23,10 @@ import torch
 from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
-from tokenform.decoding.speculative.node import Node, mask_bits
+from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.engine import State
+from tokenform.engine.packed import mask_bits
 from tokenform.errors import TokenformError
 
 _FEW = 4096  # allowed tokens up to which a mask is a list
@@ -219,7 +220,7 @@ def _some(row: Row, allowed: Allowed) -> np.ndarray:
 
 def _listed(words: np.ndarray, size: int) -> np.ndarray:
     """A mask of few tokens as their ids, any other as bool [V]."""
-    bits = mask_bits(words.view(np.uint32), size)
+    bits = mask_bits(words, size)
     return np.flatnonzero(bits) if int(np.count_nonzero(bits)) <= _FEW else bits
 
 

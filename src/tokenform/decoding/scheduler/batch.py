@@ -103,14 +103,18 @@ class Batch:
             while len(self._running) + len(joining) < self.size and (text := self._waiting.next()):
                 joining.append(text)
             gone = [text for text in self._running.values() if text.job.ended]
-        for text in gone:
-            assert text.number is not None
-            self.decoder.leave(text.number)
-            self._forget(text)
-        for text in joining:
-            self._join(text)
-        if self._running:
-            self._step()
+            held = [*self._running.values(), *joining]
+        try:
+            for text in gone:
+                assert text.number is not None
+                self.decoder.leave(text.number)
+                self._forget(text)
+            for text in joining:
+                self._join(text)
+            if self._running:
+                self._step()
+        except Exception as error:  # of nobody's text: none of them can be trusted to go on
+            self._start_again(error, held)
         with self._changed:
             self._changed.notify_all()
         return True
@@ -125,11 +129,7 @@ class Batch:
             self._running[text.number] = text
 
     def _step(self) -> None:
-        try:
-            moved = self.decoder.step()
-        except Exception as error:  # of nobody's text: none of them can be trusted to go on
-            self._start_again(error)
-            return
+        moved = self.decoder.step()
         self._done.steps += 1
         for one in moved:
             self._done.tokens += len(one.tokens)
@@ -175,14 +175,13 @@ class Batch:
             assert text.number is not None
             del self._running[text.number]
 
-    def _start_again(self, error: Exception) -> None:
-        """Fails every running text, and goes on with a new cache."""
+    def _start_again(self, error: Exception, held: Sequence[Text]) -> None:
+        """Fails every text of this turn, and goes on with a new cache."""
         with self._changed:
-            failed = list(self._running.values())
             self._running.clear()
             _count(self._done, self.decoder)
             self.decoder = self._new_decoder()
-        for text in failed:
+        for text in held:
             text.job.fail(own(error))
 
     def _new_decoder(self) -> Decoder:

@@ -23,7 +23,16 @@ from typing import Any
 
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, Constraint, ending_at, pair, texts_of
+from tokenform.decoding.calls import (
+    DEFAULT_MAX_TOKENS,
+    AnySampler,
+    Constraint,
+    check_counts,
+    ending_at,
+    pair,
+    seeds_of,
+    texts_of,
+)
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
@@ -57,8 +66,7 @@ class Scheduler:
         self, generator: Generator, *, batch_size: int | None = None, waiting: int = 256, jobs: int = 1
     ) -> None:
         size = generator.batch_size if batch_size is None else batch_size
-        if min(size, waiting, jobs) < 1:
-            raise OptionError(f"batch_size={size}, waiting={waiting} and jobs={jobs} must be at least 1.")
+        check_counts(batch_size=size, waiting=waiting, jobs=jobs)
         self.generator, self.batch_size, self.waiting = generator, size, waiting
         self._changed = threading.Condition()
         self._batch = Batch(generator, size, self._changed)
@@ -105,14 +113,14 @@ class Scheduler:
             DrafterError: the drafter can't be used with this generator.
             BudgetTooSmall, PromptTooLong, OptionError, ModelError, SamplingError, VocabularyError.
         """
-        if n < 1 or max_tokens < 1:
-            raise OptionError(f"n={n} and max_tokens={max_tokens} must be at least 1.")
+        check_counts(n=n, max_tokens=max_tokens)
         with self._changed:
             self._refuse(n)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         if batched:
             raise OptionError("a job has one prompt and one grammar; submit each of a batch.")
         chosen = self.generator.chosen(sampler)
+        (seed,) = seeds_of(seed, 1)
         job = Job(grammars[0], stop, owner, listener, n)
         if isinstance(chosen, AlignedSampler):
             if penalties is not None or transforms or alternatives or thinking or drafter is not None:
@@ -141,6 +149,8 @@ class Scheduler:
         for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
             with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
                 row.automaton.mask(row.state)
+                if row.hints is not None:
+                    row.hints.prepare()
         with self._changed:
             self._refuse(n)
             self._batch.enter(owner, texts)

@@ -6,16 +6,17 @@ Invariant: a sequence that can't be started leaves nothing open.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from tokenform.engine import State
+from tokenform.engine.packed import mask_of
 
 from .backbone import Runner
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafting import Draft, Drafting
-from .policies import Policy
 from .request import Output, Request
 from .tree import DraftTree
 
@@ -84,10 +85,8 @@ class Live:
 
     def _goes_on(self, state: State) -> bool:
         """Whether a token that does not end the text is allowed."""
-        words = np.array(self.request.automaton.mask(state)).view(np.uint32)
-        for token in self.request.eos:
-            words[token // 32] &= ~np.uint32(1 << token % 32)
-        return bool(words.any())
+        words = np.asarray(self.request.automaton.mask(state)).view(np.uint32)
+        return bool((words & ~mask_of(self.request.eos, 32 * len(words))).any())
 
     def drafting(self, budget: Budget) -> Drafting[DraftTree]:
         """A draft that fits the text's and the model's limits, in the making."""
@@ -102,18 +101,17 @@ class Live:
             return DraftTree()
         return (yield from self.session.drafting(self.context, budget))
 
-    def take(self, draft: Draft, policy: Policy | None) -> None:
+    def take(self, draft: Draft, keep: Sequence[bool] | None) -> None:
         """Keeps what is to be scored of a draft.
 
         Args:
-            policy: shapes it; None leaves it whole, as rules for drawn drafts need it.
+            keep: its nodes; None for all, as rules for drawn drafts need them.
         """
         self.tree = draft.tree
         self.output.report.seconds_draft += draft.seconds
         if not len(self.tree):
             self.draft_nothing()
-        if policy is not None:
-            keep = policy.shape(self.tree)
+        if keep is not None:
             if any(part.mode != "tree" for part, _ in self.seqs):
                 keep = _first_path(self.tree, keep)
             self.tree = self.session.shape(self.tree, keep)
@@ -124,7 +122,7 @@ class Live:
         self.session.reset(self.output.state)
 
 
-def _first_path(tree: DraftTree, keep: list[bool]) -> list[bool]:
+def _first_path(tree: DraftTree, keep: Sequence[bool]) -> list[bool]:
     """The likeliest kept path alone, for models that score chains."""
     chain, node = [False] * len(tree), -1
     while kids := [k for k in tree.children(node) if keep[k]]:

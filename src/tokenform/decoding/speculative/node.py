@@ -14,6 +14,7 @@ import numpy as np
 
 from tokenform.decoding.keyed_random import uniform
 from tokenform.engine import State
+from tokenform.engine.packed import mask_bits
 
 
 class Automaton(Protocol):
@@ -107,11 +108,3 @@ class Sampler(Protocol):
     def distribution(self, node: Node) -> np.ndarray:
         """float64 [V], sums to one: the distribution that `draw` draws from."""
         ...
-
-
-def mask_bits(words: np.ndarray, size: int) -> np.ndarray:
-    """bool [size] of a mask in 32-bit words; tokens beyond the mask are not allowed."""
-    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little", count=None)
-    if len(bits) >= size:
-        return bits[:size].view(bool)
-    return np.pad(bits, (0, size - len(bits))).view(bool)

@@ -64,7 +64,7 @@ def replay(
         context.state, context.remaining = state, len(tokens) - at + 1
         budget = policy.budget(1)
         tree = session.propose(context, budget) if budget.nodes else DraftTree()
-        tree = session.shape(tree, policy.shape(tree))
+        tree = session.shape(tree, policy.shape([tree])[0])
         visited = tree.walk(tokens[at:])
         new = list(tokens[at : at + len(visited) + 1])
         report.forwards += 1

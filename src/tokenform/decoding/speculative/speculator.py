@@ -78,7 +78,8 @@ class Speculator:
         self.check(self.drafter)
         self._merge = _merged(self.drafter)
         self._drafting = 0.0
-        self._timed: list[tuple[int, float]] = []  # (tokens, seconds) of the passes of a step
+        self._timed: list[tuple[float, float]] = []  # (tokens, seconds) of the passes of a step
+        self._padding = backbone.padding  # what padding costs beside a scored token, in the last pass
         self._clock = clock(device_of(backbone.model))
         self._on_device = matcher is not None and matcher.device.type != "cpu"
 
@@ -195,8 +196,11 @@ class Speculator:
         began = self._clock()
         asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
         drafts = together(asking, self._draws.draws)
-        for live, draft in zip(batch, drafts, strict=True):
-            live.take(draft, None if self.verifier.drawn else self.policy)
+        keep: Sequence[list[bool] | None] = [None] * len(drafts)
+        if not self.verifier.drawn:
+            keep = self.policy.shape([draft.tree for draft in drafts], self._padding)
+        for live, draft, kept in zip(batch, drafts, keep, strict=True):
+            live.take(draft, kept)
         self._drafting = self._clock() - began
 
     def _score(
@@ -205,6 +209,7 @@ class Speculator:
         """Logits of the model and the companions for each sequence, or why there are none."""
         columns = self._columns(batch)
         began, worked = time.perf_counter(), self._clock()
+        run = self._run()
         try:
             scored = self._passes(batch, columns)
         except Exception as error:
@@ -215,7 +220,11 @@ class Speculator:
         else:
             seconds = time.perf_counter() - began
             self.report.forwards += 1
-            self._timed.append((sum(len(live.tree) + 1 for live in batch), self._clock() - worked))
+            positions, heads = (after - before for after, before in zip(self._run(), run, strict=True))
+            own = self.backbone.padding  # where few logits are wanted of a token, the head costs little
+            self._padding = own + (1 - own) * len(columns) / len(batch)
+            tokens = self._padding * positions + (1 - self._padding) * heads
+            self._timed.append((tokens, self._clock() - worked))
             for live in batch:
                 live.output.report.forwards += 1
                 live.output.report.seconds_model += seconds / len(batch)
@@ -237,6 +246,10 @@ class Speculator:
             yield from self._score(batch, again=True)
         else:
             yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
+
+    def _run(self) -> tuple[int, int]:
+        """Positions that the backbone has run so far, and how many of them for their logits."""
+        return self.backbone.counters.positions, self.backbone.counters.scored
 
     def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
         """The tokens whose logits are wanted of some sequences; of the others, all of them."""

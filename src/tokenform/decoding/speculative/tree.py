@@ -146,6 +146,8 @@ class DraftTree:
             the other tree's node -> this tree's node, for all that are in this tree now.
         """
         before = len(self.tokens)
+        if not before and at == ROOT and len(other) <= room and (kept is None or _every(len(other), kept)):
+            return self._copied(other)
         most = before + room
         new: dict[int, int] = {ROOT: at}
         known, whole = self._index, True
@@ -166,3 +168,16 @@ class DraftTree:
         if not before and whole:
             self.paths = [[new[n] for n in p if n in new] for p in other.paths]
         return new
+
+    def _copied(self, other: DraftTree) -> dict[int, int]:
+        """Becomes a copy of another tree; its nodes, each as itself."""
+        for name in ("tokens", "parents", "depths", "sources", "confidences"):
+            setattr(self, name, list(getattr(other, name)))
+        self.distributions, self.paths = dict(other.distributions), [list(path) for path in other.paths]
+        self._index = dict(other._index)
+        self._kids = {parent: list(kids) for parent, kids in other._kids.items()}
+        return {node: node for node in range(ROOT, len(other))}
+
+
+def _every(size: int, kept: Container[int]) -> bool:
+    return all(node in kept for node in range(size))

@@ -27,8 +27,9 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 
 from tokenform.engine import TokenAutomaton
+from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import Asked, room, told
+from tokenform.integrations.asked import AHEAD, Asked, room, told
 from tokenform.integrations.text import OPEN, Text
 from tokenform.masking.apply import apply_mask_
 
@@ -143,20 +144,20 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         whitespace: str = "natural",
     ) -> None:
         super().__init__()
-        self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None)
+        self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
     ) -> torch.Tensor:
         """The rows that are filled at each step."""
-        rows = open_rows(max_rows, (self.asked.vocabulary.size + 31) // 32)
+        rows = open_rows(max_rows, mask_words(self.asked.vocabulary.size))
         buffer: torch.Tensor = register_vocab_mask_buffer(name, rows, max_rows)
         return buffer
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Open rows: int32 [batch_size, ceil(V / 32)] on the CPU."""
-        return open_rows(batch_size, (self.asked.vocabulary.size + 31) // 32)
+        return open_rows(batch_size, mask_words(self.asked.vocabulary.size))
 
     move_vocab_mask = staticmethod(Grammar.move_vocab_mask)
     apply_vocab_mask = staticmethod(Grammar.apply_vocab_mask)

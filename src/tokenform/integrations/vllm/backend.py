@@ -21,7 +21,8 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from tokenform.engine import TokenAutomaton, fill_draft_masks
-from tokenform.integrations.asked import Asked, is_fault
+from tokenform.engine.packed import mask_words
+from tokenform.integrations.asked import AHEAD, Asked, is_fault
 from tokenform.integrations.text import OPEN, Text
 
 THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
@@ -74,7 +75,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
-        self.asked = Asked(self.tokenizer, size=self.vocab_size)
+        self.asked = Asked(self.tokenizer, size=self.vocab_size, ahead=AHEAD)
         self.options = json_options(self.vllm_config.structured_outputs_config)
         self._filled: tuple[torch.Tensor, Any] | None = None
 
@@ -108,7 +109,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows of open masks: int32 [max_num_seqs, ceil(V / 32)], pinned where there is a GPU."""
         bitmask = torch.full(
-            (max_num_seqs, (self.vocab_size + 31) // 32),
+            (max_num_seqs, mask_words(self.vocab_size)),
             OPEN,
             dtype=torch.int32,
             pin_memory=torch.cuda.is_available(),

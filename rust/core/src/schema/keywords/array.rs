@@ -1,4 +1,6 @@
 //! `items`, `prefixItems`, `additionalItems`, `minItems`, `maxItems`, `uniqueItems`, `contains`.
+//!
+//! What they mean as atoms of [`Arr`](crate::schema::Arr), where they are decided when items are read.
 
 use super::{Parts, Site};
 use crate::lexical::number::Decimal;

@@ -21,7 +21,7 @@ pub(super) fn reference(
         schema.scopes.now = schema.enter(schema.scopes.now, target);
         target = next;
         steps += 1;
-        if steps > schema.doc.len() {
+        if steps > schema.doc.node_count() {
             return Err(crate::Error::new(
                 crate::Kind::InvalidSchema,
                 "the references form a circle without a schema in it",

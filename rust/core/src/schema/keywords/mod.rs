@@ -64,8 +64,8 @@ impl Parts {
         let v = Value {
             consts: self.consts,
             str: schema.lexicon.terms.and(&self.strings),
-            arr: schema.and_arrays(&self.arrays),
-            obj: schema.and_objects(&self.objects),
+            arr: schema.and(&self.arrays),
+            obj: schema.and(&self.objects),
             ..Value::none()
         };
         let v = schema.with_numbers(v, set);

@@ -72,7 +72,7 @@ fn name_finite(
         for word in words {
             let name = schema.name(&word);
             match props.iter_mut().find(|p| p.0 == name) {
-                Some(known) => known.1 = schema.and_subs(&[known.1, sub]),
+                Some(known) => known.1 = schema.and(&[known.1, sub]),
                 None => props.push((name, sub)),
             }
         }
@@ -146,11 +146,11 @@ fn each(
         let held = formula(schema, value)?;
         let absent = schema.obj(Obj::Absent(name));
         let name_there = schema.required(vec![name]);
-        let both = schema.and_objects(&[name_there, held]);
+        let both = schema.and(&[name_there, held]);
         // "absent, or there and held": the branches exclude each other, so frames decide early
-        all.push(schema.or_objects(&[absent, both]));
+        all.push(schema.or(&[absent, both]));
     }
-    Ok(schema.and_objects(&all))
+    Ok(schema.and(&all))
 }
 
 fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {

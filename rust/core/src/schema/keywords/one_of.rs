@@ -89,7 +89,7 @@ impl Schema {
         let mut tags = FxHashMap::default();
         for name in names {
             let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, &Key::Name(name))).collect();
-            let sub = self.and_subs(&subs);
+            let sub = self.and(&subs);
             // met again while it is being compiled: nothing is known of it yet
             let Ok(found) = self.compile(sub) else { continue };
             if let Some(constants) = self.constants_of(found) {
@@ -101,10 +101,7 @@ impl Schema {
 
     /// Keys that are required and shapes that hold in any case.
     fn asked_of_all(&self, o: ObjId) -> Option<(Vec<NameId>, Vec<ShapeId>)> {
-        let parts = match self.object(o) {
-            Obj::And(list) => list.to_vec(),
-            _ => vec![o],
-        };
+        let parts = self.conjuncts(o);
         let (mut names, mut shapes) = (Vec::new(), Vec::new());
         for part in parts {
             match self.object(part) {

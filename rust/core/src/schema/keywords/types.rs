@@ -103,7 +103,7 @@ impl Schema {
                 let list = self.list(subs);
                 let items = self.items(list, 0, SubId::FALSE);
                 let length = self.length(count, count);
-                v.arr = self.and_arrays(&[items, length]);
+                v.arr = self.and(&[items, length]);
             }
             Json::Object(entries) => {
                 let mut props = Vec::new();
@@ -115,7 +115,7 @@ impl Schema {
                 let declared = props.len();
                 let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, Some(declared), at);
                 let required = self.required(names);
-                v.obj = self.and_objects(&[shape, required]);
+                v.obj = self.and(&[shape, required]);
             }
         }
         Ok(self.value_of(v))

@@ -60,7 +60,7 @@ type Groups<T> = indexmap::IndexMap<Vec<usize>, T>;
 
 fn properties(schema: &mut Schema, found: &[Evaluation], sub: SubId, node: JId) -> Result<ValId> {
     let mut names: Vec<NameId> = found.iter().flat_map(|e| e.names.iter().copied()).collect();
-    crate::schema::value::dedup(&mut names);
+    crate::schema::formula::dedup(&mut names);
     let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
     patterns.sort_unstable();
     patterns.dedup();
@@ -130,7 +130,7 @@ fn items(schema: &mut Schema, found: &[Evaluation], sub: SubId) -> Result<ValId>
             (0..maybe.len()).filter(|i| chosen >> i & 1 == 1).map(|i| maybe[i]).collect();
         let mut ways = vec![sub];
         ways.extend(sure.iter().chain(&held).filter_map(|e| e.contains));
-        let item = schema.or_subs(&ways);
+        let item = schema.or(&ways);
         let mut all: Vec<ValId> = held.iter().map(|e| e.condition).collect();
         for (i, &from) in borders.iter().enumerate() {
             let set: Vec<usize> = (0..found.len()).filter(|&j| found[j].items > from).collect();

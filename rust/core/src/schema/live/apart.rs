@@ -87,7 +87,7 @@ impl Schema {
                 let mut parts = vec![sub];
                 parts.extend(list.iter().map(|a| self.sub(Sub::Differs(a.items, name))));
                 let mut found = chosen.clone();
-                found[at].1 = self.and_subs(&parts);
+                found[at].1 = self.and(&parts);
                 return Some(found);
             }
         }

@@ -1,4 +1,10 @@
 //! Satisfiability of formulas over arrays.
+//!
+//! Places and values are counted where a formula has no other atoms than a number of items, what they are and that they
+//! differ (a matching, Kuhn 1955; a place with more values than there are places is never the bottleneck, Hall 1935);
+//! others are searched by levels ([`super::memory`]).
+//! Invariant: "no" is said only of what no array satisfies; questions that are too large are refused.
+//! Complexity: up to [`PLACES`] places with as many values.  Memory: one question's.
 
 use std::rc::Rc;
 
@@ -20,6 +26,14 @@ const MOST_VALUES: usize = 100_000;
 /// Bytes of an item that later ones must differ from.
 const REMEMBERED: usize = 1 << 16;
 
+/// The number of items, what they are, and the earlier ones that each must differ from, as they do from each other.
+pub(super) struct PlainArray {
+    pub lo: u32,
+    pub hi: u32,
+    pub layouts: Vec<(ListId, u32, SubId)>,
+    pub unique: Option<KeySet>,
+}
+
 impl Schema {
     /// Whether some array satisfies the formula.
     pub(crate) fn array_is_live(&mut self, a: ArrId) -> bool {
@@ -34,20 +48,7 @@ impl Schema {
 
     /// `Length`, `Items` and `Unique` together are decided by counting.
     pub(super) fn plain_array(&mut self, a: ArrId) -> Option<bool> {
-        let parts = match self.array(a) {
-            Arr::And(list) => list.to_vec(),
-            _ => vec![a],
-        };
-        let (mut lo, mut layouts, mut unique) = (0, Vec::new(), None);
-        for part in parts {
-            match *self.array(part) {
-                Arr::Length(least, _) => lo = least,
-                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
-                Arr::Unique(seen) => unique = Some(seen),
-                _ => return None,
-            }
-        }
-        let hi = self.array_limit(a);
+        let PlainArray { lo, hi, layouts, unique } = self.plain_parts(a)?;
         if lo > hi {
             return Some(false);
         }
@@ -66,12 +67,19 @@ impl Schema {
         }
     }
 
-    fn array_limit(&self, a: ArrId) -> u32 {
-        match self.array(a) {
-            Arr::Length(_, hi) => *hi,
-            Arr::And(list) => list.iter().map(|&p| self.array_limit(p)).min().unwrap_or(u32::MAX),
-            _ => u32::MAX,
+    /// What a formula asks that says nothing else of its items; `None`: it says more.
+    pub(super) fn plain_parts(&self, a: ArrId) -> Option<PlainArray> {
+        let mut plain = PlainArray { lo: 0, hi: u32::MAX, layouts: Vec::new(), unique: None };
+        for part in self.conjuncts(a) {
+            match *self.array(part) {
+                Arr::True => {}
+                Arr::Length(lo, hi) => (plain.lo, plain.hi) = (lo, hi),
+                Arr::Items { list, from, rest } => plain.layouts.push((list, from, rest)),
+                Arr::Unique(seen) => plain.unique = Some(seen),
+                _ => return None,
+            }
         }
+        Some(plain)
     }
 
     pub(super) fn layout_item(&mut self, layouts: &[(ListId, u32, SubId)], i: u32) -> SubId {
@@ -81,7 +89,7 @@ impl Schema {
                 self.arenas.lists[list.0 as usize].get((from + i) as usize).copied().unwrap_or(rest)
             })
             .collect();
-        self.and_subs(&subs)
+        self.and(&subs)
     }
 
     /// Items that must come at least.
@@ -96,21 +104,8 @@ impl Schema {
     /// Whether one value more or less makes no difference to an array: every place that must be filled has more
     /// values than there are places.
     pub(super) fn has_to_spare(&mut self, a: ArrId) -> bool {
-        let parts = match self.array(a) {
-            Arr::And(list) => list.to_vec(),
-            _ => vec![a],
-        };
-        let (mut layouts, mut known) = (Vec::new(), KeySet::EMPTY);
-        for part in parts {
-            match *self.array(part) {
-                Arr::Length(..) => {}
-                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
-                Arr::Unique(seen) => known = seen,
-                _ => return false,
-            }
-        }
-        let lo = self.least_items(a);
-        let spare = self.key_sets.len(known) + lo as usize + 1;
+        let Some(PlainArray { lo, layouts, unique, .. }) = self.plain_parts(a) else { return false };
+        let spare = unique.map_or(0, |known| self.key_sets.len(known)) + lo as usize + 1;
         let mut last = None;
         (0..lo.min(FEW as u32)).all(|i| {
             let sub = self.layout_item(&layouts, i);
@@ -159,7 +154,7 @@ impl Schema {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<SubId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
-        crate::schema::value::dedup(&mut kinds);
+        crate::schema::formula::dedup(&mut kinds);
         let needed = lo as usize + seen.len();
         let most = needed.min(MOST_VALUES);
         let enough =

@@ -57,7 +57,7 @@ impl Schema {
             None if self.array_is_live(rest) => self.without_bad_values(sub, rest),
             None => {
                 let twins = self.twins(sub, rest);
-                self.or_subs(&twins)
+                self.or(&twins)
             }
         };
         if self.answers.asking.is_empty() && self.error.is_none() {
@@ -79,7 +79,7 @@ impl Schema {
         if good.len() == all {
             return sub;
         }
-        self.or_subs(&good)
+        self.or(&good)
     }
 
     /// The item without the values that a later one needs.
@@ -93,9 +93,9 @@ impl Schema {
                 bad.push(self.sub(Sub::Const(value)));
             }
         }
-        let bad = self.or_subs(&bad);
+        let bad = self.or(&bad);
         let others = self.not_sub(bad);
-        self.and_subs(&[sub, others])
+        self.and(&[sub, others])
     }
 
     /// The values of later items that have few of them.
@@ -138,7 +138,7 @@ impl Schema {
                     continue;
                 }
                 if self.wants_duplicates(rest) {
-                    let both = self.and_subs(&[sub, next]);
+                    let both = self.and(&[sub, next]);
                     let paired = self.paired(rest);
                     if !out.contains(&both) && self.sub_is_live(both) && self.array_is_live(paired) {
                         if both == sub {
@@ -157,19 +157,11 @@ impl Schema {
 
     /// The formula after two items were equal.
     fn paired(&mut self, a: ArrId) -> ArrId {
-        match self.array(a).clone() {
+        self.replaced(a, Self::remembers, &mut |this, atom| match this.array(atom) {
             Arr::Unique(_) => ArrId::FALSE,
             Arr::NotUnique(_) => ArrId::TRUE,
-            Arr::And(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.paired(x)).collect();
-                self.and_arrays(&list)
-            }
-            Arr::Or(list) => {
-                let list: Vec<ArrId> = list.iter().map(|&x| self.paired(x)).collect();
-                self.or_arrays(&list)
-            }
-            _ => a,
-        }
+            _ => atom,
+        })
     }
 
     /// Number of items until the array may end, by breadth-first search over formulas; `twin`: an item that was
@@ -221,7 +213,7 @@ impl Schema {
             return out.push((rest, None));
         }
         if let (Some(twin), true) = (twin, self.wants_duplicates(rest)) {
-            let both = self.and_subs(&[twin, sub]);
+            let both = self.and(&[twin, sub]);
             if self.sub_is_live(both) {
                 let paired = self.paired(rest);
                 out.push((paired, None));

@@ -5,6 +5,7 @@
 //! final at once (it rests on nothing provisional); "no" is final when nothing above it was assumed, and is
 //! asked again otherwise.  A search ends with the call's work ([`crate::work`]): what is not decided by then fails the
 //! call, since a guess would lead a text into a dead end.
+//! Memory: an answer for each formula that was asked about.
 
 mod apart;
 mod array;
@@ -176,7 +177,7 @@ impl Schema {
         names.into_iter().any(|name| {
             let subs: Vec<SubId> =
                 shapes.iter().map(|&s| self.shape_key(s, &super::by_key::Key::Name(name))).collect();
-            let sub = self.and_subs(&subs);
+            let sub = self.and(&subs);
             match self.compile(sub) {
                 Ok(v) => self.plainly_empty(v, depth - 1),
                 // met again while it is being compiled: nothing is known of it yet

@@ -261,7 +261,7 @@ impl Schema {
 
     pub(super) fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {
         let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, key)).collect();
-        self.and_subs(&subs)
+        self.and(&subs)
     }
 
     fn solve_conjunction(&mut self, conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
@@ -347,7 +347,7 @@ impl Schema {
         if not == SubId::FALSE {
             return None;
         }
-        let both = self.and_subs(&[own, not]);
+        let both = self.and(&[own, not]);
         self.sub_is_live(both).then_some(both)
     }
 
@@ -397,7 +397,7 @@ impl Schema {
     pub(super) fn named(&self, conj: &Conjunction) -> Vec<NameId> {
         let shapes = conj.shapes.iter().chain(&conj.violated);
         let mut names: Vec<NameId> = shapes.flat_map(|&s| self.shape(s).props.iter().map(|p| p.0)).collect();
-        crate::schema::value::dedup(&mut names);
+        crate::schema::formula::dedup(&mut names);
         names
     }
 

@@ -8,14 +8,15 @@
 
 use rustc_hash::FxHashMap;
 
+use super::array::PlainArray;
 use super::Keys;
 use crate::held;
 use crate::lexical::{Spelling, TermId, Terms};
-use crate::schema::array::Arr;
 use crate::schema::by_key::Key;
+use crate::schema::formula::dedup;
 use crate::schema::object::Obj;
 use crate::schema::object::ShapeId;
-use crate::schema::value::{dedup, SubId, ValId};
+use crate::schema::value::{SubId, ValId};
 use crate::schema::{ArrId, NameId, ObjId, Schema, Simple};
 use crate::vocab::Openings;
 
@@ -137,17 +138,14 @@ impl Schema {
                 _ => others.push(atom),
             }
         }
-        let others = self.and_objects(&others);
+        let others = self.and(&others);
         Some((self.simple_parts(others)?, violated))
     }
 
     /// The conjunctions that a formula is the union of.
     fn conjunctions(&mut self, o: ObjId) -> Option<Vec<ObjId>> {
         let mut out = vec![ObjId::TRUE];
-        let parts = match self.object(o) {
-            Obj::And(list) => list.to_vec(),
-            _ => vec![o],
-        };
+        let parts = self.conjuncts(o);
         for part in parts {
             let ways: Vec<ObjId> = match self.object(part).clone() {
                 Obj::Or(list) => {
@@ -165,7 +163,7 @@ impl Schema {
             out = out
                 .iter()
                 .flat_map(|&left| ways.iter().map(move |&way| (left, way)))
-                .map(|(left, way)| self.and_objects(&[left, way]))
+                .map(|(left, way)| self.and(&[left, way]))
                 .collect();
         }
         Some(out)
@@ -229,7 +227,7 @@ impl Schema {
         if let Some(shape) = violated {
             let sub = self.shape_key(shape, key);
             let not = self.not_sub(sub);
-            ways.extend([(self.and_subs(&[own, not]), true), (self.and_subs(&[own, sub]), false)]);
+            ways.extend([(self.and(&[own, not]), true), (self.and(&[own, sub]), false)]);
         }
         for (sub, violates) in ways {
             if self.sub_is_live(sub) {
@@ -265,20 +263,8 @@ impl Schema {
     }
 
     fn find_array_remains(&mut self, a: ArrId, opens: Openings) -> Option<Open> {
-        let parts = match self.array(a) {
-            Arr::And(list) => list.to_vec(),
-            _ => vec![a],
-        };
-        let (mut least, mut most, mut layouts) = (0, u32::MAX, Vec::new());
-        for part in parts {
-            match *self.array(part) {
-                Arr::True => {}
-                Arr::Length(lo, hi) => (least, most) = (lo, hi),
-                Arr::Items { list, from, rest } => layouts.push((list, from, rest)),
-                _ => return None,
-            }
-        }
-        if least > ITEMS {
+        let PlainArray { lo: least, hi: most, layouts, unique } = self.plain_parts(a)?;
+        if least > ITEMS || unique.is_some() {
             return None;
         }
         let mut open = Open { rest: 2, begun: 0 };

@@ -51,9 +51,10 @@ class Track:
 
 @dataclass
 class Counters:
-    """What a backbone has done so far: forward passes, and tokens run through them."""
+    """What a backbone has done so far: forward passes, positions with padding, tokens run through them."""
 
     forwards: int = 0
+    positions: int = 0
     prefilled: int = 0
     scored: int = 0
     notes: list[str] = field(default_factory=list)
@@ -119,6 +120,7 @@ class Backbone:
         self.vocabulary_size = int(self.config.vocab_size)
         self.max_length = _max_length(self.config)
         self.counters = Counters(notes=list(notes))
+        self.padding = _padding(model)
         parameter = next(model.parameters())
         self.device, self.dtype = parameter.device, parameter.dtype
         self._tracks: dict[int, Track] = {}
@@ -318,6 +320,20 @@ class Backbone:
     def _close(self, track: Track) -> None:
         """The sequence is gone."""
         raise NotImplementedError
+
+
+def _padding(model: Any) -> float:
+    """What a position whose logits nobody wants costs beside one with them, by the weights it meets."""
+    try:
+        head, given = model.get_output_embeddings(), model.get_input_embeddings()
+    except (AttributeError, NotImplementedError):
+        return 1.0
+    if head is None or given is None:
+        return 1.0
+    met = sum(one.numel() for one in head.parameters())
+    apart = {id(one): one.numel() for part in (head, given) for one in part.parameters()}
+    layers = sum(one.numel() for one in model.parameters()) - sum(apart.values())
+    return layers / max(layers + met, 1)
 
 
 def _max_length(config: Any) -> int | None:

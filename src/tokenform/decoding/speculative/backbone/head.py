@@ -53,7 +53,7 @@ class _Block:
 
 
 class _Packed(torch.nn.Module):
-    """The head over some of the positions that it is given, as one line.
+    """The head over some of the last `width` positions of each line that it is given, as one line.
 
     Attributes:
         later: give back what comes in, for `logits`.
@@ -61,13 +61,16 @@ class _Packed(torch.nn.Module):
         out, first: what was given back, and its first row as it was then.
     """
 
-    def __init__(self, head: torch.nn.Module, wanted: torch.Tensor, block: _Block, later: bool = False):
+    def __init__(
+        self, head: torch.nn.Module, wanted: torch.Tensor, width: int, block: _Block, later: bool = False
+    ):
         super().__init__()
-        self.head, self.wanted, self.block, self.later = head, wanted, block, later
+        self.head, self.wanted, self.width, self.block, self.later = head, wanted, width, block, later
         self.given = self.out = self.first = torch.empty(0)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        self.given = hidden.flatten(0, 1)[self.wanted]
+        # a model may take `logits_to_keep` and keep all of them
+        self.given = hidden[:, -self.width :].flatten(0, 1)[self.wanted]
         self.out = (self.given if self.later else self.logits(self.given))[None]
         self.first = self.out[:, :1].clone()
         return self.out
@@ -127,7 +130,7 @@ class WantedLogits:
         padded = len(wanted) < inputs["input_ids"].shape[0] * width
         many = 2 * len(wanted) * self._columns >= _MAPPED  # bytes, of the narrowest floats
         listed = columns is not None and self.sliced
-        view, packed = self._view(model, wanted, listed) if padded or many or listed else (None, None)
+        view, packed = self._view(model, wanted, width, listed) if padded or many or listed else (None, None)
         logits: torch.Tensor = (view or model)(**inputs).logits
         if packed is None:
             self.sliced = self.sliced and not listed
@@ -143,7 +146,7 @@ class WantedLogits:
             self.sliced = packed.gives(logits) and _product(packed.head, packed.given) is not None
         return logits[0]
 
-    def _view(self, model: Any, wanted: torch.Tensor, listed: bool) -> tuple[Any, _Packed | None]:
+    def _view(self, model: Any, wanted: torch.Tensor, width: int, listed: bool) -> tuple[Any, _Packed | None]:
         """The model with another head, and this; None where that can't be had.
 
         It is made for one pass, from what the model is then.  A `forward` put on an instance (by a library
@@ -160,7 +163,7 @@ class WantedLogits:
             view = below
         if not self._path or "forward" in vars(view):
             return None, None
-        packed = _Packed(view._modules[self._path[-1]], wanted, self._block, listed and self._tried)
+        packed = _Packed(view._modules[self._path[-1]], wanted, width, self._block, listed and self._tried)
         view._modules[self._path[-1]] = packed
         return top, packed
 

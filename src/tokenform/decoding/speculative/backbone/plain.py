@@ -20,6 +20,7 @@ from tokenform.decoding.loop import PlainLoop
 from tokenform.errors import InvalidState
 
 from ..tree import DraftTree
+from .base import Counters
 
 
 @dataclass
@@ -40,12 +41,13 @@ class PlainRunner:
         ModelError: it can't be called.
     """
 
-    mode, deepest, max_length, sliced = "plain", 0, None, False
+    mode, deepest, max_length, sliced, padding = "plain", 0, None, False, 1.0
 
     def __init__(self, model: Any, size: int) -> None:
         PlainLoop(model)  # refuses what can't be run
         self.model, self.vocabulary_size = model, size
         self.notes: list[str] = []
+        self.counters = Counters()
         self._texts: dict[int, list[int]] = {}
         self._groups: list[_Group] = []
         self._next = 0
@@ -88,4 +90,6 @@ class PlainRunner:
             logits = loop.prefill([self._texts[seq] for seq in fresh])
             self._groups.append(_Group(loop, fresh))
             found.update(zip(fresh, logits[:, None], strict=True))
+        self.counters.positions += len(trees)
+        self.counters.scored += len(trees)
         return found

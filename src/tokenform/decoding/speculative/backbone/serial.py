@@ -100,6 +100,7 @@ class SerialBackbone(Backbone):
                     torch.tensor([chunk], device=self.device), **options
                 )
             self.counters.forwards += not skip
+            self.counters.positions += len(chunk)
             track.place = getattr(result, str(self._name), None)
             rows.append(result.logits[0])
             at += len(chunk)

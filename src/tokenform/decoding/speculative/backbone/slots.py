@@ -146,10 +146,11 @@ class SlotCache:
     def copy(self, source: int, slots: list[int], target: int, to: list[int], shape: tuple[int, int]) -> None:
         """Copies slots of one row to slots of another (or moves them within a row)."""
         self._shape = shape
+        taken, given = _span(slots), _span(to)
         for store in (self.keys, self.values):
             for layer in list(store):
                 held = self._room(store, layer, store[layer][:1])
-                held[target, :, to] = held[source, :, slots].clone()
+                held[target, :, given] = held[source, :, taken].clone()
 
     @torch.inference_mode()
     def move_row(self, source: int, target: int, width: int) -> None:
@@ -183,3 +184,9 @@ class SlotCache:
     def bytes(self) -> int:
         """Memory of the keys and values."""
         return sum(t.numel() * t.element_size() for s in (self.keys, self.values) for t in s.values())
+
+
+def _span(slots: list[int]) -> list[int] | slice:
+    """Slots as a slice where they follow each other, which is copied as a block."""
+    first = slots[0] if slots else 0
+    return slice(first, first + len(slots)) if slots == list(range(first, first + len(slots))) else slots

@@ -378,6 +378,7 @@ class TreeBackbone(Backbone):
                 **({"logits_to_keep": late} if self._keeps else {}),
             )
         self.counters.forwards += not skip
+        self.counters.positions += ids.size
         return logits
 
     def _fill(

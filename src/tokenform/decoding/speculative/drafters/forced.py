@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenform.decoding.speculative.node import mask_bits
 from tokenform.engine import State
+from tokenform.engine.packed import mask_bits
 from tokenform.errors import LimitExceeded
 
 from ..tree import ROOT, DraftTree

@@ -75,6 +75,11 @@ class Hints:
         schema = None if self._grammar is None else self._grammar.schema
         return tuple(property_names(schema)) if isinstance(schema, Mapping) else ()
 
+    def prepare(self) -> None:
+        """Makes what the first draft needs, for callers that would rather wait here than there."""
+        _ = self.names
+        next(self.manners(), None)
+
     def manners(self, layout: str = LAYOUTS[0]) -> Iterator[tuple[str, Any]]:
         """(layout or "", automaton) of each manner in which the texts may be written, narrowest first.
 

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 from tokenform.decoding.draws import Wish
+from tokenform.engine.packed import mask_bits
 from tokenform.errors import OptionError
 
-from ..node import mask_bits
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
 

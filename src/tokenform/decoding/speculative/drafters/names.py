@@ -12,7 +12,8 @@ that fit here).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tokenform.engine import State
@@ -60,12 +61,7 @@ class _NamesSession(Silent):
         self, drafter: Names, spelling: Spelling, names: Sequence[bytes], followed: Following | None
     ) -> None:
         self.drafter, self.spelling, self.followed = drafter, spelling, followed
-        self.rests: dict[bytes, list[bytes]] = {}
-        for name in dict.fromkeys(names):
-            for n in range(1, len(name)):
-                rests = self.rests.setdefault(name[:n], [])
-                if len(rests) < _TRIED:
-                    rests.append(name[n:])
+        self.rests = _rests(tuple(names))
         self.longest = max(map(len, self.rests), default=0)
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
@@ -109,3 +105,15 @@ class _NamesSession(Silent):
                 return []
             state = context.automaton.advance(state, token)
         return tokens
+
+
+@lru_cache(maxsize=64)
+def _rests(names: tuple[bytes, ...]) -> Mapping[bytes, Sequence[bytes]]:
+    """What may follow each beginning of a name."""
+    found: dict[bytes, list[bytes]] = {}
+    for name in dict.fromkeys(names):
+        for n in range(1, len(name)):
+            rests = found.setdefault(name[:n], [])
+            if len(rests) < _TRIED:
+                rests.append(name[n:])
+    return found

@@ -26,7 +26,8 @@ class Suffix:
     shortest: matches shorter than this give no draft.
     branches: how many different continuations a tree may have.
     remember: add every finished output to the datastore.
-    keep: tokens that the datastore holds at least before its older half is forgotten.
+    keep: tokens that the datastore holds at least before its older half is forgotten.  What is to stay is
+        added to a second automaton meanwhile, so that forgetting costs no pause.
     """
 
     name, drawn = "suffix", False
@@ -41,20 +42,20 @@ class Suffix:
         keep: int = 1 << 17,
     ) -> None:
         self.tokens, self.shortest, self.branches, self.remember = tokens, shortest, branches, remember
-        self.keep, self.store, self._adding = keep, SuffixAutomaton(), Lock()
+        self.keep, self._adding = keep, Lock()
+        self.store, self._newer = SuffixAutomaton(), SuffixAutomaton()
         for text in datastore:
             self.add(text)
 
     def add(self, text: Sequence[int]) -> None:
         """Adds a text to the datastore; sessions at work keep the automaton that they began with."""
         with self._adding:
-            if len(self.store.text) + len(text) > 2 * self.keep:
-                recent = self.store.text[-self.keep :]
-                start = recent.index(SEPARATOR) + 1 if SEPARATOR in recent else len(recent)
-                self.store = SuffixAutomaton(recent[start:])
-            for token in text:
-                self.store.extend(token)
-            self.store.extend(SEPARATOR)
+            if len(self._newer.text) >= self.keep:
+                self.store, self._newer = self._newer, SuffixAutomaton()
+            stores = [self.store, self._newer][: 1 + (len(self.store.text) >= self.keep)]
+            for token in [*text, SEPARATOR]:
+                for store in stores:
+                    store.extend(token)
 
     def session(self, context: Context) -> Session:
         return _SuffixSession(self, context)

@@ -50,7 +50,9 @@ class Tally:
 
     def calibrate(self, tree: DraftTree) -> None:
         """Replaces the stated confidences of a tree by measured ones; keeps the stated ones for `observe`."""
-        tree.confidences = [self.rate(s, c) for s, c in zip(tree.sources, tree.confidences, strict=True)]
+        nodes = list(zip(tree.sources, tree.confidences, strict=True))
+        rates = {node: self.rate(*node) for node in set(nodes)}
+        tree.confidences = [rates[node] for node in nodes]
 
     def observe(self, tree: DraftTree, stated: Sequence[float], visited: Sequence[int]) -> None:
         """Counts the outcome of a scored tree.

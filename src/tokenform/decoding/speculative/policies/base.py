@@ -8,6 +8,7 @@ drawn from distributions: then it may only cut by what it knows before the draw 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..drafters.base import Budget
@@ -21,12 +22,20 @@ class Policy(Protocol):
         """What may be drafted for one sequence, when `active` sequences share the pass."""
         ...
 
-    def shape(self, tree: DraftTree) -> list[bool]:
-        """Which nodes to score; what stands below a node that is left out is left out too."""
+    def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
+        """Which nodes of a step's trees to score; what stands below one that is left out is left out too.
+
+        Args:
+            padding: what a position that only pads a line to the longest costs beside a node that is scored.
+        """
         ...
 
-    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
-        """A forward pass over `tokens` tokens has taken `seconds`, and its drafts `drafting` seconds."""
+    def observe(self, tokens: float, seconds: float, drafting: float = 0.0) -> None:
+        """A forward pass has taken `seconds`, and its drafts `drafting` seconds.
+
+        Args:
+            tokens: what it ran, its padding at what that costs beside a token.
+        """
         ...
 
 

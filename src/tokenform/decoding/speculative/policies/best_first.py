@@ -28,7 +28,7 @@ class BestFirst(Fixed):
         budget.nodes *= self.wide
         return budget
 
-    def shape(self, tree: DraftTree) -> list[bool]:
+    def kept(self, tree: DraftTree) -> list[bool]:
         return best(tree, self.nodes)
 
 

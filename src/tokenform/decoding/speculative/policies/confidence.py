@@ -25,5 +25,5 @@ class Confidence(Fixed):
         budget.stop = lambda confidence, cumulative, seconds: confidence < self.threshold
         return budget
 
-    def shape(self, tree: DraftTree) -> list[bool]:
+    def kept(self, tree: DraftTree) -> list[bool]:
         return [c >= self.threshold for c in tree.confidences]

@@ -27,5 +27,5 @@ class Cumulative(Fixed):
         budget.stop = lambda confidence, cumulative, seconds: cumulative < self.threshold
         return budget
 
-    def shape(self, tree: DraftTree) -> list[bool]:
+    def kept(self, tree: DraftTree) -> list[bool]:
         return [c >= self.threshold for c in chances(tree)]

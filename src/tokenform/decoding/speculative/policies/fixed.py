@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tokenform.errors import OptionError
 
 from ..drafters.base import Budget
@@ -22,8 +24,12 @@ class Fixed:
     def budget(self, active: int) -> Budget:
         return Budget(self.nodes) if self.depth is None else Budget(self.nodes, self.depth)
 
-    def shape(self, tree: DraftTree) -> list[bool]:
+    def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
+        return [self.kept(tree) for tree in trees]
+
+    def kept(self, tree: DraftTree) -> list[bool]:
+        """Which nodes of one tree to score."""
         return [True] * len(tree)
 
-    def observe(self, tokens: int, seconds: float, drafting: float = 0.0) -> None:
+    def observe(self, tokens: float, seconds: float, drafting: float = 0.0) -> None:
         return None

@@ -1,0 +1,200 @@
+//! What expressions and the formulas over objects and arrays have in common: "and" and "or" over atoms.
+//!
+//! Purpose: flattening, absorption, denial and the replacing of atoms are written once; what the atoms say is in
+//! [`super::value`], [`super::object`] and [`mod@super::array`].
+//! Invariant: the operands of an operation are two or more, distinct, no constants, and no operation of the same kind.
+//! Complexity: the operands that are named; absorption is quadratic in them, up to [`ABSORBED`].
+//! Memory: what is made stays in `arenas`, each formula once.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::by_key::Key;
+use super::decide::Leaf;
+use super::value::SubId;
+use super::Schema;
+use crate::work;
+
+/// Operands of a disjunction up to which those that another makes superfluous are sought.
+const ABSORBED: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    And,
+    Or,
+}
+
+impl Op {
+    /// What it becomes under "not" (De Morgan).
+    fn other(self) -> Self {
+        match self {
+            Op::And => Op::Or,
+            Op::Or => Op::And,
+        }
+    }
+}
+
+/// The number of an operation on others, or of an atom.
+pub trait Expression: Copy + Eq + Ord + Hash {
+    const TRUE: Self;
+    const FALSE: Self;
+    /// `None`: an atom.
+    fn operands(self, schema: &Schema) -> Option<(Op, &[Self])>;
+    /// The operation on two or more, which [`Schema::joined`] has put in order.
+    fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self;
+    /// Joins operands that are simpler as one; `Some`: all of them come to this.
+    fn merge(schema: &mut Schema, op: Op, list: &mut Vec<Self>) -> Option<Self>;
+}
+
+/// Formulas whose atoms each ask about one expression of the next value.
+pub trait Formula: Expression {
+    /// What an atom says of the value of a key, or of the next item.
+    fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self>;
+    /// The branches of an atom, two at most.
+    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(SubId, Self)> {
+        let leaf = self.leaf(schema, key);
+        schema.leaf_branches(leaf)
+    }
+    fn not_atom(self, schema: &mut Schema) -> Self;
+    /// Those that are known.
+    fn denials(schema: &mut Schema) -> &mut FxHashMap<Self, Self>;
+    /// Atoms and operations, those that are named twice counted twice.
+    fn size(self, schema: &Schema) -> u32;
+    /// Whether something could satisfy it, as far as it pays to ask before branches multiply.
+    fn may_be_live(self, schema: &mut Schema) -> bool;
+}
+
+impl Schema {
+    pub(crate) fn and<F: Expression>(&mut self, list: &[F]) -> F {
+        self.joined(Op::And, list)
+    }
+
+    pub(crate) fn or<F: Expression>(&mut self, list: &[F]) -> F {
+        self.joined(Op::Or, list)
+    }
+
+    pub(super) fn joined<F: Expression>(&mut self, op: Op, list: &[F]) -> F {
+        let (neutral, deciding) = match op {
+            Op::And => (F::TRUE, F::FALSE),
+            Op::Or => (F::FALSE, F::TRUE),
+        };
+        let mut flat: Vec<F> = Vec::new();
+        for &f in list {
+            match f.operands(self) {
+                _ if f == neutral => {}
+                _ if f == deciding => return deciding,
+                Some((own, inner)) if own == op => flat.extend(inner),
+                _ => flat.push(f),
+            }
+        }
+        dedup(&mut flat);
+        if flat.len() > 1 {
+            if let Some(all) = F::merge(self, op, &mut flat) {
+                return all;
+            }
+        }
+        match flat[..] {
+            [] => neutral,
+            [one] => one,
+            _ => F::operation(self, op, flat.into()),
+        }
+    }
+
+    fn parts<F: Expression>(&self, f: F) -> Option<(Op, Vec<F>)> {
+        f.operands(self).map(|(op, list)| (op, list.to_vec()))
+    }
+
+    /// The operands of a conjunction; what is none is the only one.
+    pub(crate) fn conjuncts<F: Expression>(&self, f: F) -> Vec<F> {
+        match f.operands(self) {
+            Some((Op::And, list)) => list.to_vec(),
+            _ => vec![f],
+        }
+    }
+
+    /// What the formula denies. A part that a formula holds twice is denied once.
+    pub(crate) fn not<F: Formula>(&mut self, f: F) -> F {
+        if let Some(&known) = F::denials(self).get(&f) {
+            return known;
+        }
+        let not = stacker::maybe_grow(64 << 10, 1 << 20, || match self.parts(f) {
+            None => f.not_atom(self),
+            Some((op, list)) => {
+                let list: Vec<F> = list.into_iter().map(|part| self.not(part)).collect();
+                self.joined(op.other(), &list)
+            }
+        });
+        F::denials(self).insert(f, not);
+        if not != F::TRUE && not != F::FALSE {
+            F::denials(self).entry(not).or_insert(f);
+        }
+        not
+    }
+
+    /// The formula with other atoms, in the parts that are `meant`.
+    pub(super) fn replaced<F: Expression>(
+        &mut self,
+        f: F,
+        meant: fn(&Self, F) -> bool,
+        how: &mut dyn FnMut(&mut Self, F) -> F,
+    ) -> F {
+        if !meant(self, f) {
+            return f;
+        }
+        work::spend(4);
+        let Some((op, list)) = self.parts(f) else { return how(self, f) };
+        let list: Vec<F> = list.into_iter().map(|part| self.replaced(part, meant, how)).collect();
+        self.joined(op, &list)
+    }
+
+    /// `X | (X & Y)` is `X`.
+    pub(super) fn absorb<F: Expression>(&self, flat: &mut Vec<F>) {
+        if flat.len() > ABSORBED {
+            return;
+        }
+        let parts = |&f: &F| {
+            let mut parts = self.conjuncts(f);
+            parts.sort_unstable();
+            parts
+        };
+        let all: Vec<Vec<F>> = flat.iter().map(parts).collect();
+        let mut looked = 0;
+        let mut weaker = |i: usize, j: usize| {
+            let mut held = |p: &F| {
+                looked += 1;
+                all[i].binary_search(p).is_ok()
+            };
+            // j asks for no more than i does
+            all[j].len() <= all[i].len()
+                && all[j].iter().all(&mut held)
+                && (all[j].len() < all[i].len() || j < i)
+        };
+        let keep: Vec<bool> =
+            (0..all.len()).map(|i| !(0..all.len()).any(|j| j != i && weaker(i, j))).collect();
+        work::spend((all.len() * all.len() / 8) as u64 + looked);
+        let mut at = 0;
+        flat.retain(|_| {
+            at += 1;
+            keep[at - 1]
+        });
+    }
+}
+
+/// Removes repetitions, keeping the first.
+pub(crate) fn dedup<T: Copy + Eq + Hash>(list: &mut Vec<T>) {
+    work::spend(1 + list.len() as u64 / 2);
+    if list.len() < 16 {
+        let mut i = 0;
+        while i < list.len() {
+            if list[..i].contains(&list[i]) {
+                list.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+        return;
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    list.retain(|x| seen.insert(*x));
+}
