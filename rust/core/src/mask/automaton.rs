@@ -228,9 +228,7 @@ impl TokenAutomaton {
             return answer;
         };
         let lanes = self.open_lanes().count().max(1);
-        // what live texts brought along may double before it is thrown away: a text that does not fit is not made
-        // again at every call
-        if bytes > (self.limits.memory / lanes).saturating_add(2 * builder.moved()) {
+        if bytes > builder.allowance(self.limits.memory / lanes) {
             reclaim::later(builder, bytes);
             generation.close();
             self.full.fetch_add(1, Ordering::Relaxed);

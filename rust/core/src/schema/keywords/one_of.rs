@@ -33,7 +33,7 @@ impl Schema {
                 None => (0..list.len()).filter(|&j| j != i).collect(),
             };
             for j in others {
-                crate::work::spend(4);
+                crate::work::spend(8);
                 let pair = (i.min(j), i.max(j));
                 let known = disjoint.get(&pair).copied();
                 // "and not the other" is always right: that they exclude each other only makes it needless
