@@ -91,7 +91,7 @@ bench: $(VENV)/.tools
 
 # an hour of fuzzing for each target (FUZZ_SECONDS, FUZZ_TARGETS); needs the nightly compiler. These flags are those of cargo-fuzz, without it
 FUZZ_SECONDS ?= 3600
-FUZZ_TARGETS ?= schema lived regex grammar compose
+FUZZ_TARGETS ?= schema lived regex grammar compose saved
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=16
@@ -103,7 +103,7 @@ fuzz: $(VENV)/.ready
 	$(BIN)/python -m tokenform.bench.suites corpus rust/fuzz/corpus/seeds
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p rust/fuzz/corpus/$$target rust/fuzz/artifacts && \
-		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds -dict=schema.dict -max_len=4096 \
+		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \
 			-timeout=10 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
 	done
 

@@ -147,6 +147,8 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
                 engine.close()
             for met, seconds in (("first", first), ("later", later)):
                 for name, (whole, inside) in seconds.items():
+                    if not inside:  # of one round there are no later texts
+                        continue
                     rows.append(
                         {
                             "drafts": drafts,
@@ -239,11 +241,20 @@ def maskbench(host: str, limit: int, most: int, drafts: int) -> list[dict[str, A
     return rows
 
 
+def at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["steps", "maskbench"])
-    parser.add_argument("--count", type=int, default=60, help="steps of a run")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--count", type=at_least_one, default=60, help="steps of a run")
+    parser.add_argument(
+        "--rounds", type=at_least_one, default=6, help="texts after the first show what others cost"
+    )
     parser.add_argument("--limit", type=int, default=500)
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--drafts", type=int, default=0)

@@ -1,6 +1,6 @@
 """What threads cost each other: misses side by side, and readers beside a thread that builds.
 
-    python benchmarks/threads.py                # all four
+    python benchmarks/threads.py                # all of it
     python benchmarks/threads.py --seconds 1 --every 100   # to see that it runs
 
 Purpose: a server asks one automaton from several threads, and one request must not hold the others.
@@ -21,6 +21,8 @@ import random
 import string
 import threading
 import time
+import zlib
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -61,28 +63,57 @@ def make_masks(automaton: tf.TokenAutomaton, texts: list[bytes]) -> float:
     return time.thread_time() - begin
 
 
-def misses(vocab: tf.Vocabulary, rounds: int) -> tuple[float, float]:
-    """Speed of two threads on one automaton over that of one, medians of some rounds: by the wall, and by the
-    processor time of the thread that needs more, which is what two free processors would give."""
-    rng, wall, processor = random.Random(3), list[float](), list[float]()
+def timed(call: Callable[[Any], Any], parts: list[Any]) -> tuple[float, list[Any]]:
+    """Seconds by the wall of one thread a part, and what each gave."""
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(len(parts)) as pool:
+        given = list(pool.map(call, parts))
+    return time.perf_counter() - begin, given
+
+
+def machine() -> float:
+    """Speed of two threads over that of one, by the wall, where neither needs memory, a lock or the
+    interpreter: what other programs leave of the machine."""
+    block = bytes(1 << 20)
+
+    def sums(count: int) -> None:
+        for _ in range(count):
+            zlib.crc32(block)
+
+    return timed(sums, [200])[0] / timed(sums, [100, 100])[0]
+
+
+def misses(vocab: tf.Vocabulary, rounds: int) -> dict[str, float]:
+    """Speed of two threads over that of one, medians of some rounds: on one automaton by the wall, and by the
+    processor time of the thread that needs more, which is what two free processors would give; on an
+    automaton each, by the wall; and of the machine."""
+    rng, found = random.Random(3), defaultdict[str, list[float]](list)
     schema = {"type": "array", "items": {"type": "string", "maxLength": 30}, "uniqueItems": True}
 
     def text() -> bytes:
         return ('["' + '", "'.join("".join(rng.choices(LETTERS, k=7)) for _ in range(6)) + '", "').encode()
 
+    def fresh() -> Any:
+        automaton = tf.json_schema(schema).core.compile(vocab)
+        make_masks(automaton, [text() for _ in range(100)])
+        return automaton
+
+    def work(automaton: Any, count: int) -> tuple[Any, list[bytes]]:
+        return automaton, [text() for _ in range(count)]
+
+    def make(part: tuple[Any, list[bytes]]) -> float:
+        return make_masks(*part)
+
     for _ in range(rounds):
-        seconds, used = [], []
-        for threads in (1, 2):
-            automaton = tf.json_schema(schema).core.compile(vocab)
-            make_masks(automaton, [text() for _ in range(100)])
-            parts = [[text() for _ in range(600 // threads)] for _ in range(threads)]
-            begin = time.perf_counter()
-            with ThreadPoolExecutor(threads) as pool:
-                used.append(max(pool.map(make_masks, [automaton] * threads, parts)))
-            seconds.append(time.perf_counter() - begin)
-        wall.append(seconds[0] / seconds[1])
-        processor.append(used[0] / used[1])
-    return quantile(wall, 0.5), quantile(processor, 0.5)
+        both = fresh()
+        alone, used = timed(make, [work(fresh(), 600)])
+        shared, each = timed(make, [work(both, 300), work(both, 300)])
+        apart, _ = timed(make, [work(fresh(), 300), work(fresh(), 300)])
+        found["wall"].append(alone / shared)
+        found["processor"].append(used[0] / max(each))
+        found["apart"].append(alone / apart)
+        found["machine"].append(machine())
+    return {name: quantile(ratios, 0.5) for name, ratios in found.items()}
 
 
 def beside(build: Callable[[], None], read: Callable[[], None], seconds: float = 0) -> list[float]:
@@ -190,8 +221,12 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="meet one hostile input in so many")
     options = parser.parse_args()
     vocab = vocabulary(60_000)
-    wall, processor = misses(vocab, options.rounds)
-    print(f"misses: two threads make {wall:.2f} times the masks of one; {processor:.2f} by processor time")
+    speed = misses(vocab, options.rounds)
+    print(
+        f"misses: two threads make {speed['wall']:.2f} times the masks of one; {speed['processor']:.2f} by "
+        f"processor time; with an automaton each {speed['apart']:.2f}; two threads of check sums "
+        f"{speed['machine']:.2f}"
+    )
     read = reader(tf.json_schema(HARD).compile(vocab), b'"abcabc')
     waits, took = known(vocab, options.seconds)
     alone = beside(lambda: time.sleep(0.1), read, options.seconds)

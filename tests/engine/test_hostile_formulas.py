@@ -5,6 +5,8 @@ document satisfies" where some does.
 from __future__ import annotations
 
 import contextlib
+import decimal
+import fractions
 import itertools
 import json
 import random
@@ -241,3 +243,19 @@ def test_an_object_of_many_required_keys_is_read_in_any_order() -> None:
     text = json.dumps(dict.fromkeys(names, 0), separators=(",", ":"))
     assert automaton.matches(text.encode())
     assert not automaton.matches(text.replace(f'"{names[7]}"', '"other"').encode())
+
+
+@pytest.mark.parametrize("excluded", ["7e-299", "7", "7e300", "21e-5"])
+@pytest.mark.parametrize("unit", ["3e300", "3", "3e-5"])
+def test_multiples_of_one_number_and_not_of_another(unit: str, excluded: str) -> None:
+    """The excluded number may be far below the unit: what it takes away is counted in units."""
+    schema = f'{{"type":"number","multipleOf":{unit},"not":{{"multipleOf":{excluded}}},"minimum":1}}'
+    taken = fractions.Fraction(decimal.Decimal(unit)), fractions.Fraction(decimal.Decimal(excluded))
+    try:
+        automaton = compiled(schema)
+    except UnsatisfiableSchema:
+        assert (taken[0] / taken[1]).denominator == 1
+        return
+    for seed in range(3):
+        text = fractions.Fraction(decimal.Decimal(walk(automaton, random.Random(seed)).decode()))
+        assert (text / taken[0]).denominator == 1 and (text / taken[1]).denominator != 1, text

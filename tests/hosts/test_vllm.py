@@ -214,6 +214,15 @@ def test_what_is_wrong_is_refused_in_the_front_end(engine, constraint, message):
         engine().add("x", asked(**constraint))
 
 
+def test_masks_of_first_texts_are_there_before_the_first_step(engine):
+    one = engine()
+    text = one.add("first", asked(json=HARD))
+    one.settle()
+    assert text.request.structured_output_request.grammar._automaton.state_count > 20
+    one.run(random_model(SIZE, 8))
+    assert text.reason == "stop"
+
+
 def test_flags_of_the_engine_and_of_a_request(engine):
     schema = {
         "type": "object",

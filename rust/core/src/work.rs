@@ -24,7 +24,7 @@ use crate::error::{Error, Kind};
 /// Units after which the interrupt is asked: well below a millisecond.
 const SLICE: u64 = 1 << 13;
 /// Bytes that a call may hold beside what was there before it, or as many as [`BYTES`] a unit of its work, where that
-/// is more. A table that is just being doubled may come on top, so that the peak is some 450 MB by default.
+/// is more. A table that is just being doubled counts twice, so that this is the peak and not what is left of it.
 const MEMORY: u64 = 256 << 20;
 const BYTES: u64 = 7;
 /// Bytes that cost as much as a step: 256 are taken and cleared in about 30 ns.
@@ -55,6 +55,8 @@ struct Meter {
     limit: Cell<u64>,
     /// Bytes of this thread above which the call is cut.
     most_held: Cell<i64>,
+    /// Whether there were more for a moment.
+    exceeded: Cell<bool>,
 }
 
 thread_local! {
@@ -65,6 +67,7 @@ thread_local! {
         rest: Cell::new(u64::MAX),
         limit: Cell::new(u64::MAX),
         most_held: Cell::new(i64::MAX),
+        exceeded: Cell::new(false),
     } };
     /// Whether the call that this thread does a part of is to end.
     static ENDING: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
@@ -129,7 +132,7 @@ impl Meter {
         if rest < missing {
             resume_unwind(Box::new(Cut::Work(limit)));
         }
-        if self.held.get() > self.most_held.get() {
+        if self.exceeded.get() {
             resume_unwind(Box::new(Cut::Memory(most_bytes(limit))));
         }
         let slice = SLICE.max(missing).min(rest);
@@ -152,14 +155,17 @@ fn most_bytes(limit: u64) -> u64 {
 /// Runs a call that may spend `limit` units.
 pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
     METER.with(|meter| {
-        let before = (meter.left.get(), meter.rest.get(), meter.limit.get(), meter.most_held.get());
-        meter.most_held.set(meter.held.get().saturating_add_unsigned(most_bytes(limit)));
+        let before = (meter.left.get(), meter.rest.get(), meter.limit.get());
+        let most_held = meter.held.get().saturating_add_unsigned(most_bytes(limit));
+        let most_held = meter.most_held.replace(most_held);
+        let exceeded = meter.exceeded.replace(false);
         meter.fill(limit);
         let answer = catch_unwind(AssertUnwindSafe(call));
         meter.left.set(before.0);
         meter.rest.set(before.1);
         meter.limit.set(before.2);
-        meter.most_held.set(before.3);
+        meter.most_held.set(most_held);
+        meter.exceeded.set(exceeded || meter.held.get() > most_held);
         answer.map_err(cut_of)
     })
 }
@@ -180,10 +186,15 @@ pub fn refill() {
 pub struct Counting<A>(pub A);
 
 impl<A> Counting<A> {
-    fn took(bytes: usize) {
-        METER.with(|Meter { left, held, .. }| {
+    /// A block was taken, and one of `gone` bytes is given back as soon as it was copied.
+    fn took(bytes: usize, gone: usize) {
+        METER.with(|Meter { left, held, most_held, exceeded, .. }| {
             left.set(left.get().saturating_sub_unsigned(1 + (bytes / BLOCK) as u64));
-            held.set(held.get() + bytes as i64);
+            let both = held.get() + bytes as i64;
+            if both > most_held.get() {
+                exceeded.set(true);
+            }
+            held.set(both - gone as i64);
         });
     }
 
@@ -196,20 +207,17 @@ impl<A> Counting<A> {
 #[allow(unsafe_code)]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::took(layout.size());
+        Self::took(layout.size(), 0);
         self.0.alloc(layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        Self::took(layout.size());
+        Self::took(layout.size(), 0);
         self.0.alloc_zeroed(layout)
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        METER.with(|Meter { left, held, .. }| {
-            left.set(left.get().saturating_sub_unsigned(1 + (size / BLOCK) as u64));
-            held.set(held.get() + size as i64 - layout.size() as i64);
-        });
+        Self::took(size, layout.size());
         self.0.realloc(block, layout, size)
     }
 
@@ -292,6 +300,16 @@ mod tests {
         assert_eq!(run(30_000_000, kept), Err(Cut::Memory(256 << 20)));
         assert_eq!(run(50_000_000, kept), Ok(20));
         assert_eq!(run(30_000_000, || (0..200).map(block).map(|b| b.len()).sum::<usize>()), Ok(0));
+        // the old block beside the new one
+        let doubled = |bytes: usize| {
+            let mut block = Vec::<u8>::with_capacity(bytes);
+            block.push(1);
+            block.reserve_exact(2 * bytes);
+            spend(1);
+            block.len()
+        };
+        assert_eq!(run(30_000_000, || doubled(100 << 20)), Err(Cut::Memory(256 << 20)));
+        assert_eq!(run(30_000_000, || doubled(80 << 20)), Ok(1));
     }
 
     #[test]

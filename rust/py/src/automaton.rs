@@ -21,6 +21,9 @@ use crate::vocabulary::Vocabulary;
 
 type Edge = (usize, String, isize);
 
+/// Steps of work that masks ahead may take: some milliseconds.
+const PREPARING: u64 = 400_000;
+
 /// A grammar over the tokens of a vocabulary: for each state the mask of the tokens that may come next.
 ///
 /// Made by `Grammar.compile(vocabulary)`. States are values: `start` is the first, `advance(state, token)` gives the
@@ -114,6 +117,15 @@ impl TokenAutomaton {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<Vocabulary>, Limits))> {
         let compile = self.grammar.bind(py).getattr("compile")?;
         Ok((compile, (self.vocabulary.clone_ref(py), Limits::of(self.core.limits()))))
+    }
+
+    /// Makes masks ahead that the first texts are likely to ask for, of up to so many states; how many were met.
+    ///
+    /// For a host that has time before a text begins, in a thread of its own. What is made is kept as if it had been
+    /// asked for.
+    #[pyo3(signature = (states = 128))]
+    fn prepare(&self, py: Python<'_>, states: usize) -> PyResult<usize> {
+        unlocked(py, || self.core.prepare(states, PREPARING)).map_err(raise)
     }
 
     /// The state before the first token.

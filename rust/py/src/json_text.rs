@@ -81,7 +81,7 @@ fn write_text(text: &Bound<'_, PyString>, out: &mut String) -> bool {
     let Ok(text) = text.to_str() else { return false };
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| !matches!(b, b' '..=b'~') || matches!(b, b'"' | b'\\')) {
+    while let Some(at) = first_escaped(rest.as_bytes()) {
         out.push_str(&rest[..at]);
         let mut chars = rest[at..].chars();
         write_escaped(chars.next().expect("something is there"), out);
@@ -90,6 +90,18 @@ fn write_text(text: &Bound<'_, PyString>, out: &mut String) -> bool {
     out.push_str(rest);
     out.push('"');
     true
+}
+
+/// Bytes that are looked at at once: the compiler makes a few instructions of them.
+const TOGETHER: usize = 32;
+
+/// Where the first byte stands that is not written as it is.
+fn first_escaped(text: &[u8]) -> Option<usize> {
+    let is_escaped = |b: &u8| (b.wrapping_sub(b' ') > b'~' - b' ') | (*b == b'"') | (*b == b'\\');
+    let pieces = text.chunks_exact(TOGETHER);
+    let plain = pieces.take_while(|piece| !piece.iter().fold(false, |any, b| any | is_escaped(b))).count();
+    let from = plain * TOGETHER;
+    text[from..].iter().position(is_escaped).map(|at| from + at)
 }
 
 fn write_escaped(c: char, out: &mut String) {

@@ -26,6 +26,10 @@ Schema = Mapping[str, Any] | bool | str
 
 _TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
 
+_OFFICIAL = "json-schema.org"
+SOME = 8
+"""Namings of official schemas up to which each is looked at; more are searched for in one pass."""
+
 # How documents are written, as opposed to which of them are meant.
 SPELLINGS = ("order", "whitespace", "numbers", "strings")
 
@@ -172,12 +176,25 @@ def _at(schema: Any, pointer: str) -> dict[str, Any]:
 
 def meta_schemas(*texts: str) -> dict[str, str]:
     """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI."""
-    referring = [text for text in texts if '"$ref"' in text]
-    named = {found.replace("\\/", "/") for text in referring for found in _TO_META.findall(text)}
+    named = {found.replace("\\/", "/") for text in texts for found in _named(text)}
     if not named:
         return {}
     main = {_folder(uri) for uri in named if uri in _official()}
     return {uri: text for uri, text in _official().items() if _folder(uri) in main}
+
+
+def _named(text: str) -> list[str]:
+    """What `_TO_META` finds: few schemas refer to an official one, and most name one as their `$schema`."""
+    if text.count(_OFFICIAL) > SOME:
+        return _TO_META.findall(text)
+    found, at = [], text.find(_OFFICIAL)
+    while at >= 0:
+        before = text.rfind('"$ref"', 0, at)
+        match = _TO_META.match(text, before) if before >= 0 else None
+        if match and match.end() > at:
+            found.append(match[1])
+        at = text.find(_OFFICIAL, at + 1)
+    return found
 
 
 def _folder(uri: str) -> str:

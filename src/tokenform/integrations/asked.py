@@ -14,6 +14,7 @@ ordinary token for the next).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import OrderedDict
@@ -30,6 +31,8 @@ from tokenform.frontends.structural_tag import structural_tag
 
 KEPT = 512
 ENDINGS = 16
+AHEAD = 128
+"""States of a new automaton whose masks are made while a scheduler waits for the grammar: a millisecond."""
 _Made = TypeVar("_Made")
 
 
@@ -40,12 +43,16 @@ class Asked:
         tokenizer: the model's tokenizer, in any form that `Vocabulary.from_tokenizer` reads.
         size: width of the model's logits; further ids are padding.
         eos: the ids that end texts where a request does not say; None: the tokenizer's.
+        ahead: states whose masks are made with an automaton, for the first texts that it constrains.
     Raises:
         VocabularyError: the tokenizer can't be read.
     """
 
-    def __init__(self, tokenizer: Any, *, size: int, eos: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, tokenizer: Any, *, size: int, eos: Iterable[int] | None = None, ahead: int = 0
+    ) -> None:
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, size=size, eos=eos)
+        self._ahead = ahead
         self._grammars = _Kept(KEPT)
         self._vocabularies = _Kept(ENDINGS)
 
@@ -63,13 +70,21 @@ class Asked:
             TokenformError: what is wrong with it, and where; `EngineError` for a fault of the engine.
         """
         try:
-            return self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+            automaton = self.grammar(kind, text, **options).compile(self.ending(stop_token_ids))
+            self._prepare(automaton)
+            return automaton
         except TokenformError:
             raise
         except BaseException as error:
             if not is_fault(error):
                 raise
             raise EngineError(f"the engine failed at this {kind}: {type(error).__name__}: {error}") from error
+
+    def _prepare(self, automaton: TokenAutomaton) -> None:
+        """Makes masks ahead, unless texts have made some; what fails here fails again where it matters."""
+        if self._ahead and automaton.state_count < 2:
+            with contextlib.suppress(TokenformError):
+                automaton.prepare(self._ahead)
 
     def grammar(self, kind: str, text: str, **options: Any) -> Grammar:
         """The same before any ids that end texts are known."""

@@ -17,8 +17,9 @@ use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::grammar::{Grammar, Symbol};
-use super::skeleton::{Places, Skeleton, Source};
+use super::skeleton::{Group, Places, Skeleton, Source};
 use crate::held;
+use crate::work;
 
 /// The number of an item set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,8 +55,15 @@ struct Closure {
     /// Number of the skeleton.
     shape: u32,
     /// What the predicted rules return to, by their place in the skeleton; found when first asked for.
-    returns: Box<[Option<ReturnsId>]>,
+    returns: Box<[ReturnsId]>,
+    /// What each group of them hands on.
+    handed_on: Box<[ReturnsId]>,
 }
+
+/// Nobody has asked yet.
+const UNKNOWN: ReturnsId = ReturnsId(u32::MAX);
+/// More than [`HANDED_ON`].
+const MANY: ReturnsId = ReturnsId(u32::MAX - 1);
 
 /// The return of the start rule.
 const END: Return = Return { rule: u32::MAX, set: SetId(u32::MAX) };
@@ -103,7 +111,7 @@ impl Chart {
             + self.boxed.count(&self.sets, |kernel| held::slice(&kernel.items))
             + held::list(&self.closures)
             + self.closed
-            + self.skeletons.len() * 1024
+            + held::index_map(&self.skeletons)
             + held::set(&self.returns)
             + self.boxed_returns.count(&self.returns, |list| held::slice(list))
             + held::map(&self.steps)
@@ -120,7 +128,7 @@ impl Chart {
     }
 
     fn intern(&mut self, kernel: Kernel) -> SetId {
-        crate::work::spend(2 + kernel.items.len() as u64 / 4);
+        work::spend(2 + kernel.items.len() as u64);
         self.overflow |= self.sets.len() >= MAX_SETS || kernel.items.len() > MAX_ITEMS;
         let (i, new) = self.sets.insert_full(kernel);
         if new {
@@ -167,7 +175,7 @@ impl Chart {
             self.waiting(set, Symbol::Terminal(terminal), &mut todo);
         }
         while let Some(item) = todo.pop() {
-            crate::work::spend(1);
+            work::spend(4);
             let item = Item { dot: item.dot + 1, ..item };
             let expansion = &self.grammar.expansions[item.expansion as usize];
             if item.dot < expansion.symbols.len() as u32 {
@@ -216,14 +224,16 @@ impl Chart {
                 Some(known) => known,
                 None => {
                     let (made, bytes) = Skeleton::new(&mut self.grammar, &places);
-                    self.closed += bytes;
+                    self.closed += bytes + held::slice(&places);
                     self.skeletons.insert_full(places, Arc::new(made)).0
                 }
             };
             let skeleton = self.skeletons[shape].clone();
-            let returns: Box<[Option<ReturnsId>]> = vec![None; skeleton.predicted.len()].into();
-            self.closed += held::slice(&returns);
-            self.closures[set.0 as usize] = Some(Closure { skeleton, shape: shape as u32, returns });
+            let unknown = |n: usize| -> Box<[ReturnsId]> { vec![UNKNOWN; n].into() };
+            let (returns, handed_on) = (unknown(skeleton.predicted.len()), unknown(skeleton.groups.len()));
+            self.closed += held::slice(&returns) + held::slice(&handed_on);
+            self.closures[set.0 as usize] =
+                Some(Closure { skeleton, shape: shape as u32, returns, handed_on });
         }
         self.closures[set.0 as usize].as_mut().expect("just made")
     }
@@ -255,40 +265,75 @@ impl Chart {
                 out.extend(own.map(|i| Item { dot, ..*i }));
             }
             Source::Predicted { expansion, rule, dot } => {
-                let returns = self.handed_on(set, rule);
+                let returns = self.returns_of(set, rule);
                 out.push(Item { expansion, dot, returns });
             }
         }
     }
 
     /// What a predicted rule returns to: its set, or what those that end with it return to.
-    fn handed_on(&mut self, set: SetId, at: u32) -> ReturnsId {
+    fn returns_of(&mut self, set: SetId, at: u32) -> ReturnsId {
         let closure = self.closure(set);
-        if let Some(known) = closure.returns[at as usize] {
-            return known;
+        if closure.returns[at as usize] != UNKNOWN {
+            return closure.returns[at as usize];
         }
         let skeleton = closure.skeleton.clone();
         let predicted = &skeleton.predicted[at as usize];
-        let own = Return { rule: predicted.rule, set };
-        let mut reached: Vec<Return> = Vec::new();
-        if !predicted.comes_back {
-            reached.extend(predicted.back.iter().map(|&rule| Return { rule, set }));
-            for &(expansion, dot) in &predicted.kernel {
-                let items = &self.sets[set.0 as usize].items;
-                let first = items.partition_point(|i| (i.expansion, i.dot) < (expansion, dot));
-                for item in items[first..].iter().take_while(|i| (i.expansion, i.dot) == (expansion, dot)) {
-                    reached.extend_from_slice(&self.returns[item.returns.0 as usize]);
-                }
-            }
-            reached.sort_unstable();
-            reached.dedup();
-        }
         // what is handed on by too many comes back instead: those that it hands on to do so themselves
-        if predicted.comes_back || reached.len() > HANDED_ON {
-            reached = vec![own];
-        }
-        let id = ReturnsId(self.returns.insert_full(reached.into()).0 as u32);
-        self.closure(set).returns[at as usize] = Some(id);
+        let id = match predicted.group.map_or(MANY, |group| self.handed_on(set, &skeleton, group)) {
+            MANY => self.intern_returns(vec![Return { rule: predicted.rule, set }]),
+            id => id,
+        };
+        self.closure(set).returns[at as usize] = id;
         id
+    }
+
+    /// What a group of predicted rules hands on; groups that it names come first.
+    fn handed_on(&mut self, set: SetId, skeleton: &Skeleton, group: u32) -> ReturnsId {
+        let mut todo = vec![group];
+        while let Some(&at) = todo.last() {
+            let known = &self.closure(set).handed_on;
+            let group = &skeleton.groups[at as usize];
+            let before = todo.len();
+            if known[at as usize] == UNKNOWN {
+                todo.extend(group.above.iter().filter(|&&above| known[above as usize] == UNKNOWN));
+                if todo.len() > before {
+                    continue;
+                }
+                let id = self.collected(set, group);
+                self.closure(set).handed_on[at as usize] = id;
+            }
+            todo.pop();
+        }
+        self.closure(set).handed_on[group as usize]
+    }
+
+    /// The same where what the groups above hand on is known.
+    fn collected(&mut self, set: SetId, group: &Group) -> ReturnsId {
+        let mut reached: Vec<Return> = group.back.iter().map(|&rule| Return { rule, set }).collect();
+        for &above in &group.above {
+            match self.closure(set).handed_on[above as usize] {
+                MANY => return MANY,
+                id => reached.extend_from_slice(self.returns(id)),
+            }
+        }
+        for &(expansion, dot) in &group.kernel {
+            let items = &self.sets[set.0 as usize].items;
+            let first = items.partition_point(|i| (i.expansion, i.dot) < (expansion, dot));
+            for item in items[first..].iter().take_while(|i| (i.expansion, i.dot) == (expansion, dot)) {
+                reached.extend_from_slice(&self.returns[item.returns.0 as usize]);
+            }
+        }
+        work::spend(2 + reached.len() as u64 / 4);
+        reached.sort_unstable();
+        reached.dedup();
+        match reached.len() > HANDED_ON {
+            true => MANY,
+            false => self.intern_returns(reached),
+        }
+    }
+
+    fn intern_returns(&mut self, list: Vec<Return>) -> ReturnsId {
+        ReturnsId(self.returns.insert_full(list.into()).0 as u32)
     }
 }

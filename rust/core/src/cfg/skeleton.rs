@@ -2,12 +2,15 @@
 //!
 //! Purpose: the sets of a long text are many, their rules with dots are few (the states of an LR(0) automaton):
 //! predictions, terminals and who hands its returns on to whom are found once for each skeleton.
-//! Complexity: the items of the closure, and the rules that hand on to several, squared; once for a skeleton.
+//! Complexity: the items of the closure, once for a skeleton.
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
+use super::circles::circles;
 use super::grammar::{Grammar, Symbol};
+use crate::held;
+use crate::work;
 
 /// Expansions and dots of a set, ascending and distinct.
 pub type Places = Box<[(u32, u32)]>;
@@ -24,12 +27,20 @@ pub enum Source {
 /// A predicted rule.
 pub struct Predicted {
     pub rule: u32,
-    /// An item goes on after it, so it must come back to the set.
-    pub comes_back: bool,
-    /// Otherwise it hands on the returns of these items of the set,
-    pub kernel: Box<[(u32, u32)]>,
-    /// and of these rules, which come back.
-    pub back: Box<[u32]>,
+    /// The group with which it hands on its returns; `None`: an item goes on after it, so it must come back to the set.
+    pub group: Option<u32>,
+}
+
+/// Predicted rules that end with each other, mostly one alone: they hand on the returns
+#[derive(Default)]
+pub struct Group {
+    /// of these items of the set,
+    pub kernel: Vec<(u32, u32)>,
+    /// of these rules, which come back,
+    pub back: Vec<u32>,
+    /// and of these groups, which stand before this one. Named and not written out: each of thousands of optional rules
+    /// in a row hands on what all before it do.
+    pub above: Vec<u32>,
 }
 
 pub struct Skeleton {
@@ -37,6 +48,7 @@ pub struct Skeleton {
     /// Terminals that may come next, ascending.
     pub terminals: Box<[u32]>,
     pub predicted: Box<[Predicted]>,
+    pub groups: Box<[Group]>,
 }
 
 /// What is known of a predicted rule while a skeleton is made.
@@ -49,7 +61,7 @@ struct Entry {
 }
 
 impl Skeleton {
-    /// The skeleton, and the bytes that the grammar took for rules that were made for it.
+    /// The skeleton, and its bytes with those that the grammar took for rules that were made for it.
     pub fn new(grammar: &mut Grammar, places: &[(u32, u32)]) -> (Self, usize) {
         let mut waiting: Vec<(Symbol, Source)> = Vec::new();
         let mut entries: IndexMap<u32, Entry, FxBuildHasher> = IndexMap::default();
@@ -84,13 +96,18 @@ impl Skeleton {
         let terminal = |w: &(Symbol, Source)| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None };
         let mut terminals: Vec<u32> = waiting.iter().filter_map(terminal).collect();
         terminals.dedup();
-        let mut predicted: Vec<Predicted> = Vec::with_capacity(entries.len());
-        for at in 0..entries.len() {
-            let found = inherited(&entries, at, &predicted).unwrap_or_else(|| settle(&entries, at));
-            predicted.push(found);
-        }
-        let terminals = terminals.into();
-        (Skeleton { waiting: waiting.into(), terminals, predicted: predicted.into() }, bytes)
+        work::spend(2 * (waiting.len() + entries.len()) as u64);
+        let (predicted, groups) = grouped(entries);
+        let made = Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted, groups };
+        bytes += made.bytes();
+        (made, bytes)
+    }
+
+    fn bytes(&self) -> usize {
+        let lists = |g: &Group| held::list(&g.kernel) + held::list(&g.back) + held::list(&g.above);
+        let groups: usize = self.groups.iter().map(lists).sum();
+        let flat = held::slice(&self.waiting) + held::slice(&self.terminals) + held::slice(&self.predicted);
+        std::mem::size_of::<Self>() + flat + held::slice(&self.groups) + groups
     }
 
     pub fn waiting(&self, symbol: Symbol) -> &[(Symbol, Source)] {
@@ -104,51 +121,46 @@ impl Skeleton {
     }
 }
 
-/// What the only rule that ends with this one hands on: a chain of thousands of optional rules is walked once.
-fn inherited(
-    entries: &IndexMap<u32, Entry, FxBuildHasher>,
-    at: usize,
-    known: &[Predicted],
-) -> Option<Predicted> {
-    let (&rule, entry) = entries.get_index(at).expect("below the length");
-    let &first = entry.from.first()?;
-    if entry.comes_back || !entry.kernel.is_empty() || entry.from.iter().any(|&r| r != first) {
-        return None;
-    }
-    // it was predicted by that rule, so that one stands before it
-    let above = known.get(entries.get_index_of(&first)?)?;
-    Some(match above.comes_back {
-        true => Predicted { rule, comes_back: false, kernel: Box::new([]), back: Box::new([first]) },
-        false => {
-            Predicted { rule, comes_back: false, kernel: above.kernel.clone(), back: above.back.clone() }
+/// The predicted rules, and what those hand on that need not come back.
+fn grouped(entries: IndexMap<u32, Entry, FxBuildHasher>) -> (Box<[Predicted]>, Box<[Group]>) {
+    let place =
+        |rule: &u32| entries.get_index_of(rule).expect("what ends with a rule was predicted too") as u32;
+    let circles = circles(entries.len(), |at| match &entries[at as usize] {
+        entry if entry.comes_back => Vec::new(),
+        entry => entry.from.iter().map(place).collect(),
+    });
+    let mut predicted: Vec<Predicted> = entries.keys().map(|&rule| Predicted { rule, group: None }).collect();
+    let mut groups: Vec<Group> = Vec::with_capacity(circles.len());
+    for circle in circles {
+        if entries[circle[0] as usize].comes_back {
+            continue;
         }
-    })
+        for &at in &circle {
+            predicted[at as usize].group = Some(groups.len() as u32);
+        }
+        let mut group = Group::default();
+        for entry in circle.iter().map(|&at| &entries[at as usize]) {
+            group.kernel.extend_from_slice(&entry.kernel);
+            for rule in &entry.from {
+                match predicted[place(rule) as usize].group {
+                    None => group.back.push(*rule),
+                    Some(above) if above as usize != groups.len() => group.above.push(above),
+                    Some(_) => {}
+                }
+            }
+        }
+        distinct(&mut group.kernel);
+        distinct(&mut group.back);
+        distinct(&mut group.above);
+        groups.push(group);
+    }
+    (predicted.into(), groups.into())
 }
 
-/// The items and the rules whose returns a rule hands on: those that end with it, and so on up to rules that come
-/// back.
-fn settle(entries: &IndexMap<u32, Entry, FxBuildHasher>, at: usize) -> Predicted {
-    let (&rule, entry) = entries.get_index(at).expect("below the length");
-    let (mut kernel, mut back) = (Vec::new(), Vec::new());
-    if !entry.comes_back {
-        let mut seen: IndexSet<u32, FxBuildHasher> = IndexSet::from_iter([rule]);
-        let mut next = 0;
-        while next < seen.len() {
-            let found = &entries[&seen[next]];
-            next += 1;
-            if found.comes_back {
-                back.push(seen[next - 1]);
-                continue;
-            }
-            kernel.extend_from_slice(&found.kernel);
-            for &r in &found.from {
-                seen.insert(r);
-            }
-        }
-        kernel.sort_unstable();
-        kernel.dedup();
-    }
-    Predicted { rule, comes_back: entry.comes_back, kernel: kernel.into(), back: back.into() }
+fn distinct<T: Ord>(list: &mut Vec<T>) {
+    list.sort_unstable();
+    list.dedup();
+    list.shrink_to_fit();
 }
 
 /// The symbols that an expansion may read next from a dot on, where rules that may be empty are skipped:

@@ -3,7 +3,6 @@
 //! Invariant: every rule keeps the language, and gives equal operands in any order the same number.
 
 use super::term::{Term, TermId, Terms};
-use crate::work;
 
 impl Terms {
     /// What is not in `x`. Complements among the operands of a union or intersection come out by De Morgan's
@@ -46,7 +45,7 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(2 + flat.len() as u64 / 4);
+        self.spend(2 + flat.len() as u64 / 4);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {
@@ -88,7 +87,8 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        work::spend(2 + flat.len() as u64 / 4);
+        // more rules than for a union look at all operands
+        self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

@@ -9,7 +9,6 @@
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
 use crate::held;
-use crate::work;
 
 /// Code points up to and including `end` (from the one after the run before) lead to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +126,7 @@ impl Terms {
             return runs.clone();
         }
         let runs: Runs = stacker::maybe_grow(64 << 10, 1 << 20, || self.compute(t));
-        work::spend(2 + runs.len() as u64 / 4);
+        self.spend(2 + runs.len() as u64 / 4);
         if !self.overflow {
             self.derived.raw.put(t, runs.clone());
         }
@@ -245,7 +244,7 @@ impl Terms {
                 _ => out.push(Run { end, to }),
             }
             if end >= MAX_CP {
-                work::spend(1 + looked / 32);
+                self.spend(1 + looked / 32);
                 return out.into();
             }
             for (k, part) in parts.iter().enumerate() {

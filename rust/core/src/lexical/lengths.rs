@@ -174,7 +174,7 @@ impl Terms {
             }
             next.sort_unstable();
             next.dedup();
-            work::spend(1 + next.len() as u64);
+            self.spend(1 + next.len() as u64);
             if self.overflow {
                 return true;
             }
@@ -260,7 +260,7 @@ impl Terms {
             }
             let depth = depth + 1;
             let runs = self.delta_raw(t);
-            work::spend(16 + 4 * runs.len() as u64);
+            self.spend(16 + 4 * runs.len() as u64);
             for run in runs.iter().filter(|run| run.to != Self::EMPTY) {
                 if best.get(&run.to).is_none_or(|found| depth < found.0) {
                     best.insert(run.to, (depth, t));

@@ -196,7 +196,7 @@ impl Terms {
                 continue;
             }
             let runs = self.delta_raw(t);
-            work::spend(16 + 4 * runs.len() as u64);
+            self.spend(16 + 4 * runs.len() as u64);
             for run in runs.iter() {
                 if run.to == Self::EMPTY || parent.contains_key(&run.to) {
                     continue;
@@ -260,7 +260,7 @@ impl Terms {
         if let Some(&effort) = known.get(&(t, holds)) {
             return effort;
         }
-        work::spend(1 + xs.len() as u64 / 4);
+        self.spend(1 + xs.len() as u64 / 4);
         let within = holds != matches!(self.get(t), Term::Not(_));
         let mut of = |&x: &TermId| stacker::maybe_grow(64 << 10, 1 << 20, || self.effort(x, within, known));
         let effort = match sum {
@@ -342,6 +342,18 @@ mod tests {
                 assert_eq!(terms.live(left), !all, "{words:?} without {taken:b}");
             }
         }
+    }
+
+    #[test]
+    fn a_search_that_fills_the_arena_is_cut_by_its_work() {
+        let ahead: String = ('a'..='z').zip(0..).map(|(c, n)| format!("(?!.*{c}.{{{n}}}{c})")).collect();
+        let lang = crate::regex::parse(&format!("{ahead}.{{40}}"), crate::regex::Dialect::Python)
+            .expect("a pattern");
+        let mut terms = Terms::default();
+        let term = terms.lower(&lang);
+        let found = work::run(50_000_000, || terms.live(term));
+        assert_eq!(found, Err(work::Cut::Work(50_000_000)));
+        assert!(terms.len() < 1_000_000, "{} terms for 50 million steps", terms.len());
     }
 
     #[test]

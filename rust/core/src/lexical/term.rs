@@ -20,6 +20,10 @@ use crate::held;
 use crate::lexical::number::{NumberTerms, SpelledId};
 use crate::work;
 
+/// Terms that a processor's caches hold with what is known of them. In a larger arena a look at one waits for memory, and
+/// is as much work as [`FAR`] looks.
+const NEAR: usize = 1 << 16;
+const FAR: u64 = 4;
 /// The greatest code point.
 pub const MAX_CP: u32 = 0x10FFFF;
 /// No upper bound of a repeat.
@@ -194,6 +198,11 @@ impl Terms {
         false
     }
 
+    /// Counts work by the looks at terms that it takes.
+    pub(super) fn spend(&self, looks: u64) {
+        work::spend(if self.terms.len() < NEAR { looks } else { looks * FAR });
+    }
+
     /// Languages that the term is the union or the cut of.
     pub fn width(&self, t: TermId) -> usize {
         match self.get(t) {
@@ -222,7 +231,7 @@ impl Terms {
             self.overflow = true;
             return Self::EMPTY;
         }
-        work::spend(2);
+        self.spend(2);
         let facts = self.facts_of(&term);
         if facts.open && facts.nullable && term != Term::All {
             return Self::ALL;

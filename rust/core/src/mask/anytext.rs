@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::exits::tails_below;
 use super::row::Mask;
+use crate::held;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
 
@@ -117,6 +118,12 @@ impl Plain {
             escapes: walk.escapes,
             longest: longest.unwrap_or(0),
         }
+    }
+
+    /// Bytes that the table holds, some megabytes for a large vocabulary.
+    pub fn bytes(&self) -> usize {
+        let groups = self.by_tail.iter().chain(&self.by_length).map(Group::bytes).sum::<usize>();
+        groups + held::list(&self.exits) + held::list(&self.escapes) + self.tails.bytes()
     }
 
     /// Those of a list that lie at or below a node.

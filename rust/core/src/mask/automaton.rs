@@ -20,7 +20,7 @@ use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
 pub use super::ways::FAR;
-use crate::automaton::structure::{Seen, Structure};
+use crate::automaton::byte_automaton::{ByteAutomaton, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
@@ -39,7 +39,7 @@ pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
 /// A structure as an engine over the tokens of a vocabulary.
-pub fn engine<S: Structure + 'static>(
+pub fn engine<S: ByteAutomaton + 'static>(
     mut structure: S,
     vocab: &Arc<Vocabulary>,
     limits: &Limits,
@@ -126,7 +126,7 @@ impl TokenAutomaton {
     }
 
     /// The automaton of a structure that can be made again.
-    pub fn of<S: Structure + 'static>(
+    pub fn of<S: ByteAutomaton + 'static>(
         make: impl Fn() -> Result<S> + Send + Sync + 'static,
         vocab: Arc<Vocabulary>,
     ) -> Result<Arc<Self>> {
@@ -228,9 +228,7 @@ impl TokenAutomaton {
             return answer;
         };
         let lanes = self.open_lanes().count().max(1);
-        // what live texts brought along may double before it is thrown away: a text that does not fit is not made
-        // again at every call
-        if bytes > (self.limits.memory / lanes).saturating_add(2 * builder.moved()) {
+        if bytes > builder.allowance(self.limits.memory / lanes) {
             reclaim::later(builder, bytes);
             generation.close();
             self.full.fetch_add(1, Ordering::Relaxed);
@@ -252,6 +250,13 @@ impl TokenAutomaton {
             Some(mask) => Ok(mask.clone()),
             None => self.with(Some(s), |builder| builder.mask(s)),
         }
+    }
+
+    /// Makes the masks ahead that the first texts are likely to ask for: of up to `most` states, within about `work`
+    /// units; how many states were met.
+    pub fn prepare(&self, most: usize, work: u64) -> Result<usize> {
+        let start = self.start();
+        self.with(Some(&start), |builder| builder.prepare(&start, most, work))
     }
 
     /// Whether a token is allowed, without the whole mask.

@@ -32,6 +32,8 @@ pub(super) struct Builder {
     pub ways: Ways,
     /// Bytes of what records hold.
     pub(super) published: usize,
+    /// Bytes that the engine held before any text.
+    own: usize,
     /// Bytes that texts of older generations needed here.
     moved: usize,
     calls: u32,
@@ -40,6 +42,7 @@ pub(super) struct Builder {
 impl Builder {
     pub fn new(mut engine: Box<dyn Engine>, vocab: Arc<Vocabulary>, start: &State) -> Result<Self> {
         let first = engine.start()?;
+        let own = engine.bytes();
         debug_assert_eq!(first, start.0.id);
         let records = vec![Some(start.clone())];
         let (owner, generation) = (start.0.owner, start.0.generation);
@@ -52,6 +55,7 @@ impl Builder {
             states: 1,
             ways: Ways::default(),
             published: 0,
+            own,
             moved: 0,
             calls: 0,
         })
@@ -75,6 +79,14 @@ impl Builder {
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
     pub fn moved(&self) -> usize {
         self.moved
+    }
+
+    /// Bytes that may be held where the limit is `most`. What live texts brought along may double before it is thrown
+    /// away: a text that does not fit is not made again at every call. Nor is a constraint that takes up to twice the
+    /// limit by itself: it has half of the limit beside it.
+    pub fn allowance(&self, most: usize) -> usize {
+        let own = self.own.min(most.saturating_mul(2));
+        most.max(own.saturating_add(most / 2)).saturating_add(2 * self.moved)
     }
 
     pub fn states(&self) -> usize {

@@ -307,6 +307,8 @@ impl LexMask {
             + self.missing.len() * 4
             + odd
             + self.exits.bytes() / Arc::strong_count(&self.exits)
+            + self.lengths.get().map_or(0, |lengths| lengths.bytes() / Arc::strong_count(lengths))
+            + self.plain.get().map_or(0, |plain| plain.bytes() / Arc::strong_count(plain))
             + 192
     }
 }

@@ -11,6 +11,7 @@
 //! once, [`matcher`] for one text as it grows; [`drawn`] what pictures show, [`reclaim`] the memory of the
 //! process; `oracle` the slow, right version.
 
+mod ahead;
 mod anytext;
 pub mod automaton;
 pub mod batch;

@@ -4,14 +4,17 @@
 //! call of a builder and the memory of an edge, once a state and token.
 //! Invariant: every character that JSON spells as it is was tried, byte for byte; nothing is taken from what the lexical
 //! state stands for.
-//! Complexity: a few hundred steps a lexical state that keeps them all, one for most others.
+//! Complexity: 1,500 steps a lexical state that keeps them all, one for most others; the state of any string, which is the
+//! same in every arena, is tried once a process.
 //! Rejected: an edge for a class of tokens (which class a token is of depends on the lexical state).
 
 use std::ops::RangeInclusive;
 
-use super::core::{Core, Stand};
-use crate::automaton::structure::Structure;
-use crate::lexical::{LexId, Lexicon, Step};
+use once_cell::race::OnceBool;
+
+use super::core::{Core, StateKey};
+use crate::automaton::byte_automaton::ByteAutomaton;
+use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 
 type Bytes = RangeInclusive<u8>;
 
@@ -46,6 +49,12 @@ fn after(lexicon: &mut Lexicon, at: &[LexId], bytes: &Bytes) -> Option<Vec<LexId
     Some(next)
 }
 
+/// The same for the state of any string of a spelling.
+fn keeps_characters_of_all(lexicon: &mut Lexicon, lex: LexId, spelling: Spelling) -> bool {
+    static KEEPS: [OnceBool; 3] = [const { OnceBool::new() }; 3];
+    KEEPS[spelling as usize].get_or_init(|| keeps_characters(lexicon, lex))
+}
+
 fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
     CHARACTERS.iter().all(|character| {
         let mut at = vec![lex];
@@ -56,9 +65,9 @@ fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
     })
 }
 
-impl<S: Structure> Core<S> {
+impl<S: ByteAutomaton> Core<S> {
     /// Whether the state is the same after any whole characters that JSON spells as they are.
-    pub(super) fn is_kept_by_text(&mut self, stand: Stand) -> bool {
+    pub(super) fn is_kept_by_text(&mut self, stand: StateKey) -> bool {
         let lex = stand.pos.lex;
         if stand.text != 0
             || self.structure.records(stand.pos.ctx)
@@ -69,7 +78,11 @@ impl<S: Structure> Core<S> {
         if let Some(&known) = self.kept.get(&lex) {
             return known;
         }
-        let keeps = keeps_characters(self.structure.lexicon(), lex);
+        let lexicon = self.structure.lexicon();
+        let keeps = match lexicon.term(lex) {
+            Some((spelling, Terms::ALL)) => keeps_characters_of_all(lexicon, lex, spelling),
+            _ => keeps_characters(lexicon, lex),
+        };
         self.kept.insert(lex, keeps);
         keeps
     }

@@ -61,6 +61,13 @@ impl Lengths {
         Lengths { of, sorted, begins, upto: (0..=longest).map(|_| OnceLock::new()).collect() }
     }
 
+    /// Bytes that the table holds.
+    pub fn bytes(&self) -> usize {
+        let masks = self.upto.iter().filter_map(OnceLock::get).map(|mask| held::slice(mask)).sum::<usize>();
+        let lists = held::list(&self.of) + held::list(&self.sorted) + held::list(&self.begins);
+        lists + held::list(&self.upto) + masks
+    }
+
     /// Whether every token has at most `most` code points.
     fn reaches(&self, most: u32) -> bool {
         most as usize + 1 >= self.upto.len()

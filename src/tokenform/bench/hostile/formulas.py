@@ -117,6 +117,15 @@ def _counts() -> dict[str, Any]:
             "maximum": 10**1000 + 10,
         },
         "multiples of many primes": {"allOf": [{"type": "integer", "multipleOf": p} for p in PRIMES]},
+        "multiples of a great number and not of a small one": {
+            "type": "number",
+            "allOf": [{"multipleOf": 3e300}, {"not": {"multipleOf": 7e-299}}],
+            "minimum": 1,
+        },
+        "multiples of numbers of hundreds of digits": {
+            "allOf": [{"multipleOf": int("7" * 900)}, {"multipleOf": int("3" * 800)}],
+            "minimum": int("5" * 950),
+        },
         "not multiples of many primes": {
             "type": "integer",
             "allOf": [{"not": {"multipleOf": p}} for p in PRIMES],
@@ -133,6 +142,11 @@ def _items() -> dict[str, Any]:
     branches = [{"properties": {f"k{i}": {"type": "integer"}}} for i in range(20)]
     return {
         "contains by 8 primes": {"type": "array", "allOf": contains(PRIMES[:8])},
+        "enum of 5,000 objects": {"enum": [{"a": i, "b": [i, {"c": str(i)}]} for i in range(5000)]},
+        "all but 3,000 objects": {
+            "type": "object",
+            "not": {"enum": [{"a": i, "b": [i, {"c": str(i)}]} for i in range(3000)]},
+        },
         "contains by 14 primes": {"type": "array", "allOf": contains(PRIMES[:14])},
         "contains counted twice": {
             "type": "array",

@@ -20,6 +20,8 @@ def patterns() -> dict[str, str]:
         "100,000 letters": "x" * 100_000,
         "empty in a loop": "(a?){500}(a?){500}",
         "two halves of one count": "(?=(a{7})*$)(?=(a{11})*$)(?=(a{13})*$)(?=(a{17})*$)a+",
+        "optional letters, then as many": "a?" * 2000 + "a" * 2000,
+        "counted sets in lookaheads": "(?=(.*[a-e]){20})(?=(.*[d-k]){20})(?=(.*[i-z]){20}).{10,200}",
         "unicode classes": r"(\w{1,40}\s{1,40}\d{1,40}){1,40}",
     }
 
@@ -40,6 +42,7 @@ def grammar_texts() -> dict[str, tuple[str, str]]:
         "left and right": ("lark", 'start: l\nl: l r | r\nr: r "a" l | "b"\n'),
         "a terminal of 20,000 letters": ("lark", f'start: "{"a" * 20_000}"\n'),
         "9,999 optional loops": ("gbnf", "root ::= ([^x]*){0,9999}"),
+        "3,000 optional letters thrice": ("gbnf", 'root ::= ("a"? "b"? "c"?){0,3000}'),
         "2,000 optional words": ("gbnf", 'root ::= ("ab" | "a" "b"?){0,2000}'),
         "repeats in repeats": ("gbnf", 'root ::= ((("a"{1,9}){1,9}){1,9}){1,9}'),
         "doubling alternatives": ("gbnf", f'root ::= r0\n{deep}\nr40 ::= "x"'),

@@ -162,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--seconds", type=float, default=60.0, help="for each frontend")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--timeout", type=float, default=60.0, help="seconds for a batch of examples")
-    sub = command("corpus", run_corpus, "seeds for the fuzz target")
+    sub = command("corpus", run_corpus, "seeds for the fuzz targets")
     sub.add_argument("folder", type=Path)
     return top
 

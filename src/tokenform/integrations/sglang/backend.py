@@ -29,7 +29,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import Asked, room, told
+from tokenform.integrations.asked import AHEAD, Asked, room, told
 from tokenform.integrations.text import OPEN, Text
 from tokenform.masking.apply import apply_mask_
 
@@ -144,7 +144,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         whitespace: str = "natural",
     ) -> None:
         super().__init__()
-        self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None)
+        self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
 
     def initialize_vocab_mask_buffer(

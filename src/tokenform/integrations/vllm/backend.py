@@ -22,7 +22,7 @@ from vllm.v1.structured_output.backend_types import (
 
 from tokenform.engine import TokenAutomaton, fill_draft_masks
 from tokenform.engine.packed import mask_words
-from tokenform.integrations.asked import Asked, is_fault
+from tokenform.integrations.asked import AHEAD, Asked, is_fault
 from tokenform.integrations.text import OPEN, Text
 
 THREADS = max(1, min((os.cpu_count() or 1) // 2, 8))
@@ -75,7 +75,7 @@ class Backend(StructuredOutputBackend):  # type: ignore[misc]
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
-        self.asked = Asked(self.tokenizer, size=self.vocab_size)
+        self.asked = Asked(self.tokenizer, size=self.vocab_size, ahead=AHEAD)
         self.options = json_options(self.vllm_config.structured_outputs_config)
         self._filled: tuple[torch.Tensor, Any] | None = None
 

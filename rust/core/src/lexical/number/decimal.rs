@@ -10,6 +10,8 @@ use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+use crate::work;
+
 /// Greatest power of ten, up or down, that a number of a schema may have.
 pub const MAX_EXPONENT: i64 = 1_000;
 
@@ -29,6 +31,7 @@ impl Decimal {
         }
         let ten = BigInt::from(10);
         loop {
+            work::spend(d.mantissa.bits() / 1024);
             let (q, r) = d.mantissa.div_rem(&ten);
             if !r.is_zero() {
                 return d;
@@ -92,6 +95,7 @@ impl Decimal {
 
     /// The integer `self / 10^exponent`, for an exponent not above this number's.
     fn units(&self, exponent: i64) -> BigInt {
+        spend_product(self.mantissa.bits(), 4 * (self.exponent - exponent) as u64);
         &self.mantissa * num_traits::pow(BigInt::from(10), (self.exponent - exponent) as usize)
     }
 
@@ -99,9 +103,18 @@ impl Decimal {
     pub fn magnitude(&self) -> i64 {
         let digits = match self.mantissa.magnitude().to_u64().and_then(u64::checked_ilog10) {
             Some(log) => log as i64,
-            None => self.mantissa.magnitude().to_string().len() as i64 - 1,
+            None => {
+                spend_product(self.mantissa.bits(), self.mantissa.bits());
+                self.mantissa.magnitude().to_string().len() as i64 - 1
+            }
         };
         digits + self.exponent
+    }
+
+    /// A power of ten above the least number of units that is a multiple of this number (neither is zero): what of its
+    /// digits, and of the zeros after them beyond the unit's own, the unit may lack.
+    pub fn most_units(&self, unit: &Self) -> i64 {
+        self.magnitude() - self.exponent + 1 + (self.exponent - unit.exponent).max(0)
     }
 
     /// The order of numbers of a machine word, whose exponents hardly differ: nearly all that are compared.
@@ -128,24 +141,25 @@ impl Decimal {
     }
 
     pub fn mul_int(&self, k: &BigInt) -> Self {
+        spend_product(self.mantissa.bits(), k.bits());
         Decimal::new(&self.mantissa * k, self.exponent)
     }
 
     /// `ceil(self / unit)` for a positive unit.
     pub fn ceil_div(&self, unit: &Self) -> BigInt {
-        let e = self.exponent.min(unit.exponent);
-        Integer::div_ceil(&self.units(e), &unit.units(e))
+        let (own, unit) = dividing(self, unit);
+        Integer::div_ceil(&own, &unit)
     }
 
     /// `floor(self / unit)` for a positive unit.
     pub fn floor_div(&self, unit: &Self) -> BigInt {
-        let e = self.exponent.min(unit.exponent);
-        Integer::div_floor(&self.units(e), &unit.units(e))
+        let (own, unit) = dividing(self, unit);
+        Integer::div_floor(&own, &unit)
     }
 
     pub fn is_multiple_of(&self, unit: &Self) -> bool {
-        let e = self.exponent.min(unit.exponent);
-        (self.units(e) % unit.units(e)).is_zero()
+        let (own, unit) = dividing(self, unit);
+        (own % unit).is_zero()
     }
 
     /// The least k for which `self * 10^k` is a multiple of the unit; `None` when none is. Greater k then do as well.
@@ -164,7 +178,9 @@ impl Decimal {
     /// Least common multiple of two positive decimals.
     pub fn lcm(&self, other: &Self) -> Self {
         let e = self.exponent.min(other.exponent);
-        Decimal::new(self.units(e).lcm(&other.units(e)), e)
+        let (a, b) = (self.units(e), other.units(e));
+        spend_product(2 * a.bits(), 2 * b.bits());
+        Decimal::new(a.lcm(&b), e)
     }
 
     /// The value as a small count: a whole number from 0 on.
@@ -200,10 +216,27 @@ impl Decimal {
     }
 }
 
+/// Counts a product of numbers of so many bits; that of machine words is part of any step.
+fn spend_product(a: u64, b: u64) {
+    let (a, b) = (a / 64, b / 64);
+    if a + b > 4 {
+        work::spend((a + b) / 8 + a * b / 16);
+    }
+}
+
+/// Both as integers of one unit, with the work of dividing one by the other.
+fn dividing(a: &Decimal, b: &Decimal) -> (BigInt, BigInt) {
+    let e = a.exponent.min(b.exponent);
+    let (a, b) = (a.units(e), b.units(e));
+    spend_product(a.bits().saturating_sub(b.bits()), b.bits());
+    (a, b)
+}
+
 /// How often a prime divides a number that is not zero, and what is left then.
 fn strip(number: &BigInt, prime: u32) -> (i64, BigInt) {
     let (mut count, mut left) = (0, number.clone());
     loop {
+        work::spend(1 + left.bits() / 1024);
         let (q, r) = left.div_rem(&BigInt::from(prime));
         if !r.is_zero() {
             return (count, left);
@@ -248,6 +281,16 @@ impl Ord for Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arithmetic_is_work_by_the_length_of_its_numbers() {
+        let spent = |digits: usize| {
+            let long = Decimal::parse(&"7".repeat(digits)).expect("a number");
+            let unit = Decimal::parse(&"3".repeat(digits / 2)).expect("a number");
+            work::run(u64::MAX - 1, || (long.is_multiple_of(&unit), work::spent()).1).expect("no limit")
+        };
+        assert!(spent(1000) > 5 * spent(100), "{} {}", spent(1000), spent(100));
+    }
 
     #[test]
     fn the_order_is_that_of_exact_arithmetic() {

@@ -73,7 +73,7 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
 }
 
 /// How many more digits before the point may lead into the piece: as many as bring the number to the magnitudes of
-/// the piece's bounds, at least and at most.
+/// the piece's bounds and of its unit, at least and at most.
 pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
     let own = part.digits.len() as i64 - 1;
     let near = if part.negative { &p.hi } else { &p.lo };
@@ -82,6 +82,8 @@ pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
         _ => 0,
     };
     let far = if part.negative { &p.lo } else { &p.hi };
+    // below the unit there is no multiple of it but zero
+    let least = p.unit.as_ref().map_or(least, |unit| least.max(unit.magnitude() - own));
     // on the other side of zero there is nothing
     let beyond = far.as_ref().is_some_and(|b| !b.at.is_zero() && b.at.is_positive() == part.negative);
     let most = far.as_ref().map(|_| (reach(p, part.negative) - own + 1).max(0));
@@ -200,10 +202,12 @@ pub(super) fn reach(p: &Piece, negative: bool) -> i64 {
     }
 }
 
-/// A power of ten that is greater than the units together.
+/// A power of ten that is greater than the unit, taken as often as one is a multiple of each unit that is excluded.
 fn units(p: &Piece) -> i64 {
     let size = |x: &Decimal| if x.is_zero() { 0 } else { x.magnitude() };
-    p.unit.iter().chain(&p.not_units).map(size).sum::<i64>().max(0) + 2
+    let excluded = |x: &Decimal| p.unit.as_ref().map_or_else(|| size(x).max(0), |unit| x.most_units(unit));
+    let together = p.unit.as_ref().map_or(0, size) + p.not_units.iter().map(excluded).sum::<i64>();
+    together.max(0) + 2
 }
 
 /// Whether an exponent in `low..=high` begins with the text (sign and digits so far).
