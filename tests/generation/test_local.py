@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -75,6 +76,28 @@ def test_the_threshold_of_a_row_is_that_of_a_batch(logits, local):
     row = local.truncation.row_threshold(scores[0].numpy())
     kept = {float(x) for x in logits if x >= row and x > -math.inf}
     assert all(kept == {float(x) for x in logits if x >= one and x > -math.inf} for one in least)
+
+
+@pytest.mark.parametrize("kind", ["flat", "peaked", "far", "masked", "ties", "equal", "one"])
+@pytest.mark.parametrize("top_p", [0.01, 0.5, 0.9, 0.999999, 1 - 1e-12])
+def test_the_threshold_of_a_wide_row_is_that_of_sorting_it(kind, top_p):
+    rng = np.random.default_rng(3)
+    row = rng.standard_normal(20_000) * {"peaked": 4.0, "far": 60.0}.get(kind, 0.5)
+    if kind == "masked":
+        row[rng.random(len(row)) < 0.7] = -math.inf
+    elif kind == "ties":
+        row = np.round(row, 1)
+    elif kind == "equal":
+        row[:] = 1.5
+    elif kind == "one":
+        row[:] = -math.inf
+        row[777] = -3.0
+    kept = Local(top_p=top_p).truncation
+    sorted_ = kept.threshold(torch.from_numpy(row)[None]).item()
+    found = kept.row_threshold(row)
+    assert found == sorted_
+    for few in (kept.row_threshold(row[:4096]), Local(top_p=top_p, top_k=50).truncation.row_threshold(row)):
+        assert few in row
 
 
 def test_options_and_hopeless_rows_are_refused():

@@ -9,11 +9,18 @@ Rejected: adding a mask of 0 and -inf (it turns an infinite logit into NaN, and 
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 
 def unpack_mask(mask_rows: torch.Tensor, size: int) -> torch.Tensor:
     """The bits of packed rows: int32 [B, W] -> bool [B, V], V = `size`; ids beyond 32 W are not allowed."""
+    if mask_rows.device.type == "cpu":  # numpy reads the bits of a byte at once
+        bytes_ = np.ascontiguousarray(mask_rows.numpy()).view(np.uint8)
+        unpacked = np.zeros((*bytes_.shape[:-1], size), bool)
+        known = min(size, 8 * bytes_.shape[-1])
+        unpacked[..., :known] = np.unpackbits(bytes_, axis=-1, count=known, bitorder="little")
+        return torch.from_numpy(unpacked)
     shifts = torch.arange(32, dtype=torch.int32, device=mask_rows.device)
     bits = ((mask_rows.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., :size]
     return torch.nn.functional.pad(bits, (0, size - bits.shape[-1]))
@@ -27,9 +34,8 @@ def apply_rows(
     Arguments are those of `tokenform.masking.apply_rows`, which checks them.
     """
     chosen = table if rows is None else table[rows.clamp(min=0).long()]
-    forbidden = ~unpack_mask(chosen, logits.shape[1])
+    allowed = unpack_mask(chosen, logits.shape[1])
     if rows is not None:
-        forbidden &= (rows >= 0).unsqueeze(1)
-    if out is not logits:
-        out.copy_(logits)
-    return out.masked_fill_(forbidden, float("-inf"))
+        allowed |= (rows < 0).unsqueeze(1)
+    lowest = torch.tensor(float("-inf"), dtype=logits.dtype, device=logits.device)
+    return torch.where(allowed, logits, lowest, out=out)

@@ -132,10 +132,10 @@ def draw_row(row: Row, allowed: Allowed, local: Local, key: Key, least: float | 
             raise hopeless()
         if least is None or top < least:
             least = local.truncation.row_threshold(scores) if not local.truncation.off else -math.inf
-        if few:
-            assert allowed is not None
-            kept = np.flatnonzero(scores >= least)
-            return int(allowed[kept[np.argmax(_keys(scores[kept], allowed[kept], key))]])
+        kept = np.flatnonzero(scores >= least)
+        if few or len(kept) <= _FEW:
+            tokens = kept if allowed is None or not few else allowed[kept]
+            return int(tokens[np.argmax(_keys(scores[kept], tokens, key))])
     assert isinstance(row, np.ndarray)
     return _race(row, allowed, local.temperature, key, -math.inf if least is None else least)
 
