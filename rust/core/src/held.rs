@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::mem::size_of;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 
 /// Bytes that a block of its own costs beside its contents.
 pub const BLOCK: usize = 16;
@@ -18,6 +18,10 @@ const INDEX: usize = 16;
 
 pub fn set<T, S>(set: &IndexSet<T, S>) -> usize {
     set.capacity() * (size_of::<T>() + INDEX)
+}
+
+pub fn index_map<K, V, S>(map: &IndexMap<K, V, S>) -> usize {
+    map.capacity() * (size_of::<(K, V)>() + INDEX)
 }
 
 pub fn map<K, V, S>(map: &HashMap<K, V, S>) -> usize {
