@@ -107,3 +107,11 @@ def test_options_that_do_not_fit_are_refused(model, tokenizer, other):
         writer.sample(["x", "y"], GRAMMAR, companion_prompt=["z"])
     with pytest.raises(errors.OptionError, match="mixtures"):
         writer.sample("x", GRAMMAR, sampler=tf.CARS())
+
+
+def test_a_prompt_that_fills_the_companion_is_refused(model, tokenizer):
+    short = small_llama(len(tokenizer) + 5, seed=7)
+    short.config.max_position_embeddings = 4
+    writer = tf.Generator(model, tokenizer, companion=short, mixture=tf.targets.Safety(0.5))
+    with pytest.raises(errors.PromptTooLong, match="companion reads and writes 4 at most"):
+        writer.sample("Ada", GRAMMAR, companion_prompt=[1] * 9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -503,3 +504,18 @@ def test_lookahead_learns_under_a_mask_and_under_the_controller(policy):
     (got,) = decode(Backbone(net), [request], drafter, policy=policy)
     assert got.tokens == want
     assert got.report.sources["lookahead window"][0] > 0 and "lookahead" in got.report.sources
+
+
+def test_names_cost_no_more_than_they_take():
+    tokens = vocabulary()
+    long = b'"' + b"n" * 20_000 + b'":'
+    alike = [b'"' + b"n" * 200 + b"%d" % number + b'":' for number in range(2_000)]
+    keys = Patterned([b'{"', (frozenset(b"n"), 4), b'":1}'])
+    state = keys.advance(keys.start, tokens.index(b'{"'))
+    tracemalloc.start()
+    hints = Hints(names=[long, *alike, b'"nan":', b'"nn":'])
+    tree = first(Names(tokens), [tokens.index(b'{"')], automaton=keys, state=state, hints=hints)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    assert b'nn":' in {b"".join(tokens[t] for t in tree.path(n)) for n in range(len(tree))}

@@ -18,7 +18,7 @@ use crate::automaton::pattern::Pattern;
 use crate::cache::{self, Patience};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
-use crate::compose::{self, Joint};
+use crate::compose::{self, CompositeAutomaton};
 use crate::error::{Error, Kind, Result};
 use crate::gbnf;
 use crate::json::JsonMachine;
@@ -39,7 +39,7 @@ enum Built {
     Json(Box<JsonMachine>),
     Pattern(Box<Pattern>),
     ContextFree(Machine),
-    Joint(Box<Joint>),
+    CompositeAutomaton(Box<CompositeAutomaton>),
 }
 
 /// A constraint on texts, before any vocabulary is known.
@@ -70,9 +70,9 @@ impl Source {
             }
             Source::Composite(text, name) => Ok(match compose::form::read(text, name)? {
                 Composite::Pattern(pattern) => (Built::Pattern(pattern), Vec::new()),
-                Composite::Joint(joint) => {
+                Composite::CompositeAutomaton(joint) => {
                     let report = joint.report().to_vec();
-                    (Built::Joint(joint), report)
+                    (Built::CompositeAutomaton(joint), report)
                 }
             }),
             Source::Choice(words) => {
@@ -99,9 +99,9 @@ fn engine_of(built: Built, vocab: &Arc<Vocabulary>, limits: &Limits) -> Box<dyn 
     match built {
         Built::Json(machine) => engine(*machine, vocab, limits),
         Built::Pattern(pattern) => engine(*pattern, vocab, limits),
-        Built::Joint(joint) => engine(*joint, vocab, limits),
+        Built::CompositeAutomaton(joint) => engine(*joint, vocab, limits),
         Built::ContextFree(Machine::Scanned(machine)) => engine(*machine, vocab, limits),
-        Built::ContextFree(Machine::Segmented(machine)) => engine(*machine, vocab, limits),
+        Built::ContextFree(Machine::Scannerless(machine)) => engine(*machine, vocab, limits),
     }
 }
 

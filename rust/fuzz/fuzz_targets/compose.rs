@@ -19,17 +19,17 @@ fuzz_target!(|data: &[u8]| {
     // the form of the machine is a property of the constraint
     let single = match work::run(Limits::default().work, &read) {
         Ok(Ok(Composite::Pattern(_))) => true,
-        Ok(Ok(Composite::Joint(_))) => false,
+        Ok(Ok(Composite::CompositeAutomaton(_))) => false,
         _ => return,
     };
     let wrong = || Error::new(Kind::EngineError, "read in another way");
     let made = match single {
         true => walk::automaton(move || match read()? {
             Composite::Pattern(pattern) => Ok(*pattern),
-            Composite::Joint(_) => Err(wrong()),
+            Composite::CompositeAutomaton(_) => Err(wrong()),
         }),
         false => walk::automaton(move || match read()? {
-            Composite::Joint(joint) => Ok(*joint),
+            Composite::CompositeAutomaton(joint) => Ok(*joint),
             Composite::Pattern(_) => Err(wrong()),
         }),
     };

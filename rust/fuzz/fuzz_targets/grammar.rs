@@ -24,17 +24,17 @@ fuzz_target!(|data: &[u8]| {
     // the form of the machine is a property of the grammar
     let lexed = match work::run(Limits::default().work, &read) {
         Ok(Ok(Machine::Scanned(_))) => true,
-        Ok(Ok(Machine::Segmented(_))) => false,
+        Ok(Ok(Machine::Scannerless(_))) => false,
         _ => return,
     };
     let wrong = || Error::new(Kind::EngineError, "read in another way");
     let made = match lexed {
         true => walk::automaton(move || match read()? {
             Machine::Scanned(machine) => Ok(*machine),
-            Machine::Segmented(_) => Err(wrong()),
+            Machine::Scannerless(_) => Err(wrong()),
         }),
         false => walk::automaton(move || match read()? {
-            Machine::Segmented(machine) => Ok(*machine),
+            Machine::Scannerless(machine) => Ok(*machine),
             Machine::Scanned(_) => Err(wrong()),
         }),
     };

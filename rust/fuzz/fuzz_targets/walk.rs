@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use tokenform_core::automaton::Structure;
+use tokenform_core::automaton::ByteAutomaton;
 use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::vocab::{TokenId, Vocabulary};
 use tokenform_core::Result;
@@ -27,7 +27,7 @@ pub fn vocabulary() -> Arc<Vocabulary> {
 }
 
 /// The automaton of a constraint that is read anew whenever its memory is dropped.
-pub fn automaton<S: Structure + 'static>(
+pub fn automaton<S: ByteAutomaton + 'static>(
     make: impl Fn() -> Result<S> + Send + Sync + 'static,
 ) -> Result<Arc<TokenAutomaton>> {
     TokenAutomaton::of(make, vocabulary())

@@ -61,7 +61,7 @@ from tokenform.decoding.tracing import span_of, traced
 from tokenform.decoding.validated import TRIES, settled
 from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
-from tokenform.errors import DrafterError, ModelError, OptionError, TokenformError
+from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition, to_constraint
 from tokenform.masking import CAPACITY, MaskTable
 
@@ -520,7 +520,13 @@ class Generator:
         budget = min(budget, self._prompts.room(second or ids, max_tokens))
         context = None if self.mixing.companion is None else context_length(self.mixing.companion)
         if context is not None:
-            budget = min(budget, context - len(second or ids))
+            read = len(second or ids)
+            if read >= context:
+                raise PromptTooLong(
+                    f"the companion's prompt has {read} tokens, but the companion reads and writes {context} "
+                    "at most; shorten it."
+                )
+            budget = min(budget, context - read)
         key = secrets.randbits(63) if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         return [

@@ -1,6 +1,6 @@
 //! A constraint that is one regular language: a single lexeme, spelled as it is.
 
-use super::structure::{CtxId, Pos, Seen, Structure};
+use super::byte_automaton::{ByteAutomaton, CtxId, Pos, Seen};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{shortest_lexeme, Lexicon, Spelling, TermId};
 
@@ -18,7 +18,7 @@ impl Pattern {
     }
 }
 
-impl Structure for Pattern {
+impl ByteAutomaton for Pattern {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
     }

@@ -232,7 +232,7 @@ fn alive_ranges(terms: &mut Terms, term: TermId) -> Ranges {
 #[cfg(test)]
 mod tests {
     use super::super::grammar::read;
-    use super::super::structure::Structure;
+    use super::super::spec::GrammarSpec;
     use super::*;
 
     const WORDS: [&str; 6] = ["a", "b", "ab", "ba", "aab", "bb"];
@@ -274,7 +274,7 @@ mod tests {
             .collect();
         let text = serde_json::json!({"terminals": terminals, "rules": rules, "ignore": [], "declare": [],
             "start": "start", "lexer": "dynamic", "indenter": null, "schemas": {}});
-        let (grammar, mut lexicon) = read(Structure::from_value(&text)).expect("a grammar");
+        let (grammar, mut lexicon) = read(GrammarSpec::from_value(&text)).expect("a grammar");
         cuts_are_one(&grammar, &mut lexicon.terms, 0)
     }
 

@@ -2,7 +2,7 @@
 
 use super::grammar::Grammar;
 use super::scanned::Scanned;
-use crate::automaton::{Pos, Structure};
+use crate::automaton::{ByteAutomaton, Pos};
 use crate::lexical::in_words::{shortened, SHOWN};
 use crate::lexical::{Lexicon, Spelling, TermId, Terms};
 

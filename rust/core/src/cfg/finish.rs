@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::chart::{Chart, Item, SetId};
 use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
-use crate::automaton::structure::{step, CtxId, Piece, Pos, Structure};
+use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos};
 use crate::lexical::shortest_lexeme;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
 

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use super::layout::Layout;
 use super::orders::{Order, Orders};
-use super::structure::{Entry, OrderEntry, Structure};
+use super::spec::{Entry, GrammarSpec, OrderEntry};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use crate::lexical::{Lexicon, TermId, Terms};
@@ -115,14 +115,14 @@ fn invalid(message: impl Into<String>) -> Error {
 }
 
 /// Reads a grammar and the languages of its terminals.
-pub fn read(structure: Structure) -> Result<(Grammar, Box<Lexicon>)> {
+pub fn read(structure: GrammarSpec) -> Result<(Grammar, Box<Lexicon>)> {
     let mut lexicon = Box::default();
     let grammar = read_with(structure, &mut lexicon, &Parts::default())?;
     Ok((grammar, lexicon))
 }
 
 /// The same, with some of the declared terminals bound to constraints.
-pub fn read_with(structure: Structure, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
+pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -> Result<Grammar> {
     let segmented = structure.segmented;
     let ignored: KeyedSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();

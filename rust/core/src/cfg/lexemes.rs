@@ -1,7 +1,7 @@
 //! The grammar as a reader of lexemes, for masks that are put together lexeme by lexeme.
 
 use super::scanned::{Scanned, ESCAPE_STATES};
-use crate::automaton::structure::{Alive, CtxId, Pos, Scanner};
+use crate::automaton::byte_automaton::{Alive, CtxId, Pos, Scanner};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};

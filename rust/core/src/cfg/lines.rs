@@ -4,7 +4,7 @@
 
 use super::layout::{Blocks, STEP, WIDEST};
 use super::scanned::{Context, Scanned};
-use crate::automaton::structure::CtxId;
+use crate::automaton::byte_automaton::CtxId;
 use crate::lexical::TermId;
 
 impl Scanned {

@@ -1,11 +1,11 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
-//! Reading order: [`structure`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
+//! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
 //! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts
 //! ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they
 //! predict); [`orders`] members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual lexer ([`lines`]
 //! its line breaks, [`literals`] those in a row; longest
-//! match; [`lexemes`] as masks see it); [`segmented`] the structure without one (every segmentation counts);
+//! match; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
 pub mod chart;
@@ -22,25 +22,25 @@ mod literals;
 mod orders;
 pub mod productive;
 pub mod scanned;
-pub mod segmented;
+pub mod scannerless;
 pub mod skeleton;
-pub mod structure;
+pub mod spec;
 
 use crate::error::{Error, Kind, Result};
-use structure::Structure;
+use spec::GrammarSpec;
 
 /// A context-free constraint.
 pub enum Machine {
     Scanned(Box<scanned::Scanned>),
-    Segmented(Box<segmented::Segmented>),
+    Scannerless(Box<scannerless::Scannerless>),
 }
 
 /// The automaton of a grammar in the frontends' neutral form.
-pub fn machine(structure: Structure) -> Result<Machine> {
+pub fn machine(structure: GrammarSpec) -> Result<Machine> {
     let (grammar, mut lexicon) = grammar::read(structure)?;
     let grammar = fold::fold(grammar, &mut lexicon);
     Ok(if grammar.segmented {
-        Machine::Segmented(Box::new(segmented::Segmented::new(grammar, lexicon)))
+        Machine::Scannerless(Box::new(scannerless::Scannerless::new(grammar, lexicon)))
     } else {
         Machine::Scanned(Box::new(scanned::Scanned::new(grammar, lexicon)?))
     })
@@ -50,5 +50,5 @@ pub fn machine(structure: Structure) -> Result<Machine> {
 pub fn machine_of_text(text: &str) -> Result<Machine> {
     let value = serde_json::from_str(text)
         .map_err(|e| Error::new(Kind::InvalidGrammar, format!("not a grammar structure: {e}")))?;
-    machine(Structure::from_value(&value))
+    machine(GrammarSpec::from_value(&value))
 }

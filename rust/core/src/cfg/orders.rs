@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::grammar::{Grammar, Symbol, NEVER};
-use super::structure::OrderEntry;
+use super::spec::OrderEntry;
 use crate::error::{Error, Kind, Result};
 use crate::held;
 

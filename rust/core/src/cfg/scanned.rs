@@ -23,8 +23,8 @@ use super::finish;
 use super::grammar::Grammar;
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
-use crate::automaton::structure::Seen;
-use crate::automaton::structure::{Alive, CtxId, Piece, Pos, Scanner, Structure};
+use crate::automaton::byte_automaton::Seen;
+use crate::automaton::byte_automaton::{Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
 use crate::error::{Error, Result};
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -385,7 +385,7 @@ impl Scanned {
     }
 }
 
-impl Structure for Scanned {
+impl ByteAutomaton for Scanned {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
     }

@@ -3,10 +3,10 @@
 //! A way finishes the part that is being read, then follows the shortest plan of each host around it.
 //! Complexity: one plan a host.
 
-use super::{BackId, Host, Joint, Part, Run, Thread, END};
-use crate::automaton::structure::Piece;
-use crate::automaton::structure::Seen;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{BackId, CompositeAutomaton, OuterGrammar, Part, Run, Thread, END};
+use crate::automaton::byte_automaton::Piece;
+use crate::automaton::byte_automaton::Seen;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::cfg::chart::{Chart, SetId};
 use crate::cfg::finish;
 use crate::cfg::grammar::{Grammar, NEVER};
@@ -24,7 +24,7 @@ pub(super) fn length(way: &[Piece]) -> usize {
     way.iter().map(|p| if let Piece::Bytes(text) = p { text.len() } else { TOKEN }).sum()
 }
 
-impl Joint {
+impl CompositeAutomaton {
     /// The shortest of the ways of the threads.
     pub(super) fn shortest_way(&mut self, threads: &[Thread], most: usize) -> Option<Vec<Piece>> {
         if self.accepts(threads) {
@@ -84,7 +84,7 @@ impl Joint {
         if self.frame_ends(host, frame) {
             return Some(Vec::new());
         }
-        if matches!(self.hosts[host as usize], Host::Lexed(_)) {
+        if matches!(self.hosts[host as usize], OuterGrammar::Lexed(_)) {
             return self.with_lexer(host, |s| finish::complete_from(s, CtxId(frame), most));
         }
         let plan = finish::plan(self.chart(host), SetId(frame), most)?;
@@ -137,7 +137,7 @@ impl Joint {
                     self.with_json(machine, |m| m.start().and_then(|pos| m.completion(pos, &[], LONGEST)))?;
                 Some(vec![Piece::Bytes(text)])
             }
-            &Part::Host(host) => {
+            &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
                 self.way_from(host, frame, LONGEST)
             }
@@ -147,21 +147,21 @@ impl Joint {
     /// Settles the lengths of shortest texts when special tokens are known, inner hosts first.
     pub(super) fn measure_again(&mut self) {
         for host in 0..self.hosts.len() {
-            let Host::Plain(chart) = &mut self.hosts[host] else { continue };
+            let OuterGrammar::Plain(chart) = &mut self.hosts[host] else { continue };
             let grammar = std::mem::replace(&mut chart.grammar, Grammar::nothing());
             let mut lengths: Vec<(u32, u64)> = Vec::new();
             for part in grammar.terminals.iter().filter_map(|t| t.part) {
                 lengths.push((part, self.word_of(part).map_or(NEVER, |way| length(&way) as u64)));
             }
             let of = |part: u32| lengths.iter().find(|l| l.0 == part).map_or(NEVER, |l| l.1);
-            self.hosts[host] = Host::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
+            self.hosts[host] = OuterGrammar::Plain(Box::new(Chart::new(grammar.with_lengths(of))));
         }
     }
 
     /// Tells the hosts with a lexer how the parts inside them begin, inner hosts first.
     pub(super) fn open_lexers(&mut self) {
         for host in 0..self.hosts.len() as u32 {
-            if matches!(self.hosts[host as usize], Host::Plain(_)) {
+            if matches!(self.hosts[host as usize], OuterGrammar::Plain(_)) {
                 continue;
             }
             let all = (0u32..).zip(&self.chart(host).grammar.terminals);

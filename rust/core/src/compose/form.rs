@@ -8,13 +8,13 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::{language, Back, Host, Joint, Part, END};
+use super::{language, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, END};
+use crate::automaton::byte_automaton::Piece;
 use crate::automaton::pattern::Pattern;
-use crate::automaton::structure::Piece;
 use crate::cfg::chart::Chart;
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::scanned::Scanned;
-use crate::cfg::structure::Structure;
+use crate::cfg::spec::GrammarSpec;
 use crate::error::{Error, Kind, Result};
 use crate::gbnf;
 use crate::json::JsonMachine;
@@ -25,7 +25,7 @@ use crate::schema::{Options, Schema};
 pub enum Composite {
     /// One regular language.
     Pattern(Box<Pattern>),
-    Joint(Box<Joint>),
+    CompositeAutomaton(Box<CompositeAutomaton>),
 }
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -41,10 +41,10 @@ pub fn read(text: &str, name: &str) -> Result<Composite> {
         check(&mut lexicon, term, name)?;
         return Ok(Composite::Pattern(Box::new(Pattern::new(*lexicon, term, name.into()))));
     }
-    let mut joint = Joint::empty(lexicon);
+    let mut joint = CompositeAutomaton::empty(lexicon);
     joint.root = joint.part(&form, name)?;
     joint.open_lexers();
-    Ok(Composite::Joint(Box::new(joint)))
+    Ok(Composite::CompositeAutomaton(Box::new(joint)))
 }
 
 fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
@@ -58,9 +58,9 @@ fn check(lexicon: &mut Lexicon, term: TermId, name: &str) -> Result<()> {
     Ok(())
 }
 
-impl Joint {
+impl CompositeAutomaton {
     fn empty(lexicon: Box<Lexicon>) -> Self {
-        let mut this = Joint {
+        let mut this = CompositeAutomaton {
             lexicon,
             machines: Vec::new(),
             holes: Vec::new(),
@@ -83,7 +83,7 @@ impl Joint {
         };
         this.texts.insert(Box::new([]));
         // the place where the whole text ends
-        this.backs.insert(Back { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
+        this.backs.insert(ReturnAddress { host: u32::MAX, frame: 0, terminal: 0, up: END, depth: 0 });
         this
     }
 
@@ -175,24 +175,24 @@ impl Joint {
             let cost = self.word_of(part).map_or(1, |way| super::finish::length(&way) as u64);
             known.known.insert(name.clone(), (part, cost.max(1)));
         }
-        let mut structure = Structure::from_value(structure);
+        let mut structure = GrammarSpec::from_value(structure);
         with_optional(&mut structure, &empty);
         self.host_of(structure, &known)
     }
 
-    fn host_of(&mut self, structure: Structure, known: &Parts) -> Result<u32> {
+    fn host_of(&mut self, structure: GrammarSpec, known: &Parts) -> Result<u32> {
         let grammar = grammar::read_with(structure, &mut self.lexicon, known)?;
         let host = if grammar.segmented {
-            Host::Plain(Box::new(Chart::new(grammar)))
+            OuterGrammar::Plain(Box::new(Chart::new(grammar)))
         } else {
             let lexicon = std::mem::take(&mut self.lexicon);
             let mut scanned = Scanned::new(grammar, lexicon)?;
             self.lexicon = std::mem::take(&mut scanned.lexicon);
-            Host::Lexed(Box::new(scanned))
+            OuterGrammar::Lexed(Box::new(scanned))
         };
         self.hosts.push(host);
         let host = self.hosts.len() as u32 - 1;
-        Ok(self.add(Part::Host(host)))
+        Ok(self.add(Part::OuterGrammar(host)))
     }
 
     /// The empty text is read by a rule instead, so that no part ends where it begins.
@@ -207,7 +207,7 @@ impl Joint {
 }
 
 /// Puts a rule `part | nothing` around each of these parts.
-fn with_optional(structure: &mut Structure, empty: &[&str]) {
+fn with_optional(structure: &mut GrammarSpec, empty: &[&str]) {
     if empty.is_empty() {
         return;
     }

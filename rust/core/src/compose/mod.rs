@@ -2,7 +2,7 @@
 //!
 //! A host is a grammar some of whose terminals are constraints of their own (its *parts*): a regular language, the
 //! documents of a schema, another host, one special token.  A state is a set of threads; a thread is a run of one
-//! part and the place to which it returns ([`Back`]).  The set is an exact simulation: wherever a part could end,
+//! part and the place to which it returns ([`ReturnAddress`]).  The set is an exact simulation: wherever a part could end,
 //! what follows it is read too, so `a + b` is the concatenation of two languages, not a guess at its border.
 //! Parts that end at one place of one host are merged into one item set, so that the set stays polynomial.
 //!
@@ -42,7 +42,7 @@ use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, TermId};
 use crate::vocab::TokenId;
 
-/// The number of an interned [`Back`].
+/// The number of an interned [`ReturnAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BackId(u32);
 
@@ -52,7 +52,7 @@ const END: BackId = BackId(0);
 /// Where a part returns to: it was read as a terminal of a host, from an item set or a context of it; the host
 /// itself returns to `up`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Back {
+struct ReturnAddress {
     host: u32,
     frame: u32,
     terminal: u32,
@@ -100,7 +100,7 @@ enum Part {
         absent: bool,
     },
     Json(u32),
-    Host(u32),
+    OuterGrammar(u32),
     /// The text of a special token, and what a vocabulary without it does: spell it, or never write it.
     Special {
         text: Box<str>,
@@ -109,7 +109,7 @@ enum Part {
     },
 }
 
-enum Host {
+enum OuterGrammar {
     /// Every segmentation counts.
     Plain(Box<Chart>),
     /// A contextual lexer cuts what lies between the parts.
@@ -128,15 +128,15 @@ enum Ctx {
 type Positions = Arc<[(Pos, u32)]>;
 
 /// A constraint made of others.
-pub struct Joint {
+pub struct CompositeAutomaton {
     lexicon: Box<Lexicon>,
     machines: Vec<JsonMachine>,
     /// By machine: parts that stand for strings of marked places.
     holes: Vec<Vec<u32>>,
-    hosts: Vec<Host>,
+    hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
     root: u32,
-    backs: IndexSet<Back, FxBuildHasher>,
+    backs: IndexSet<ReturnAddress, FxBuildHasher>,
     ctxs: IndexSet<Ctx, FxBuildHasher>,
     texts: IndexSet<Box<[u8]>, Keyed>,
     quotes: IndexSet<quoted::Quoted, Keyed>,
@@ -153,7 +153,7 @@ pub struct Joint {
     boxed_texts: crate::held::Boxed,
 }
 
-impl Joint {
+impl CompositeAutomaton {
     /// What was ignored, loosened or not proven in the schemas.
     pub fn report(&self) -> &[String] {
         &self.report
@@ -170,7 +170,7 @@ impl Joint {
 
     /// Runs a host with a lexer on the common arena.
     fn with_lexer<T>(&mut self, host: u32, f: impl FnOnce(&mut Scanned) -> T) -> T {
-        let Host::Lexed(inner) = &mut self.hosts[host as usize] else {
+        let OuterGrammar::Lexed(inner) = &mut self.hosts[host as usize] else {
             unreachable!("lexemes belong to hosts with a lexer")
         };
         std::mem::swap(&mut self.lexicon, &mut inner.lexicon);
@@ -181,16 +181,16 @@ impl Joint {
 
     fn chart(&mut self, host: u32) -> &mut Chart {
         match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => chart,
-            Host::Lexed(scanned) => &mut scanned.chart,
+            OuterGrammar::Plain(chart) => chart,
+            OuterGrammar::Lexed(scanned) => &mut scanned.chart,
         }
     }
 
-    fn back(&self, id: BackId) -> Back {
+    fn back(&self, id: BackId) -> ReturnAddress {
         self.backs[id.0 as usize]
     }
 
-    fn intern_back(&mut self, back: Back) -> BackId {
+    fn intern_back(&mut self, back: ReturnAddress) -> BackId {
         BackId(self.backs.insert_full(back).0 as u32)
     }
 
@@ -205,8 +205,8 @@ impl Joint {
     fn is_closed(&self, back: BackId) -> bool {
         let back = self.back(back);
         let chart = match &self.hosts[back.host as usize] {
-            Host::Plain(chart) => chart,
-            Host::Lexed(scanned) => &scanned.chart,
+            OuterGrammar::Plain(chart) => chart,
+            OuterGrammar::Lexed(scanned) => &scanned.chart,
         };
         let part = chart.grammar.terminals[back.terminal as usize].part;
         part.is_some_and(|p| matches!(self.parts[p as usize], Part::Language(_, true) | Part::Instead { .. }))

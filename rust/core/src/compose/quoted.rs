@@ -7,9 +7,9 @@
 //! Invariant: an escape that has begun can be completed to a character that some thread reads.
 //! Complexity: an escape that was begun looks for one such character, by the bytes of UTF-8, not for all of them.
 
-use super::{BackId, Joint, Part, Run, Thread, END};
-use crate::automaton::structure::Piece;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{BackId, CompositeAutomaton, Part, Run, Thread, END};
+use crate::automaton::byte_automaton::Piece;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::Lexicon;
 use crate::lexical::LONGEST;
@@ -98,7 +98,7 @@ fn units(digits: &[u8]) -> Option<(u32, u32)> {
     Some((begun << (4 * left), ((begun + 1) << (4 * left)) - 1))
 }
 
-impl Joint {
+impl CompositeAutomaton {
     /// Threads for the grammars that a string may be a text of. The machine's own thread goes on beside them (it
     /// knows one short text of each), so this never replaces it.
     pub(super) fn open_quotes(&mut self, back: BackId, machine: u32, pos: Pos, out: &mut Vec<Thread>) {
@@ -144,7 +144,7 @@ impl Joint {
 
     pub(super) fn may_be_empty(&mut self, part: u32) -> bool {
         match self.parts[part as usize] {
-            Part::Host(host) => {
+            Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
                 self.frame_ends(host, frame)
             }

@@ -1,8 +1,8 @@
 //! Bytes: how threads go on, and which of them may be read as a position of their part alone.
 
-use super::{BackId, Ctx, Joint, Run, Thread, END};
-use crate::automaton::structure::step;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{BackId, CompositeAutomaton, Ctx, Run, Thread, END};
+use crate::automaton::byte_automaton::step;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 
@@ -14,7 +14,7 @@ fn without_text(thread: Thread) -> bool {
     !matches!(thread.run, Run::Json { text, .. } if text != 0)
 }
 
-impl Joint {
+impl CompositeAutomaton {
     /// One byte.
     pub(super) fn advance(&mut self, threads: &[Thread], byte: u8) -> Vec<Thread> {
         let mut out = Vec::new();

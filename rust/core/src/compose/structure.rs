@@ -1,16 +1,16 @@
 //! The face to the token layer.
 
-use super::{BackId, Ctx, Host, Joint, Part, Run, Thread, END};
-use crate::automaton::structure::Piece;
-use crate::automaton::structure::Seen;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{BackId, CompositeAutomaton, Ctx, OuterGrammar, Part, Run, Thread, END};
+use crate::automaton::byte_automaton::Piece;
+use crate::automaton::byte_automaton::Seen;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::Lexicon;
 use crate::vocab::{TokenId, Vocabulary};
 
-impl Joint {
+impl CompositeAutomaton {
     /// The threads of a position.
     pub(super) fn threads_at(&mut self, pos: Pos, text: &[u8]) -> Vec<Thread> {
         match self.ctxs[pos.ctx.0 as usize].clone() {
@@ -71,8 +71,8 @@ impl Joint {
 
     fn host_bytes(&mut self, host: u32) -> usize {
         match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => chart.bytes(),
-            Host::Lexed(scanned) => scanned.bytes(),
+            OuterGrammar::Plain(chart) => chart.bytes(),
+            OuterGrammar::Lexed(scanned) => scanned.bytes(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Joint {
     }
 }
 
-impl Structure for Joint {
+impl ByteAutomaton for CompositeAutomaton {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
     }

@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Back, BackId, Host, Joint, Part, Run, Thread, END};
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{BackId, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, Run, Thread, END};
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::cfg::chart::SetId;
 use crate::lexical::{Lexicon, Spelling, TermId};
 
 /// Hosts whose parts ended, innermost first: (depth, host, where the host returns).
 type Ended = BTreeMap<(Reverse<u32>, u32, BackId), Vec<(u32, u32)>>;
 
-impl Joint {
+impl CompositeAutomaton {
     /// Threads of what may follow when parts end here, all at one place of the text.
     pub(super) fn settle(&mut self, backs: &[BackId]) -> Arc<[Thread]> {
         if let Some(known) = self.settled.get(backs) {
@@ -43,7 +43,7 @@ impl Joint {
             out.push(Thread { back: END, run: Run::Done });
             return;
         }
-        let Back { host, frame, terminal, up, .. } = self.back(back);
+        let ReturnAddress { host, frame, terminal, up, .. } = self.back(back);
         let key = (Reverse(self.back(up).depth), host, up);
         ended.entry(key).or_default().push((frame, terminal));
     }
@@ -51,7 +51,7 @@ impl Joint {
     /// Item sets (or contexts) of a host after terminals that end at one place.
     pub(super) fn frames_after(&mut self, host: u32, ends: &[(u32, u32)]) -> Vec<u32> {
         match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => {
+            OuterGrammar::Plain(chart) => {
                 let ignored = |t: u32| chart.grammar.terminals[t as usize].ignored;
                 let same: Vec<SetId> = ends.iter().filter(|e| ignored(e.1)).map(|e| SetId(e.0)).collect();
                 let read: Vec<(SetId, u32)> =
@@ -63,7 +63,7 @@ impl Joint {
                 };
                 set.map(|s| s.0).into_iter().collect()
             }
-            Host::Lexed(_) => {
+            OuterGrammar::Lexed(_) => {
                 let after = |s: &mut crate::cfg::scanned::Scanned| {
                     ends.iter().filter_map(|&(ctx, t)| s.after(CtxId(ctx), t)).map(|c| c.0).collect()
                 };
@@ -75,8 +75,8 @@ impl Joint {
     /// Whether the host's own text may end at a place of it.
     pub(super) fn frame_ends(&mut self, host: u32, frame: u32) -> bool {
         match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => chart.accepts(SetId(frame)),
-            Host::Lexed(_) => self.with_lexer(host, |s| {
+            OuterGrammar::Plain(chart) => chart.accepts(SetId(frame)),
+            OuterGrammar::Lexed(_) => self.with_lexer(host, |s| {
                 let context = s.context(CtxId(frame));
                 s.ends(context)
             }),
@@ -86,8 +86,8 @@ impl Joint {
     /// The place before the first symbol of a host.
     pub(super) fn first_frame(&mut self, host: u32) -> u32 {
         match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => chart.start().0,
-            Host::Lexed(_) => self.with_lexer(host, |s| s.start_context().0),
+            OuterGrammar::Plain(chart) => chart.start().0,
+            OuterGrammar::Lexed(_) => self.with_lexer(host, |s| s.start_context().0),
         }
     }
 
@@ -98,7 +98,7 @@ impl Joint {
         }
         let mut out = Vec::new();
         let terminals: Vec<u32> = match &mut self.hosts[host as usize] {
-            Host::Plain(chart) => {
+            OuterGrammar::Plain(chart) => {
                 let skeleton = chart.skeleton(SetId(frame)).clone();
                 let all = (0u32..).zip(&chart.grammar.terminals);
                 let ignored = all.filter(|(_, t)| t.ignored).map(|(i, _)| i);
@@ -107,7 +107,7 @@ impl Joint {
                 all.dedup();
                 all
             }
-            Host::Lexed(_) => {
+            OuterGrammar::Lexed(_) => {
                 let ctx = CtxId(frame);
                 let (lex, parts) = self.with_lexer(host, |s| (s.begin(ctx), s.parts_at(ctx).collect()));
                 if lex != Lexicon::DEAD {
@@ -118,7 +118,7 @@ impl Joint {
         };
         let depth = self.back(up).depth + 1;
         for terminal in terminals {
-            let back = self.intern_back(Back { host, frame, terminal, up, depth });
+            let back = self.intern_back(ReturnAddress { host, frame, terminal, up, depth });
             let entry = &self.chart(host).grammar.terminals[terminal as usize];
             match (entry.part, entry.term) {
                 (Some(part), _) => self.begin_part(part, back, &mut out),
@@ -154,7 +154,7 @@ impl Joint {
                     out.push(Thread { back, run: Run::Json { machine, pos, text: 0 } });
                 }
             }
-            &Part::Host(host) => {
+            &Part::OuterGrammar(host) => {
                 let frame = self.first_frame(host);
                 out.extend(self.arrive(host, frame, back).iter());
             }
@@ -209,7 +209,7 @@ impl Joint {
     pub(super) fn first_threads(&mut self) -> Vec<Thread> {
         let mut out = Vec::new();
         self.begin_part(self.root, END, &mut out);
-        if let Part::Host(host) = self.parts[self.root as usize] {
+        if let Part::OuterGrammar(host) = self.parts[self.root as usize] {
             let frame = self.first_frame(host);
             if self.frame_ends(host, frame) {
                 out.push(Thread { back: END, run: Run::Done });

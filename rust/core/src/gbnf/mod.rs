@@ -23,7 +23,7 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 
 use crate::cfg::productive;
-use crate::cfg::structure::{Entry, Structure};
+use crate::cfg::spec::{Entry, GrammarSpec};
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use scan::{Piece, Place, Scan, Token};
@@ -47,7 +47,7 @@ struct Reader<'t> {
 /// Reads a grammar.
 ///
 /// Errors: `InvalidGrammar` with the line, the column, the line itself and what was expected; `LimitExceeded`.
-pub fn read(text: &str, start: &str) -> Result<Structure> {
+pub fn read(text: &str, start: &str) -> Result<GrammarSpec> {
     let mut reader = Reader {
         scan: Scan::new(text)?,
         terminals: IndexMap::new(),
@@ -225,7 +225,7 @@ impl<'t> Reader<'t> {
         format!("{head}.{}", self.helpers) // no rule name of GBNF holds a dot
     }
 
-    fn finish(mut self, start: &str) -> Result<Structure> {
+    fn finish(mut self, start: &str) -> Result<GrammarSpec> {
         if let Some((name, &at)) = self.uses.iter().find(|(name, _)| !self.heads.contains_key(*name)) {
             return Err(self.scan.mistake(format!("the rule '{name}' is used but not defined"), at));
         }
@@ -244,7 +244,7 @@ impl<'t> Reader<'t> {
             );
             return Err(self.scan.mistake(message, self.heads[head]));
         }
-        Ok(Structure {
+        Ok(GrammarSpec {
             orders: Vec::new(),
             terminals: self.terminals.into_values().collect(),
             rules: self.rules,

@@ -5,7 +5,7 @@
 
 use super::frames::{ArrayFrameId, GoalsId, RecordId};
 use super::object::place_of;
-use super::{Branches, JsonMachine, Node, Pending, Place};
+use super::{Branches, JsonMachine, Node, ParserPhase, ReturnFrame};
 use crate::automaton::{CtxId, Pos};
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, ValId};
@@ -60,11 +60,11 @@ impl JsonMachine {
         }
         let start = if remembers { self.frames[node.record].len() as u32 + 1 } else { 0 };
         let branches = Branches::Array(branches.into());
-        let pending = Pending { goals: goals.clone().into(), branches, used: KeySet::EMPTY, start };
+        let pending = ReturnFrame { goals: goals.clone().into(), branches, used: KeySet::EMPTY, start };
         let pending = self.frames.pending(pending);
         // of the record above it counts only whether there is one
         let above = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
-        let up = self.ctx(Place::ReturnArray, node.up, pending, above, node.depth);
+        let up = self.ctx(ParserPhase::ReturnArray, node.up, pending, above, node.depth);
         Some((self.goal_list(&goals), up))
     }
 
@@ -99,7 +99,7 @@ impl JsonMachine {
         let frame = self.array_frame(list)?;
         // the record is dropped where no array further out needs it
         let record = if node.record.is_none() { RecordId::NONE } else { record };
-        let ctx = self.ctx(Place::ArrayAfter, node.up, frame, record, node.depth);
+        let ctx = self.ctx(ParserPhase::ArrayAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
     }
 

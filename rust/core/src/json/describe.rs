@@ -5,8 +5,8 @@
 
 use super::frames::{GoalsId, ObjectFrameId};
 use super::place::{fit, way_to};
-use super::{JsonMachine, Kind, Node, Place};
-use crate::automaton::structure::Seen;
+use super::{JsonMachine, Kind, Node, ParserPhase};
+use crate::automaton::byte_automaton::Seen;
 use crate::automaton::Pos;
 use crate::lexical::in_words::{quoted, shortened, SHOWN};
 use crate::lexical::number::set::{Bound, NumSet};
@@ -20,8 +20,8 @@ impl JsonMachine {
     pub(super) fn in_words(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {
         let node = self.node(pos.ctx);
         match node.place {
-            Place::Scalar => return self.scalar_in_words(node, pos, seen),
-            Place::Key => {
+            ParserPhase::Scalar => return self.scalar_in_words(node, pos, seen),
+            ParserPhase::Key => {
                 return (self.rest_of_key_in_words(node, pos.lex), self.place_of_object(node.object()));
             }
             _ => {}
@@ -36,24 +36,24 @@ impl JsonMachine {
 
     fn place_in_words(&mut self, node: Node, seen: Seen) -> (Vec<String>, Option<String>) {
         match node.place {
-            Place::Done => (vec!["the end of the text".into()], None),
-            Place::Root | Place::Value | Place::Item => {
+            ParserPhase::Done => (vec!["the end of the text".into()], None),
+            ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => {
                 (self.values_in_words(node.goals()), self.place_of_goals(node.goals(), seen))
             }
-            Place::ObjectStart | Place::ObjectNext | Place::ObjectAfter => {
+            ParserPhase::ObjectStart | ParserPhase::ObjectNext | ParserPhase::ObjectAfter => {
                 let mut words = self.keys_in_words(node);
-                if node.place != Place::ObjectNext && !self.object_goals(node.object()).is_empty() {
+                if node.place != ParserPhase::ObjectNext && !self.object_goals(node.object()).is_empty() {
                     words.push(quoted("}"));
                 }
                 (words, self.place_of_object(node.object()))
             }
-            Place::Colon => (vec![quoted(":")], None),
-            Place::ArrayStart | Place::ArrayAfter => {
+            ParserPhase::Colon => (vec![quoted(":")], None),
+            ParserPhase::ArrayStart | ParserPhase::ArrayAfter => {
                 let (mut words, mut place) = (Vec::new(), None);
                 if let Some((goals, _)) = self.item(node) {
                     let items = self.values_in_words(goals);
                     match node.place {
-                        Place::ArrayStart => words.extend(items),
+                        ParserPhase::ArrayStart => words.extend(items),
                         _ => words.push(format!("{} and {}", quoted(","), listed(&items))),
                     }
                     place = self.place_of_goals(goals, seen);
@@ -125,7 +125,7 @@ impl JsonMachine {
         // which item this was is not known here where the array compares its items
         let plain = !node.record.holds_text();
         let (after, behind) = match plain.then(|| self.end_scalar(pos.ctx, outcome, &[], false)).flatten() {
-            Some(next) if self.node(next.ctx).place == Place::ObjectAfter => self.in_words(next, seen),
+            Some(next) if self.node(next.ctx).place == ParserPhase::ObjectAfter => self.in_words(next, seen),
             Some(next) => (self.in_words(next, seen).0, place.clone()),
             None => (vec!["the end of the value".into()], place.clone()),
         };
@@ -172,7 +172,7 @@ impl JsonMachine {
         let keys = distinct(keys);
         let mut names: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
         names = shortened(names, OTHER_KEYS);
-        if node.place != Place::ObjectAfter {
+        if node.place != ParserPhase::ObjectAfter {
             let mut words: Vec<String> = names.iter().map(|n| key_in_words(n)).collect();
             match (open, required, words.is_empty()) {
                 (true, _, true) => words.push("a key that is allowed and was not used".into()),
@@ -250,7 +250,7 @@ impl JsonMachine {
     pub(super) fn goals_of_scalar(&self, node: Node) -> Option<Box<[ValId]>> {
         let up = self.node(node.up);
         match up.place {
-            Place::ReturnRoot => Some([self.root].into()),
+            ParserPhase::ReturnRoot => Some([self.root].into()),
             _ => Some(self.frames[up.pending()].goals.clone()),
         }
     }

@@ -9,9 +9,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Alternative, JsonMachine, Node, Place, FREE};
-use crate::automaton::structure::step;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{Alternative, JsonMachine, Node, ParserPhase, FREE};
+use crate::automaton::byte_automaton::step;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::lexical::shortest_lexeme;
 use crate::lexical::LONGEST;
 use crate::lexical::{Lexicon, Step};
@@ -72,16 +72,18 @@ impl JsonMachine {
     fn advance_way(&mut self, way: &mut Way) -> Option<()> {
         let node = self.node(way.pos.ctx);
         match node.place {
-            Place::Scalar | Place::Key => self.finish_lexeme(way, node),
-            Place::Done => self.finish_white(way),
-            Place::Root | Place::Value | Place::Item => {
+            ParserPhase::Scalar | ParserPhase::Key => self.finish_lexeme(way, node),
+            ParserPhase::Done => self.finish_white(way),
+            ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => {
                 let goals = self.frames[node.goals()].clone();
                 self.best_value(way, &goals, node.up)
             }
-            Place::Colon => self.push(way, b":"),
-            Place::ObjectStart | Place::ObjectAfter | Place::ObjectNext => self.best_property(way, node),
-            Place::ArrayStart | Place::ArrayAfter => self.best_item(way, node),
-            Place::ReturnRoot | Place::ReturnObject | Place::ReturnArray => None,
+            ParserPhase::Colon => self.push(way, b":"),
+            ParserPhase::ObjectStart | ParserPhase::ObjectAfter | ParserPhase::ObjectNext => {
+                self.best_property(way, node)
+            }
+            ParserPhase::ArrayStart | ParserPhase::ArrayAfter => self.best_item(way, node),
+            ParserPhase::ReturnRoot | ParserPhase::ReturnObject | ParserPhase::ReturnArray => None,
         }
     }
 
@@ -129,7 +131,7 @@ impl JsonMachine {
     }
 
     fn finish_lexeme(&mut self, way: &mut Way, node: Node) -> Option<()> {
-        let string = node.place == Place::Key || self.lexicon().is_string(way.pos.lex) || {
+        let string = node.place == ParserPhase::Key || self.lexicon().is_string(way.pos.lex) || {
             // in the middle of a code point or an escape: only strings have those
             self.lexicon().term(way.pos.lex).is_none()
         };
@@ -181,7 +183,7 @@ impl JsonMachine {
         way.costs.insert((up, goal), NEVER);
         let node = self.node(up);
         let cost = match node.place {
-            Place::ReturnRoot => 0,
+            ParserPhase::ReturnRoot => 0,
             _ => {
                 let pending = self.frames[node.pending()].clone();
                 let mut best = NEVER;
@@ -236,7 +238,7 @@ impl JsonMachine {
             }
         }
         let a = best?.1;
-        if self.schema.may_end_object(a.formula) && node.place != Place::ObjectNext {
+        if self.schema.may_end_object(a.formula) && node.place != ParserPhase::ObjectNext {
             return self.push(way, b"}");
         }
         let order = (a.order != FREE).then(|| (&self.frames.ranks[a.order as usize], a.from));
@@ -248,7 +250,7 @@ impl JsonMachine {
             let spelling = self.schema.string_spelling();
             key = self.schema.shortest(spelling, term).map(|t| format!("\"{t}\""));
         }
-        let mut bytes = if node.place == Place::ObjectAfter { vec![b','] } else { Vec::new() };
+        let mut bytes = if node.place == ParserPhase::ObjectAfter { vec![b','] } else { Vec::new() };
         bytes.extend(key?.into_bytes());
         self.push(way, &bytes)
     }
@@ -266,7 +268,7 @@ impl JsonMachine {
         if self.schema.may_end_array(best?.1) {
             return self.push(way, b"]");
         }
-        if node.place == Place::ArrayAfter {
+        if node.place == ParserPhase::ArrayAfter {
             return self.push(way, b",");
         }
         let (goals, up) = self.item(node)?;

@@ -11,7 +11,7 @@ use std::ops::Index;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::{object, Branches, JsonMachine, Node, ObjectFrame, Pending, Place};
+use super::{object, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame};
 use crate::hash::Keyed;
 use crate::held::{self, Boxed};
 use crate::schema::{ArrId, NameId, ValId};
@@ -59,7 +59,7 @@ tables! {
     MapId: maps, map(Box<[u32]>);
     ObjectFrameId: objects, object(ObjectFrame);
     ArrayFrameId: arrays, array(Box<[(u32, ArrId)]>);
-    PendingId: pendings, pending(Pending);
+    ReturnFrameId: pendings, pending(ReturnFrame);
     /// The number of a text that is remembered.
     RecordId: records, record(Box<[u8]>);
 }
@@ -82,30 +82,33 @@ impl RecordId {
 
 impl Node {
     pub fn goals(&self) -> GoalsId {
-        debug_assert!(matches!(self.place, Place::Root | Place::Value | Place::Item));
+        debug_assert!(matches!(self.place, ParserPhase::Root | ParserPhase::Value | ParserPhase::Item));
         GoalsId(self.frame.0)
     }
 
     /// Of a scalar.
     pub fn map(&self) -> MapId {
-        debug_assert!(self.place == Place::Scalar);
+        debug_assert!(self.place == ParserPhase::Scalar);
         MapId(self.frame.0)
     }
 
     pub fn object(&self) -> ObjectFrameId {
-        use Place::{Key, ObjectAfter, ObjectNext, ObjectStart};
+        use ParserPhase::{Key, ObjectAfter, ObjectNext, ObjectStart};
         debug_assert!(matches!(self.place, ObjectStart | Key | ObjectNext | ObjectAfter));
         ObjectFrameId(self.frame.0)
     }
 
     pub fn array(&self) -> ArrayFrameId {
-        debug_assert!(matches!(self.place, Place::ArrayStart | Place::ArrayAfter));
+        debug_assert!(matches!(self.place, ParserPhase::ArrayStart | ParserPhase::ArrayAfter));
         ArrayFrameId(self.frame.0)
     }
 
-    pub fn pending(&self) -> PendingId {
-        debug_assert!(matches!(self.place, Place::Colon | Place::ReturnObject | Place::ReturnArray));
-        PendingId(self.frame.0)
+    pub fn pending(&self) -> ReturnFrameId {
+        debug_assert!(matches!(
+            self.place,
+            ParserPhase::Colon | ParserPhase::ReturnObject | ParserPhase::ReturnArray
+        ));
+        ReturnFrameId(self.frame.0)
     }
 }
 
@@ -116,7 +119,7 @@ pub(super) struct Frames {
     maps: IndexSet<Box<[u32]>, FxBuildHasher>,
     objects: IndexSet<ObjectFrame, FxBuildHasher>,
     arrays: IndexSet<Box<[(u32, ArrId)]>, FxBuildHasher>,
-    pendings: IndexSet<Pending, FxBuildHasher>,
+    pendings: IndexSet<ReturnFrame, FxBuildHasher>,
     pub orders: IndexSet<Box<[NameId]>, FxBuildHasher>,
     pub ranks: Vec<FxHashMap<NameId, u32>>,
     records: IndexSet<Box<[u8]>, Keyed>,

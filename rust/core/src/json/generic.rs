@@ -13,14 +13,14 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::frames::{FrameId, ObjectFrameId, PendingId, RecordId};
-use super::{JsonMachine, Node, ObjectFrame, Pending, Place};
+use super::frames::{FrameId, ObjectFrameId, RecordId, ReturnFrameId};
+use super::{JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame};
 use crate::automaton::{CtxId, Pos};
 use crate::held;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, TermId, Terms};
 use crate::schema::by_key::Key;
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::used::KeySet;
 use crate::schema::NameId;
 
@@ -35,12 +35,12 @@ const MOST_KINDS: usize = 16;
 type Texts = Arc<[Box<str>]>;
 
 /// A context's own part, and the number of what is above it as far as it counts.
-type Near = (Place, FrameId, RecordId, u32);
+type Near = (ParserPhase, FrameId, RecordId, u32);
 
 /// Which texts matter where, and which contexts no other text tells apart.
 #[derive(Default)]
 pub(super) struct Alike {
-    generic: FxHashMap<ObjectFrameId, Option<PendingId>>,
+    generic: FxHashMap<ObjectFrameId, Option<ReturnFrameId>>,
     twins: FxHashMap<CtxId, CtxId>,
     /// Contexts cut after so many levels.
     nears: IndexSet<Near, FxBuildHasher>,
@@ -79,8 +79,8 @@ impl JsonMachine {
     pub(super) fn after_generic(&mut self, ctx: CtxId, held: &[u32]) -> Option<Pos> {
         let node = self.node(ctx);
         match node.place {
-            Place::Key if node.record.is_none() || self.is_roomy(node) => self.after_generic_key(node),
-            Place::Scalar if self.is_roomy(node) && self.is_free_text(node) => {
+            ParserPhase::Key if node.record.is_none() || self.is_roomy(node) => self.after_generic_key(node),
+            ParserPhase::Scalar if self.is_roomy(node) && self.is_free_text(node) => {
                 let goals: Vec<u32> = held.iter().map(|&i| self.frames[node.map()][i as usize]).collect();
                 self.resume(node.up, &goals, RecordId::OTHER)
             }
@@ -101,7 +101,7 @@ impl JsonMachine {
             let own = from.take_while(|known| known.starts_with(text));
             out.extend(own.map(|known| known[text.len()..].to_string()));
         }
-        if node.place == Place::Key {
+        if node.place == ParserPhase::Key {
             let set = self.special_set(node.object());
             let names = &self.alike.named[set as usize];
             let from = names.partition_point(|n| &**n < text);
@@ -112,7 +112,7 @@ impl JsonMachine {
     }
 
     /// Every text of a remembered item is known from now on.
-    pub(super) fn recall(&mut self, value: JId) {
+    pub(super) fn recall(&mut self, value: JsonNodeId) {
         let mut stack = vec![value];
         while let Some(at) = stack.pop() {
             match self.schema.doc.get(at) {
@@ -141,13 +141,13 @@ impl JsonMachine {
         let mut answer = true;
         loop {
             let up = self.node(at);
-            if up.place == Place::ReturnArray {
+            if up.place == ParserPhase::ReturnArray {
                 let pending = self.frames[up.pending()].clone();
                 answer &= pending.start == 0 || self.repeats(&pending);
                 if up.record.is_none() && pending.start != 0 {
                     break;
                 }
-            } else if up.place == Place::ReturnRoot {
+            } else if up.place == ParserPhase::ReturnRoot {
                 break;
             }
             at = up.up;
@@ -156,7 +156,7 @@ impl JsonMachine {
         answer
     }
 
-    fn repeats(&mut self, pending: &Pending) -> bool {
+    fn repeats(&mut self, pending: &ReturnFrame) -> bool {
         pending.items().iter().all(|&(_, (_, rest))| {
             if self.schema.wants_duplicates(rest) {
                 return false;
@@ -205,7 +205,7 @@ impl JsonMachine {
             }
         }?;
         let record = if node.record.is_none() { RecordId::NONE } else { RecordId::OTHER };
-        let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
+        let next = self.ctx(ParserPhase::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))
     }
 
@@ -213,7 +213,7 @@ impl JsonMachine {
     /// Only where no later key is wanted whatever its name: which text the key had makes a difference there.
     pub(super) fn kinds_of_keys(&mut self, ctx: CtxId) -> Option<LexId> {
         let node = self.node(ctx);
-        if node.place != Place::Key || !node.record.is_none() {
+        if node.place != ParserPhase::Key || !node.record.is_none() {
             return None;
         }
         if let Some(&known) = self.alike.kinds.get(&node.object()) {
@@ -260,13 +260,13 @@ impl JsonMachine {
             return known;
         }
         let node = self.node(ctx);
-        let twin = if !node.record.is_none() || node.place == Place::ReturnRoot {
+        let twin = if !node.record.is_none() || node.place == ParserPhase::ReturnRoot {
             ctx
         } else {
             let up = stacker::maybe_grow(64 << 10, 1 << 20, || self.twin_of(node.up));
             let frame = match node.place {
-                Place::Colon | Place::ReturnObject => self.plain_pending(node.pending()).into(),
-                Place::ObjectStart | Place::ObjectAfter | Place::Key => {
+                ParserPhase::Colon | ParserPhase::ReturnObject => self.plain_pending(node.pending()).into(),
+                ParserPhase::ObjectStart | ParserPhase::ObjectAfter | ParserPhase::Key => {
                     self.plain_frame(node.object()).into()
                 }
                 _ => node.frame,
@@ -277,7 +277,7 @@ impl JsonMachine {
         twin
     }
 
-    /// See [`crate::automaton::Structure::near`].
+    /// See [`crate::automaton::ByteAutomaton::near`].
     pub(super) fn near_of(&mut self, ctx: CtxId, levels: u32, longest: u32) -> Option<u32> {
         let depth = self.node(ctx).depth;
         // above this depth a level tells what whitespace may follow
@@ -298,13 +298,13 @@ impl JsonMachine {
         near
     }
 
-    fn plain_pending(&mut self, pending: PendingId) -> PendingId {
+    fn plain_pending(&mut self, pending: ReturnFrameId) -> ReturnFrameId {
         let known = self.frames[pending].clone();
         let some_key = known.properties().iter().any(|(_, a)| self.schema.wants_some_key(a.formula));
         if known.used == KeySet::EMPTY || known.start != 0 || some_key {
             return pending;
         }
-        self.frames.pending(Pending { used: KeySet::EMPTY, ..known })
+        self.frames.pending(ReturnFrame { used: KeySet::EMPTY, ..known })
     }
 
     fn plain_frame(&mut self, frame: ObjectFrameId) -> ObjectFrameId {
@@ -316,7 +316,7 @@ impl JsonMachine {
         self.frames.object(ObjectFrame { used: KeySet::EMPTY, ..known })
     }
 
-    fn generic_pending(&mut self, frame: ObjectFrameId) -> Option<PendingId> {
+    fn generic_pending(&mut self, frame: ObjectFrameId) -> Option<ReturnFrameId> {
         let object = self.frames[frame].clone();
         let mut patterns = Vec::new();
         for a in object.alternatives.iter() {
@@ -350,7 +350,7 @@ impl JsonMachine {
         if !open {
             return Some(pending);
         }
-        let plain = Pending { used: KeySet::EMPTY, ..self.frames[pending].clone() };
+        let plain = ReturnFrame { used: KeySet::EMPTY, ..self.frames[pending].clone() };
         Some(self.frames.pending(plain))
     }
 

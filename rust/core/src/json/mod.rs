@@ -36,11 +36,11 @@ use crate::schema::live::remains::Open;
 use crate::schema::used::KeySet;
 use crate::schema::{ArrId, NameId, ObjId, Schema, ValId};
 use crate::Error;
-use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, PendingId, RecordId};
+use frames::{ArrayFrameId, FrameId, GoalsId, MapId, ObjectFrameId, RecordId, ReturnFrameId};
 
 /// Where a context stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum ParserPhase {
     /// Before the document.
     Root,
     /// After it.
@@ -66,7 +66,7 @@ pub(crate) enum Place {
 /// One context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
-    pub place: Place,
+    pub place: ParserPhase,
     /// What the value here returns to.
     pub up: CtxId,
     pub frame: FrameId,
@@ -95,7 +95,7 @@ pub(crate) struct ObjectFrame {
 
 /// What a finished property or item leads to: (goal of the value, alternative).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Pending {
+pub(crate) struct ReturnFrame {
     pub goals: Box<[ValId]>,
     pub branches: Branches,
     pub used: KeySet,
@@ -110,7 +110,7 @@ pub(crate) enum Branches {
     Array(Box<[(u32, (u32, ArrId))]>),
 }
 
-impl Pending {
+impl ReturnFrame {
     /// The branches of an object.
     pub fn properties(&self) -> &[(u32, Alternative)] {
         match &self.branches {
@@ -146,7 +146,7 @@ pub struct JsonMachine {
 struct Answers {
     /// Languages of the keys that a frame allows.
     keys: FxHashMap<ObjectFrameId, TermId>,
-    pendings_of: FxHashMap<(ObjectFrameId, NameId), Option<PendingId>>,
+    pendings_of: FxHashMap<(ObjectFrameId, NameId), Option<ReturnFrameId>>,
     /// What is left of a set of used keys when those that could not come again are forgotten.
     kept: FxHashMap<(u32, KeySet), KeySet>,
     scalars: FxHashMap<(GoalsId, Kind), Option<(MapId, LexId)>>,
@@ -154,7 +154,7 @@ struct Answers {
     closes: FxHashMap<(CtxId, u32), Option<Pos>>,
     objects: FxHashMap<GoalsId, Option<ObjectFrameId>>,
     arrays: FxHashMap<GoalsId, Option<ArrayFrameId>>,
-    white: FxHashMap<(Place, u32, (bool, bool)), LexId>,
+    white: FxHashMap<(ParserPhase, u32, (bool, bool)), LexId>,
     /// What the frames above a context need at least, and what one token begins in them.
     above: FxHashMap<CtxId, Option<Open>>,
 }
@@ -219,7 +219,7 @@ impl JsonMachine {
 
     fn ctx(
         &mut self,
-        place: Place,
+        place: ParserPhase,
         up: CtxId,
         frame: impl Into<FrameId>,
         record: RecordId,
@@ -243,15 +243,15 @@ impl JsonMachine {
     fn resume(&mut self, up: CtxId, held: &[u32], record: RecordId) -> Option<Pos> {
         let node = self.node(up);
         match node.place {
-            Place::ReturnRoot => {
+            ParserPhase::ReturnRoot => {
                 if held.is_empty() {
                     return None;
                 }
-                let ctx = self.ctx(Place::Done, up, FrameId::NONE, RecordId::NONE, 0);
+                let ctx = self.ctx(ParserPhase::Done, up, FrameId::NONE, RecordId::NONE, 0);
                 Some(self.pos(ctx))
             }
-            Place::ReturnObject => self.resume_object(node, held, record),
-            Place::ReturnArray => self.resume_array(node, held, record),
+            ParserPhase::ReturnObject => self.resume_object(node, held, record),
+            ParserPhase::ReturnArray => self.resume_array(node, held, record),
             _ => unreachable!("values return to frames"),
         }
     }

@@ -5,9 +5,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::frames::{GoalsId, ObjectFrameId, PendingId, RecordId};
+use super::frames::{GoalsId, ObjectFrameId, RecordId, ReturnFrameId};
 use super::simple::Room;
-use super::{Alternative, Branches, JsonMachine, Node, ObjectFrame, Pending, Place, FREE, MAX_ORDERS};
+use super::{
+    Alternative, Branches, JsonMachine, Node, ObjectFrame, ParserPhase, ReturnFrame, FREE, MAX_ORDERS,
+};
 use crate::automaton::{CtxId, Pos};
 use crate::lexical::{TermId, Terms};
 use crate::schema::by_key::Key;
@@ -16,7 +18,7 @@ use crate::schema::object::Obj;
 use crate::schema::options::Order;
 use crate::schema::used::{self, KeySet};
 use crate::schema::Simple;
-use crate::schema::{JId, NameId, ObjId, SubId, ValId};
+use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, ValId};
 use crate::work;
 
 /// The conjunctions that formulas multiply out to; `None`: too many.
@@ -325,7 +327,7 @@ impl JsonMachine {
     }
 
     /// What a property with this key leads to.
-    pub(super) fn pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<PendingId> {
+    pub(super) fn pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
         if let Some(&known) = self.answers.pendings_of.get(&(frame, name)) {
             return known;
         }
@@ -334,7 +336,7 @@ impl JsonMachine {
         answer
     }
 
-    fn find_pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<PendingId> {
+    fn find_pending(&mut self, frame: ObjectFrameId, name: NameId) -> Option<ReturnFrameId> {
         let object = self.frames[frame].clone();
         if self.schema.key_sets.contains(object.used, name) {
             return None;
@@ -361,7 +363,7 @@ impl JsonMachine {
             return None;
         }
         let pending =
-            Pending { goals: goals.into(), branches: Branches::Object(branches.into()), used, start: 0 };
+            ReturnFrame { goals: goals.into(), branches: Branches::Object(branches.into()), used, start: 0 };
         Some(self.frames.pending(pending))
     }
 
@@ -379,12 +381,12 @@ impl JsonMachine {
             list.retain(|next| self.alternative_is_live(next, pending.used));
         }
         let frame = self.object_frame(list, pending.used)?;
-        let ctx = self.ctx(Place::ObjectAfter, node.up, frame, record, node.depth);
+        let ctx = self.ctx(ParserPhase::ObjectAfter, node.up, frame, record, node.depth);
         Some(self.pos(ctx))
     }
 
     /// The values of a property without those after which the object could only become one that it must differ from.
-    fn without_told(&mut self, sub: SubId, next: &Alternative, used: KeySet) -> SubId {
+    fn without_told(&mut self, sub: ExprId, next: &Alternative, used: KeySet) -> ExprId {
         if !self.schema.is_telling(next.formula) {
             return sub;
         }
@@ -406,7 +408,7 @@ impl JsonMachine {
     }
 
     /// The value of a property whose text begins at an offset of the record, where a remembered one may be like it.
-    fn read_value(&mut self, start: u32, record: RecordId) -> Option<JId> {
+    fn read_value(&mut self, start: u32, record: RecordId) -> Option<JsonNodeId> {
         if !record.holds_text() {
             return None;
         }
@@ -425,18 +427,18 @@ impl JsonMachine {
     }
 
     /// After the colon: the value of a property.
-    pub(super) fn property_value(&mut self, node: Node, pending: PendingId) -> Pos {
+    pub(super) fn property_value(&mut self, node: Node, pending: ReturnFrameId) -> Pos {
         let mut pending = pending;
         let known = &self.frames[pending];
         if known.properties().iter().any(|b| self.schema.is_telling(b.1.formula)) {
             let start = self.frames[node.record].len() as u32 + 1;
-            let known = Pending { start, ..known.clone() };
+            let known = ReturnFrame { start, ..known.clone() };
             pending = self.frames.pending(known);
         }
         let goals = self.frames[pending].goals.clone();
         let goals = self.goal_list(&goals);
-        let up = self.ctx(Place::ReturnObject, node.up, pending, RecordId::NONE, node.depth);
-        let ctx = self.ctx(Place::Value, up, goals, node.record, node.depth);
+        let up = self.ctx(ParserPhase::ReturnObject, node.up, pending, RecordId::NONE, node.depth);
+        let ctx = self.ctx(ParserPhase::Value, up, goals, node.record, node.depth);
         self.pos(ctx)
     }
 
@@ -457,7 +459,7 @@ impl JsonMachine {
             more.push(b'"');
             record = self.record(record, &more);
         }
-        let next = self.ctx(Place::Colon, node.up, pending, record, node.depth);
+        let next = self.ctx(ParserPhase::Colon, node.up, pending, record, node.depth);
         Some(self.pos(next))
     }
 }

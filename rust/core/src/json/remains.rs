@@ -6,8 +6,8 @@
 //! Complexity: the contexts and formulas that are new.
 //! Rejected: a constant of the schema: formulas meet in ever new combinations.
 
-use super::frames::PendingId;
-use super::{JsonMachine, Node, Place};
+use super::frames::ReturnFrameId;
+use super::{JsonMachine, Node, ParserPhase};
 use crate::automaton::{CtxId, Pos};
 use crate::lexical::Terms;
 use crate::schema::live::remains::Open;
@@ -43,17 +43,20 @@ impl JsonMachine {
 
     fn remaining(&mut self, node: Node, opens: Openings) -> Option<usize> {
         let (above, own) = match node.place {
-            Place::Done => return Some(0),
-            Place::Root | Place::Value | Place::Item => {
+            ParserPhase::Done => return Some(0),
+            ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => {
                 let goals = self.frames[node.goals()].clone();
                 (self.above(node.up, opens)?, self.values(&goals, opens)?)
             }
-            Place::Scalar => (self.above(node.up, opens)?, Open::default()),
-            Place::Colon => {
+            ParserPhase::Scalar => (self.above(node.up, opens)?, Open::default()),
+            ParserPhase::Colon => {
                 let pending = self.pending_remains(node.pending(), opens)?;
                 (self.above(node.up, opens)?, pending)
             }
-            Place::ObjectStart | Place::Key | Place::ObjectNext | Place::ObjectAfter => {
+            ParserPhase::ObjectStart
+            | ParserPhase::Key
+            | ParserPhase::ObjectNext
+            | ParserPhase::ObjectAfter => {
                 let frame = self.frames[node.object()].clone();
                 let mut own = Open::default();
                 for a in frame.alternatives.iter() {
@@ -61,7 +64,7 @@ impl JsonMachine {
                 }
                 (self.above(node.up, opens)?, own)
             }
-            Place::ArrayStart | Place::ArrayAfter => {
+            ParserPhase::ArrayStart | ParserPhase::ArrayAfter => {
                 let frame = self.frames[node.array()].clone();
                 let mut own = Open::default();
                 for &(_, formula) in frame.iter() {
@@ -69,7 +72,7 @@ impl JsonMachine {
                 }
                 (self.above(node.up, opens)?, own)
             }
-            Place::ReturnRoot | Place::ReturnObject | Place::ReturnArray => return None,
+            ParserPhase::ReturnRoot | ParserPhase::ReturnObject | ParserPhase::ReturnArray => return None,
         };
         let begun = above.begun.max(own.begun);
         Some(above.rest.saturating_add(own.rest).saturating_add(begun))
@@ -95,7 +98,7 @@ impl JsonMachine {
 
     fn find_above(&mut self, up: CtxId, opens: Openings) -> Option<Open> {
         let node = self.node(up);
-        if node.place == Place::ReturnRoot {
+        if node.place == ParserPhase::ReturnRoot {
             let root = self.root;
             return self.values(&[root], opens);
         }
@@ -105,7 +108,7 @@ impl JsonMachine {
     }
 
     /// What a frame needs after the value that is read, and what may be left of that value.
-    fn pending_remains(&mut self, pending: PendingId, opens: Openings) -> Option<Open> {
+    fn pending_remains(&mut self, pending: ReturnFrameId, opens: Openings) -> Option<Open> {
         let pending = self.frames[pending].clone();
         let mut own = self.values(&pending.goals, opens)?;
         for (_, next) in pending.properties() {

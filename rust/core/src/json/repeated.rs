@@ -5,11 +5,11 @@
 //! Invariant: what is told is true of the text; a repetition may be spelled so that it is not recognised.
 //! Complexity: linear in the text read and in the items that must differ, at a refusal alone.
 
-use super::{JsonMachine, Node, Pending, Place};
-use crate::automaton::structure::Seen;
+use super::{JsonMachine, Node, ParserPhase, ReturnFrame};
+use crate::automaton::byte_automaton::Seen;
 use crate::schema::array::Arr;
-use crate::schema::document::JId;
-use crate::schema::{ArrId, NameId, Sub, ValId};
+use crate::schema::document::JsonNodeId;
+use crate::schema::{ArrId, NameId, SchemaExpr, ValId};
 use crate::work;
 
 /// What may stand where an item would repeat another.
@@ -43,14 +43,19 @@ impl JsonMachine {
         let open = open_values(seen.read);
         let mut values = open.iter().enumerate().rev();
         // positions between the values of a container stand in it, those of scalars and keys below it
-        let own = matches!(node.place, Place::ObjectStart | Place::ObjectNext | Place::ObjectAfter)
-            || matches!(node.place, Place::ArrayStart | Place::ArrayAfter | Place::Key | Place::Colon);
+        let own = matches!(
+            node.place,
+            ParserPhase::ObjectStart | ParserPhase::ObjectNext | ParserPhase::ObjectAfter
+        ) || matches!(
+            node.place,
+            ParserPhase::ArrayStart | ParserPhase::ArrayAfter | ParserPhase::Key | ParserPhase::Colon
+        );
         if own {
             values.next();
         }
         for (depth, &begin) in values {
             node = self.node(node.up);
-            if node.place != Place::ReturnArray {
+            if node.place != ParserPhase::ReturnArray {
                 continue;
             }
             let pending = self.frames[node.pending()].clone();
@@ -81,7 +86,7 @@ impl JsonMachine {
     }
 
     /// Whether a formula lets no item have the value since one had it.
-    fn is_seen(&self, a: ArrId, value: JId) -> bool {
+    fn is_seen(&self, a: ArrId, value: JsonNodeId) -> bool {
         match self.schema.array(a) {
             Arr::Unique(seen) => self.schema.key_sets.contains(*seen, NameId(value.0)),
             Arr::And(list) => list.iter().any(|&one| self.is_seen(one, value)),
@@ -91,7 +96,7 @@ impl JsonMachine {
 
     /// Whether a text and the byte after it begin an item that is forbidden because one had it, and for nothing else;
     /// not asked of arrays and objects, which may be spelled in many ways.
-    fn begins_seen(&mut self, pending: &Pending, item: &str, refused: u8) -> bool {
+    fn begins_seen(&mut self, pending: &ReturnFrame, item: &str, refused: u8) -> bool {
         let begun = [item.as_bytes(), &[refused]].concat();
         if matches!(begun[0], b'[' | b'{') {
             return false;
@@ -110,9 +115,9 @@ impl JsonMachine {
     }
 
     /// Whether the schema of an item allows a value, whatever came before it.
-    fn is_item(&mut self, goal: ValId, value: JId) -> bool {
+    fn is_item(&mut self, goal: ValId, value: JsonNodeId) -> bool {
         let Some(&node) = self.schema.compiled.origin.get(&goal) else { return true };
-        let parts = [self.schema.node_sub(node), self.schema.sub(Sub::Const(value))];
+        let parts = [self.schema.node_sub(node), self.schema.sub(SchemaExpr::Const(value))];
         let both = self.schema.and(&parts);
         self.schema.sub_is_live(both)
     }

@@ -6,7 +6,7 @@ use super::{Alternative, JsonMachine};
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::used::KeySet;
-use crate::schema::{NameId, Simple, SubId};
+use crate::schema::{ExprId, NameId, Simple};
 
 /// The keys that may still come, for a count that must be reached.
 pub(super) struct Room {
@@ -96,7 +96,7 @@ impl JsonMachine {
     }
 
     fn value_is_live(&mut self, simple: &Simple, key: &Key) -> bool {
-        let subs: Vec<SubId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
+        let subs: Vec<ExprId> = simple.shapes.iter().map(|&s| self.schema.shape_key(s, key)).collect();
         let sub = self.schema.and(&subs);
         self.schema.sub_is_live(sub)
     }

@@ -5,10 +5,10 @@
 
 use super::frames::{FrameId, GoalsId, RecordId};
 use super::repeated::UNLIKE;
-use super::{JsonMachine, Kind, Node, Place};
-use crate::automaton::structure::step;
-use crate::automaton::structure::Seen;
-use crate::automaton::{CtxId, Pos, Structure};
+use super::{JsonMachine, Kind, Node, ParserPhase};
+use crate::automaton::byte_automaton::step;
+use crate::automaton::byte_automaton::Seen;
+use crate::automaton::{ByteAutomaton, CtxId, Pos};
 use crate::error::Error;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
@@ -28,21 +28,21 @@ impl JsonMachine {
             b'"' => {
                 let (map, lex) = self.scalar(goals, Kind::String)?;
                 let record = self.add(record, b"\"");
-                let ctx = self.ctx(Place::Scalar, up, map, record, depth);
+                let ctx = self.ctx(ParserPhase::Scalar, up, map, record, depth);
                 Some(Pos { ctx, lex })
             }
             b'{' => {
                 let goals = self.goals_at(goals, depth);
                 let frame = self.open_object(goals)?;
                 let record = self.add(record, b"{");
-                let ctx = self.ctx(Place::ObjectStart, up, frame, record, depth + 1);
+                let ctx = self.ctx(ParserPhase::ObjectStart, up, frame, record, depth + 1);
                 Some(self.pos(ctx))
             }
             b'[' => {
                 let goals = self.goals_at(goals, depth);
                 let frame = self.open_array(goals)?;
                 let record = self.add(record, b"[");
-                let ctx = self.ctx(Place::ArrayStart, up, frame, record, depth + 1);
+                let ctx = self.ctx(ParserPhase::ArrayStart, up, frame, record, depth + 1);
                 Some(self.pos(ctx))
             }
             _ => {
@@ -50,7 +50,7 @@ impl JsonMachine {
                 let Step::Stay(next) = self.lexicon().step(lex, byte) else { return None };
                 // the first byte goes into the record here, the others when the lexeme ends
                 let record = self.add(record, &[byte]);
-                let ctx = self.ctx(Place::Scalar, up, map, record, depth);
+                let ctx = self.ctx(ParserPhase::Scalar, up, map, record, depth);
                 Some(Pos { ctx, lex: next })
             }
         }
@@ -102,10 +102,10 @@ impl JsonMachine {
     /// Whether the document is complete when the lexeme ends with this outcome.
     pub(crate) fn ends_at(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> bool {
         match self.node(ctx).place {
-            Place::Done => true,
-            Place::Scalar => self
+            ParserPhase::Done => true,
+            ParserPhase::Scalar => self
                 .end_scalar(ctx, outcome, text, false)
-                .is_some_and(|next| self.node(next.ctx).place == Place::Done),
+                .is_some_and(|next| self.node(next.ctx).place == ParserPhase::Done),
             _ => false,
         }
     }
@@ -114,16 +114,18 @@ impl JsonMachine {
     pub(crate) fn tail_bytes(&mut self, pos: Pos) -> ByteSet {
         let node = self.node(pos.ctx);
         match node.place {
-            Place::Done => self.lexicon().first_bytes(pos.lex),
-            Place::Scalar if self.lexicon().is_string(pos.lex) => ByteSet::default(),
-            Place::Scalar if self.node(node.up).place == Place::ReturnRoot => ByteSet::of(b"0123456789.eE+-"),
+            ParserPhase::Done => self.lexicon().first_bytes(pos.lex),
+            ParserPhase::Scalar if self.lexicon().is_string(pos.lex) => ByteSet::default(),
+            ParserPhase::Scalar if self.node(node.up).place == ParserPhase::ReturnRoot => {
+                ByteSet::of(b"0123456789.eE+-")
+            }
             _ => ByteSet::default(),
         }
     }
 
     /// Whether a string value is being read.
     pub(crate) fn in_string_value(&self, pos: Pos) -> bool {
-        self.node(pos.ctx).place == Place::Scalar && self.schema.lexicon.is_string(pos.lex)
+        self.node(pos.ctx).place == ParserPhase::Scalar && self.schema.lexicon.is_string(pos.lex)
     }
 
     fn close_object(&mut self, node: Node) -> Option<Pos> {
@@ -172,7 +174,7 @@ impl JsonMachine {
             return None;
         }
         let record = self.add(node.record, b"\"");
-        let ctx = self.ctx(Place::Key, node.up, node.frame, record, node.depth);
+        let ctx = self.ctx(ParserPhase::Key, node.up, node.frame, record, node.depth);
         Some(Pos { ctx, lex })
     }
 
@@ -185,23 +187,23 @@ impl JsonMachine {
         let record = self.add(node.record, b",");
         let node = Node { record, ..node };
         let ctx = match node.place {
-            Place::ObjectAfter => {
+            ParserPhase::ObjectAfter => {
                 if !self.has_key(node) {
                     return None;
                 }
-                self.ctx(Place::ObjectNext, node.up, node.frame, record, node.depth)
+                self.ctx(ParserPhase::ObjectNext, node.up, node.frame, record, node.depth)
             }
             _ => {
                 let (goals, up) = self.item(node)?;
                 let record = self.item_record(node);
-                self.ctx(Place::Item, up, goals, record, node.depth)
+                self.ctx(ParserPhase::Item, up, goals, record, node.depth)
             }
         };
         Some(self.pos(ctx))
     }
 }
 
-impl Structure for JsonMachine {
+impl ByteAutomaton for JsonMachine {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.schema.lexicon
     }
@@ -215,10 +217,10 @@ impl Structure for JsonMachine {
     }
 
     fn start(&mut self) -> Option<Pos> {
-        let up = self.ctx(Place::ReturnRoot, CtxId(0), FrameId::NONE, RecordId::NONE, 0);
+        let up = self.ctx(ParserPhase::ReturnRoot, CtxId(0), FrameId::NONE, RecordId::NONE, 0);
         let root = self.root;
         let goals = self.goal_list(&[root]);
-        let ctx = self.ctx(Place::Root, up, goals, RecordId::NONE, 0);
+        let ctx = self.ctx(ParserPhase::Root, up, goals, RecordId::NONE, 0);
         Some(self.pos(ctx))
     }
 
@@ -226,15 +228,15 @@ impl Structure for JsonMachine {
     fn records(&self, ctx: CtxId) -> bool {
         let node = &self.frames.nodes[ctx.0 as usize];
         match node.place {
-            Place::Key => true,
-            Place::Scalar => !node.record.is_none(),
+            ParserPhase::Key => true,
+            ParserPhase::Scalar => !node.record.is_none(),
             _ => false,
         }
     }
 
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos> {
         match self.frames.nodes[ctx.0 as usize].place {
-            Place::Key => {
+            ParserPhase::Key => {
                 self.alike.texts_closed += 1;
                 self.after_key(ctx, text)
             }
@@ -264,7 +266,7 @@ impl Structure for JsonMachine {
 
     fn unchanging(&mut self, ctx: CtxId) -> Option<u32> {
         let node = self.node(ctx);
-        (node.record.is_none() && node.place == Place::Key).then(|| self.special_set(node.object()))
+        (node.record.is_none() && node.place == ParserPhase::Key).then(|| self.special_set(node.object()))
     }
 
     fn closings(&self) -> u64 {
@@ -276,23 +278,23 @@ impl Structure for JsonMachine {
         let held = self.schema.lexicon.outcome_list(outcome);
         let (go, close) = self.white_choice(node.place, held);
         match (node.place, byte) {
-            (Place::Scalar, _) => {
+            (ParserPhase::Scalar, _) => {
                 let next = self.end_scalar(ctx, outcome, text, false)?;
                 step(self, next, &mut Vec::new(), byte)
             }
-            (Place::Root | Place::Value | Place::Item, _) => {
+            (ParserPhase::Root | ParserPhase::Value | ParserPhase::Item, _) => {
                 self.begin_value(node.goals(), node.up, node.record, node.depth, byte)
             }
-            (Place::ObjectStart | Place::ObjectNext, b'"') if go => self.begin_key(node),
-            (Place::ObjectStart, b'}') if close => self.close_object(node),
-            (Place::Colon, b':') => {
+            (ParserPhase::ObjectStart | ParserPhase::ObjectNext, b'"') if go => self.begin_key(node),
+            (ParserPhase::ObjectStart, b'}') if close => self.close_object(node),
+            (ParserPhase::Colon, b':') => {
                 let record = self.add(node.record, b":");
                 Some(self.property_value(Node { record, ..node }, node.pending()))
             }
-            (Place::ObjectAfter, b'}') if close => self.close_object(node),
-            (Place::ObjectAfter | Place::ArrayAfter, b',') if go => self.after_comma(node),
-            (Place::ArrayStart | Place::ArrayAfter, b']') if close => self.close_array(node),
-            (Place::ArrayStart, _) if go => self.begin_item(node, byte),
+            (ParserPhase::ObjectAfter, b'}') if close => self.close_object(node),
+            (ParserPhase::ObjectAfter | ParserPhase::ArrayAfter, b',') if go => self.after_comma(node),
+            (ParserPhase::ArrayStart | ParserPhase::ArrayAfter, b']') if close => self.close_array(node),
+            (ParserPhase::ArrayStart, _) if go => self.begin_item(node, byte),
             _ => None,
         }
     }
@@ -300,14 +302,14 @@ impl Structure for JsonMachine {
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
         let node = self.node(ctx);
         match node.place {
-            Place::Scalar => ByteSet::of(b" \t\r\n,]}"),
-            Place::Root | Place::Value | Place::Item => self.value_bytes(node.goals()),
-            Place::ObjectStart => ByteSet::of(b"\"}"),
-            Place::ObjectNext => ByteSet::of(b"\""),
-            Place::Colon => ByteSet::of(b":"),
-            Place::ObjectAfter => ByteSet::of(b",}"),
-            Place::ArrayAfter => ByteSet::of(b",]"),
-            Place::ArrayStart => {
+            ParserPhase::Scalar => ByteSet::of(b" \t\r\n,]}"),
+            ParserPhase::Root | ParserPhase::Value | ParserPhase::Item => self.value_bytes(node.goals()),
+            ParserPhase::ObjectStart => ByteSet::of(b"\"}"),
+            ParserPhase::ObjectNext => ByteSet::of(b"\""),
+            ParserPhase::Colon => ByteSet::of(b":"),
+            ParserPhase::ObjectAfter => ByteSet::of(b",}"),
+            ParserPhase::ArrayAfter => ByteSet::of(b",]"),
+            ParserPhase::ArrayStart => {
                 let mut set = match self.item(node) {
                     Some((goals, _)) => self.value_bytes(goals),
                     None => ByteSet::default(),

@@ -7,7 +7,7 @@
 //! Rejected: one indentation a document, chosen at its first line (each would be a copy of every context, and writers do
 //! mix: an array in one line, the next in ten).
 
-use super::{JsonMachine, Node, Place};
+use super::{JsonMachine, Node, ParserPhase};
 use crate::automaton::CtxId;
 use crate::lexical::{LexId, Spelling, TermId, Terms};
 use crate::schema::options::Whitespace;
@@ -33,7 +33,7 @@ impl JsonMachine {
         };
         // one state for all gaps that are alike: their masks differ only in what follows
         let place = match self.schema.options.whitespace {
-            Whitespace::Natural if !self.is_edge(node.place) => Place::Value,
+            Whitespace::Natural if !self.is_edge(node.place) => ParserPhase::Value,
             _ => node.place,
         };
         let key = (place, depth, ways);
@@ -49,7 +49,7 @@ impl JsonMachine {
     /// Whether the frame can go on, and whether it can close.
     fn ways(&mut self, node: Node) -> (bool, bool) {
         match node.place {
-            Place::ObjectStart | Place::ObjectAfter => {
+            ParserPhase::ObjectStart | ParserPhase::ObjectAfter => {
                 (self.key_term(node.object()) != Terms::EMPTY, !self.object_goals(node.object()).is_empty())
             }
             _ => (self.item(node).is_some(), !self.array_goals(node.array()).is_empty()),
@@ -57,32 +57,35 @@ impl JsonMachine {
     }
 
     /// Places where what was read of the whitespace tells "go on" from "close".
-    fn splits(&self, place: Place) -> bool {
+    fn splits(&self, place: ParserPhase) -> bool {
         self.schema.options.whitespace == Whitespace::Indent
             && matches!(
                 place,
-                Place::ObjectStart | Place::ArrayStart | Place::ObjectAfter | Place::ArrayAfter
+                ParserPhase::ObjectStart
+                    | ParserPhase::ArrayStart
+                    | ParserPhase::ObjectAfter
+                    | ParserPhase::ArrayAfter
             )
     }
 
-    fn white_term(&mut self, place: Place, depth: u32, (go, close): (bool, bool)) -> TermId {
+    fn white_term(&mut self, place: ParserPhase, depth: u32, (go, close): (bool, bool)) -> TermId {
         let only = |possible: bool, term: TermId| if possible { term } else { Terms::EMPTY };
         let style = self.schema.options.whitespace;
         match (style, place) {
             (Whitespace::Any, _) => self.any_white(depth),
-            (Whitespace::Natural, Place::Value) => self.natural_white(depth),
-            (Whitespace::Natural, Place::Colon) => {
+            (Whitespace::Natural, ParserPhase::Value) => self.natural_white(depth),
+            (Whitespace::Natural, ParserPhase::Colon) => {
                 let space = self.terms().literal(" ");
                 self.terms().optional(space)
             }
-            (Whitespace::Spaced, Place::Value | Place::Item | Place::ObjectNext)
-            | (Whitespace::Indent, Place::Value) => self.terms().literal(" "),
-            (Whitespace::Indent, Place::Item | Place::ObjectNext) => self.line(depth),
-            (Whitespace::Indent, Place::ObjectStart | Place::ArrayStart) => {
+            (Whitespace::Spaced, ParserPhase::Value | ParserPhase::Item | ParserPhase::ObjectNext)
+            | (Whitespace::Indent, ParserPhase::Value) => self.terms().literal(" "),
+            (Whitespace::Indent, ParserPhase::Item | ParserPhase::ObjectNext) => self.line(depth),
+            (Whitespace::Indent, ParserPhase::ObjectStart | ParserPhase::ArrayStart) => {
                 let line = self.line(depth);
                 self.terms().tuple(&[only(go, line), only(close, Terms::EPS)])
             }
-            (Whitespace::Indent, Place::ObjectAfter | Place::ArrayAfter) => {
+            (Whitespace::Indent, ParserPhase::ObjectAfter | ParserPhase::ArrayAfter) => {
                 let line = self.line(depth - 1);
                 self.terms().tuple(&[only(go, Terms::EPS), only(close, line)])
             }
@@ -96,8 +99,15 @@ impl JsonMachine {
     }
 
     /// Gaps that are not like those inside objects and arrays.
-    fn is_edge(&self, place: Place) -> bool {
-        matches!(place, Place::Root | Place::Done | Place::Colon | Place::Scalar | Place::Key)
+    fn is_edge(&self, place: ParserPhase) -> bool {
+        matches!(
+            place,
+            ParserPhase::Root
+                | ParserPhase::Done
+                | ParserPhase::Colon
+                | ParserPhase::Scalar
+                | ParserPhase::Key
+        )
     }
 
     fn natural_white(&mut self, depth: u32) -> TermId {
@@ -137,7 +147,7 @@ impl JsonMachine {
     }
 
     /// Which of "go on" and "close" the whitespace that was read allows.
-    pub(super) fn white_choice(&self, place: Place, held: &[u32]) -> (bool, bool) {
+    pub(super) fn white_choice(&self, place: ParserPhase, held: &[u32]) -> (bool, bool) {
         let split = self.splits(place);
         if split {
             (held.contains(&0), held.contains(&1))

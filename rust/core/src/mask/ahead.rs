@@ -16,7 +16,7 @@ use super::builder::Builder;
 use super::core::StateId;
 use super::state::State;
 use super::ways::FAR;
-use crate::automaton::structure::Piece;
+use crate::automaton::byte_automaton::Piece;
 use crate::error::Result;
 use crate::work;
 

@@ -20,7 +20,7 @@ use super::reclaim;
 use super::row::Mask;
 use super::state::{Record, State};
 pub use super::ways::FAR;
-use crate::automaton::structure::{Seen, Structure};
+use crate::automaton::byte_automaton::{ByteAutomaton, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::limits::Limits;
 use crate::vocab::{TokenId, Vocabulary};
@@ -39,7 +39,7 @@ pub type First = Box<dyn FnOnce() -> Box<dyn Engine>>;
 pub type Recipe = Box<dyn Fn() -> Result<Box<dyn Engine>> + Send + Sync>;
 
 /// A structure as an engine over the tokens of a vocabulary.
-pub fn engine<S: Structure + 'static>(
+pub fn engine<S: ByteAutomaton + 'static>(
     mut structure: S,
     vocab: &Arc<Vocabulary>,
     limits: &Limits,
@@ -126,7 +126,7 @@ impl TokenAutomaton {
     }
 
     /// The automaton of a structure that can be made again.
-    pub fn of<S: Structure + 'static>(
+    pub fn of<S: ByteAutomaton + 'static>(
         make: impl Fn() -> Result<S> + Send + Sync + 'static,
         vocab: Arc<Vocabulary>,
     ) -> Result<Arc<Self>> {

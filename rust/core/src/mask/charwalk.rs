@@ -1,4 +1,4 @@
-//! The walk of a vocabulary by whole code points, for states inside a JSON string.
+//! The walk of a vocabulary by whole code points, for states inside a string of JSON or another text.
 //!
 //! Purpose: tell in a fraction of a millisecond what a state of a pattern does with 131,072 tokens.  Most states
 //! lead back to themselves under a large class of characters: below such a state, tokens made of the class are
@@ -6,7 +6,9 @@
 //! others are looked at, in a copy of the free string's mask.
 //! Invariant: the same tokens and exits as [`super::walk::Walk`] finds, in the same order.
 //! Complexity: nodes inside the class, or places outside of it; the byte walk takes 20 times as long.
-//! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone.
+//! Escapes are left to the byte walk: how they are spelled is known to the lexicon alone. What is different in texts
+//! that are no strings of JSON (they end anywhere, and no character is special) is in `textwalk`.
+//! Memory: what was found, and the states that were met, as long as the walk.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use super::exits::Exit;
 use super::loops::{begins, Loop};
 use super::walk::{Tables, Walk};
 use super::within::Within;
-use crate::lexical::spell::OutcomeId;
+use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::{LexId, Lexicon, Step};
 use crate::vocab::chars::CharId;
-use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenSet, Vocabulary};
 use crate::work;
 
 /// Nodes from which on it pays to make a bit set of a state's loop.
@@ -35,18 +37,20 @@ const LEVELS: u32 = 8;
 const MANY: usize = 8192;
 
 pub(super) struct CharWalk<'a> {
-    lexicon: &'a mut Lexicon,
-    vocab: &'a Vocabulary,
+    pub(super) lexicon: &'a mut Lexicon,
+    pub(super) vocab: &'a Vocabulary,
     top: NodeId,
     depth: u32,
     /// The tokens that stay inside: a mask, or their ids.
-    words: Option<Vec<u32>>,
+    pub(super) words: Option<Vec<u32>>,
     ids: Vec<u32>,
     exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<Known>>,
     loops: FxHashMap<LexId, Rc<Loop>>,
     /// Of the walks by bytes.
     tables: Tables,
+    /// Where a text that is no string of JSON ends, by the byte that follows.
+    pub(super) ends: Option<FxHashMap<NodeId, ByteSet>>,
 }
 
 /// A state, taken apart.
@@ -99,20 +103,9 @@ impl<'a> CharWalk<'a> {
         lex: LexId,
         free: Option<&[u32]>,
     ) -> Option<Self> {
-        let chars = vocab.chars();
-        let at = chars.place(top)?;
-        let mut this = CharWalk {
-            lexicon,
-            vocab,
-            top,
-            depth: chars.depth(at),
-            words: None,
-            ids: Vec::new(),
-            exits: Vec::new(),
-            known: FxHashMap::default(),
-            loops: FxHashMap::default(),
-            tables: Tables::default(),
-        };
+        let at = vocab.chars().place(top)?;
+        let mut this = CharWalk::new(lexicon, vocab, top);
+        this.depth = vocab.chars().depth(at);
         let (begun, all) = (this.begun(lex), vocab.trie().subtree_tokens(top).len());
         let free = free.filter(|_| begun * 2 > all);
         this.words = match free {
@@ -121,6 +114,12 @@ impl<'a> CharWalk<'a> {
         };
         this.below(at, lex, free.is_some());
         Some(this)
+    }
+
+    pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, top: NodeId) -> Self {
+        let (depth, ids, words) = Default::default();
+        let (exits, known, loops, tables, ends) = Default::default();
+        CharWalk { lexicon, vocab, top, depth, words, ids, exits, known, loops, tables, ends }
     }
 
     /// The tokens that stay inside.
@@ -133,7 +132,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
-    fn below(&mut self, at: u32, lex: LexId, preset: bool) {
+    pub(super) fn below(&mut self, at: u32, lex: LexId, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
@@ -152,7 +151,8 @@ impl<'a> CharWalk<'a> {
                     }
                 }
             }
-            Some(kids) if !preset => {
+            // a text may end before a child that it can't read
+            Some(kids) if !preset && self.ends.is_none() => {
                 for at in self.live_kids(kids, lex) {
                     self.sweep(at, chars.end(at), lex, lone.as_deref(), false);
                 }
@@ -207,9 +207,7 @@ impl<'a> CharWalk<'a> {
                     continue;
                 }
                 Some(lone) if lone.is_dead(c) => {
-                    if preset {
-                        self.clear_below(chars.node(at));
-                    }
+                    self.dead(chars.node(at), lex, preset);
                 }
                 _ => self.other(at, lex, &known, preset),
             }
@@ -222,13 +220,9 @@ impl<'a> CharWalk<'a> {
         let chars: &'a Chars = self.vocab.chars();
         let (c, node) = (chars.char_of(at), chars.node(at));
         match self.target(known, c) {
-            Target::Dead if preset => self.clear_below(node),
-            Target::Dead => {}
-            Target::Tail(alive) if alive != preset => match alive {
-                true => self.set(at, at + 1),
-                false => self.clear(node),
-            },
-            Target::Tail(_) => {}
+            Target::Dead | Target::Tail(false) => self.dead(node, lex, preset),
+            Target::Tail(true) if !preset => self.set(at, at + 1),
+            Target::Tail(true) => {}
             Target::Live(next) => {
                 if !preset {
                     self.set(at, at + 1);
@@ -252,6 +246,14 @@ impl<'a> CharWalk<'a> {
         }
     }
 
+    /// A node that the state can't read.
+    fn dead(&mut self, node: NodeId, lex: LexId, preset: bool) {
+        if preset {
+            self.clear_below(node);
+        }
+        self.end_before(node, lex);
+    }
+
     fn target(&self, known: &Known, c: CharId) -> Target {
         let chars = self.vocab.chars();
         let Some(&point) = chars.points().get(c as usize) else {
@@ -259,9 +261,9 @@ impl<'a> CharWalk<'a> {
             return Target::Tail(begins(&known.row, tail));
         };
         match point {
-            0x22 => Target::Quote,
-            0x5C => Target::Backslash,
-            0..=0x1F => Target::Dead,
+            0x22 if self.ends.is_none() => Target::Quote,
+            0x5C if self.ends.is_none() => Target::Backslash,
+            0..=0x1F if self.ends.is_none() => Target::Dead,
             _ => match known.next(point) {
                 Lexicon::DEAD => Target::Dead,
                 next => Target::Live(next),
@@ -325,7 +327,7 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
-    fn lone(&mut self, lex: LexId, nodes: u32) -> Option<Rc<Loop>> {
+    pub(super) fn lone(&mut self, lex: LexId, nodes: u32) -> Option<Rc<Loop>> {
         if nodes < FEW_NODES {
             return None;
         }
@@ -339,7 +341,7 @@ impl<'a> CharWalk<'a> {
         if nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
             return None;
         }
-        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row, true));
+        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none()));
         self.loops.insert(lex, lone.clone());
         Some(lone)
     }
@@ -354,16 +356,8 @@ impl<'a> CharWalk<'a> {
         }
     }
 
-    fn clear(&mut self, node: NodeId) {
-        self.take_out(self.vocab.trie().tokens(node));
-    }
-
     fn clear_below(&mut self, node: NodeId) {
-        self.take_out(self.vocab.trie().subtree_tokens(node));
-    }
-
-    fn take_out(&mut self, tokens: &[TokenId]) {
         let words = self.words.as_mut().expect("only a mask that was preset is corrected");
-        words.forbid_all(tokens.iter().map(|t| t.0));
+        words.forbid_all(self.vocab.trie().subtree_tokens(node).iter().map(|t| t.0));
     }
 }

@@ -13,7 +13,7 @@ use super::lexmask::LexMask;
 use super::store::{Key, STORE};
 use super::within::{Lengths, Within};
 use super::wordmask::of_words;
-use crate::automaton::structure::{step, CtxId, Pos, Structure};
+use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Pos};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon};
@@ -37,7 +37,7 @@ thread_local! {
     static MARKED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
-impl<S: Structure> Core<S> {
+impl<S: ByteAutomaton> Core<S> {
     pub(super) fn lexmask(&mut self, node: NodeId, lex: LexId) -> Arc<LexMask> {
         if let Some(found) = self.lexmasks.get(&(node, lex)) {
             return found.clone();

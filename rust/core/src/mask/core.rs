@@ -15,11 +15,11 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::collect::{unfinished, without_escapes};
 use super::inside::{Inside, Pair};
 use super::landings::{Found, Landing};
-use super::lexemes::Lexemes;
+use super::lexemes::LexerMaskBuilder;
 use super::lexmask::LexMask;
 use super::row::Mask;
 use super::within::Within;
-use crate::automaton::structure::{step, CtxId, Piece, Pos, Seen, Structure};
+use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos, Seen};
 use crate::error::{Error, Kind, Result};
 use crate::hash::Keyed;
 use crate::held;
@@ -40,13 +40,13 @@ const LONG_TEXT: usize = 256;
 const USUAL: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stand {
+pub struct StateKey {
     pub pos: Pos,
     pub text: u32,
 }
 
 /// A position, and the number of the lexeme's text where that matters to the completions.
-pub type Class = (Pos, u32);
+pub type DistanceClass = (Pos, u32);
 
 /// What a [`super::builder::Builder`] asks of a core, whatever the structure.  After an error that
 /// [`Error::spoils`], or a panic, a core is to be dropped.
@@ -76,14 +76,14 @@ pub trait Engine: Send {
         &mut self,
         s: StateId,
         bytes: &[u8],
-        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+        visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
     ) -> Result<()>;
     fn state_count(&self) -> usize;
     /// Bytes that it holds.
     fn bytes(&mut self) -> usize;
     /// States with the same class have the same completions: the text of a key that no schema names makes no
     /// difference to them.
-    fn class(&mut self, s: StateId) -> Result<Class>;
+    fn class(&mut self, s: StateId) -> Result<DistanceClass>;
     /// The tokens of the text that may come, by the class of the state after them; no state is made.
     fn classes_after(&mut self, s: StateId) -> Result<Vec<Landing>>;
     /// Lexical terms that were made so far: what a search for a completion costs.
@@ -93,7 +93,7 @@ pub trait Engine: Send {
 pub struct Core<S> {
     pub structure: S,
     pub(super) vocab: Arc<Vocabulary>,
-    stands: IndexSet<Stand, FxBuildHasher>,
+    stands: IndexSet<StateKey, FxBuildHasher>,
     texts: IndexSet<Box<[u8]>, Keyed>,
     pub(super) lexmasks: FxHashMap<(NodeId, LexId), Arc<LexMask>>,
     /// Tokens that leave a lexeme, by the position that follows and the set of exits.
@@ -110,13 +110,13 @@ pub struct Core<S> {
     pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
-    lexemes: Lexemes,
+    lexemes: LexerMaskBuilder,
     boxed: held::Boxed,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
 }
 
-impl<S: Structure> Core<S> {
+impl<S: ByteAutomaton> Core<S> {
     pub fn new(mut structure: S, vocab: Arc<Vocabulary>) -> Self {
         structure.bind(&vocab);
         structure.lexicon().terms.numbers.reach = vocab.reach();
@@ -136,7 +136,7 @@ impl<S: Structure> Core<S> {
             named: FxHashMap::default(),
             insides: FxHashMap::default(),
             kept: FxHashMap::default(),
-            lexemes: Lexemes::default(),
+            lexemes: LexerMaskBuilder::default(),
             boxed: held::Boxed::default(),
             listed: 0,
         }
@@ -147,14 +147,14 @@ impl<S: Structure> Core<S> {
             Some(i) => i,
             None => self.texts.insert_full(text.into()).0,
         };
-        StateId(self.stands.insert_full(Stand { pos, text: text as u32 }).0 as u32)
+        StateId(self.stands.insert_full(StateKey { pos, text: text as u32 }).0 as u32)
     }
 
-    pub(super) fn stand(&self, s: StateId) -> Stand {
+    pub(super) fn stand(&self, s: StateId) -> StateKey {
         self.stands[s.0 as usize]
     }
 
-    pub(super) fn text(&self, stand: Stand) -> Vec<u8> {
+    pub(super) fn text(&self, stand: StateKey) -> Vec<u8> {
         self.texts[stand.text as usize].to_vec()
     }
 
@@ -187,7 +187,7 @@ impl<S: Structure> Core<S> {
         id
     }
 
-    fn build_mask(&mut self, stand: Stand) -> Result<(Mask, bool)> {
+    fn build_mask(&mut self, stand: StateKey) -> Result<(Mask, bool)> {
         let mut text = self.text(stand);
         let mut ids = Vec::with_capacity(USUAL);
         let accepting = self.structure.accepting(stand.pos, &text);
@@ -227,7 +227,7 @@ impl<S: Structure> Core<S> {
         Ok((self.joined(&bases, ids), accepting))
     }
 
-    pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> Class {
+    pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
         let same = Pos { ctx: self.structure.twin(pos.ctx), ..pos };
         if text.is_empty() || !self.structure.records(pos.ctx) {
             return (same, 0);
@@ -251,14 +251,14 @@ impl<S: Structure> Core<S> {
     }
 
     /// The class of the texts that mean the same at a position, by the state of the languages that tell them apart.
-    pub(super) fn class_of_kind((pos, kind): (Pos, LexId)) -> Class {
+    pub(super) fn class_of_kind((pos, kind): (Pos, LexId)) -> DistanceClass {
         match kind {
             Lexicon::DEAD => (pos, u32::MAX),
             kind => (pos, u32::MAX - kind.0),
         }
     }
 
-    /// The state of the languages that tell texts apart ([`Structure::kinds`]) after a text.
+    /// The state of the languages that tell texts apart ([`ByteAutomaton::kinds`]) after a text.
     pub(super) fn kind_after(&mut self, kinds: LexId, text: &[u8]) -> LexId {
         let lexicon = self.structure.lexicon();
         work::spend(text.len() as u64);
@@ -269,7 +269,7 @@ impl<S: Structure> Core<S> {
     }
 
     /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
-    pub(super) fn run(&mut self, stand: Stand, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
+    pub(super) fn run(&mut self, stand: StateKey, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for (i, &byte) in bytes.iter().enumerate() {
             work::spend(1);
@@ -289,7 +289,7 @@ impl<S: Structure> Core<S> {
     }
 
     /// The text of the lexeme after bytes that can be.
-    fn text_after(&mut self, stand: Stand, bytes: &[u8]) -> Vec<u8> {
+    fn text_after(&mut self, stand: StateKey, bytes: &[u8]) -> Vec<u8> {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
         for &byte in bytes {
             match step(&mut self.structure, pos, &mut text, byte) {
@@ -301,7 +301,7 @@ impl<S: Structure> Core<S> {
     }
 }
 
-impl<S: Structure> Engine for Core<S> {
+impl<S: ByteAutomaton> Engine for Core<S> {
     fn start(&mut self) -> Result<StateId> {
         let start = self.structure.start();
         match self.check(start)? {
@@ -433,7 +433,7 @@ impl<S: Structure> Engine for Core<S> {
         &mut self,
         s: StateId,
         bytes: &[u8],
-        visit: &mut dyn FnMut(usize, Option<Class>) -> bool,
+        visit: &mut dyn FnMut(usize, Option<DistanceClass>) -> bool,
     ) -> Result<()> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
@@ -467,7 +467,7 @@ impl<S: Structure> Engine for Core<S> {
         held::set(&self.stands) + texts + tables + self.listed + self.lexemes.bytes() + self.structure.bytes()
     }
 
-    fn class(&mut self, s: StateId) -> Result<Class> {
+    fn class(&mut self, s: StateId) -> Result<DistanceClass> {
         let stand = self.stand(s);
         let text = self.text(stand);
         let class = self.class_of(stand.pos, &text);

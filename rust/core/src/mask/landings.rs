@@ -3,7 +3,7 @@
 //! Most tokens of a string stay inside it, and which of them come to which lexical state does not depend on what is
 //! around the string: that is found once a lexical state ([`super::inside`]). Of the texts that matter (keys), nearly all
 //! mean the same, as for masks ([`super::collect`]), or are told apart by patterns alone, which are read beside them
-//! ([`Structure::kinds`]); the others are followed one by one.
+//! ([`ByteAutomaton::kinds`]); the others are followed one by one.
 //! Invariant: the classes are those of [`Core::classes_below`], which follows every token.
 //! Memory: a mask for each state that a lexical state leads to.
 //! Complexity: a look at each group of a string's tokens; the others are walked, a step a node.
@@ -14,10 +14,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::anytext::Group;
 use super::collect::{unfinished, without_escapes};
-use super::core::{Class, Core, Stand};
+use super::core::{Core, DistanceClass, StateKey};
 use super::inside::{Inside, Pair};
 use super::row::Mask;
-use crate::automaton::structure::{step, Pos, Structure};
+use crate::automaton::byte_automaton::{step, ByteAutomaton, Pos};
 use crate::lexical::spell::OutcomeId;
 use crate::lexical::{LexId, Lexicon, Terms};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
@@ -25,7 +25,7 @@ use crate::work;
 
 /// Tokens after which the positions have one class.
 pub struct Landing {
-    pub class: Class,
+    pub class: DistanceClass,
     /// The least of the tokens.
     pub first: TokenId,
     pub tokens: Arc<Mask>,
@@ -34,14 +34,14 @@ pub struct Landing {
 /// Tokens by the class of the position after them.
 #[derive(Default)]
 pub(super) struct Found {
-    places: FxHashMap<Class, usize>,
-    lists: Vec<(Class, Vec<u32>)>,
-    shared: Vec<(Class, Group)>,
+    places: FxHashMap<DistanceClass, usize>,
+    lists: Vec<(DistanceClass, Vec<u32>)>,
+    shared: Vec<(DistanceClass, Group)>,
     last: usize,
 }
 
 impl Found {
-    pub fn add(&mut self, class: Class, tokens: &[TokenId]) {
+    pub fn add(&mut self, class: DistanceClass, tokens: &[TokenId]) {
         if self.lists.get(self.last).is_none_or(|l| l.0 != class) {
             self.last = *self.places.entry(class).or_insert(self.lists.len());
             if self.last == self.lists.len() {
@@ -91,7 +91,7 @@ enum After {
 
 /// What was found of a string whose text matters.
 struct Closed {
-    stand: Stand,
+    stand: StateKey,
     text: Vec<u8>,
     /// The state of the languages that tell texts apart, [`Lexicon::DEAD`] where there are none.
     kind: LexId,
@@ -104,7 +104,7 @@ struct Closed {
     odd: Vec<u32>,
 }
 
-impl<S: Structure> Core<S> {
+impl<S: ByteAutomaton> Core<S> {
     fn inside(&mut self, kind: Pair) -> Arc<Inside> {
         if let Some(known) = self.insides.get(&kind) {
             return known.clone();
@@ -121,7 +121,7 @@ impl<S: Structure> Core<S> {
     }
 
     /// The classes after the tokens that a string allows; false where each token must be followed.
-    pub(super) fn classes_in_string(&mut self, stand: Stand, found: &mut Found) -> bool {
+    pub(super) fn classes_in_string(&mut self, stand: StateKey, found: &mut Found) -> bool {
         let (pos, vocab) = (stand.pos, self.vocab.clone());
         if !self.structure.lexicon().is_string(pos.lex) {
             return false;
@@ -155,7 +155,7 @@ impl<S: Structure> Core<S> {
     }
 
     /// The same where the string's text matters.
-    fn classes_in_text(&mut self, stand: Stand, found: &mut Found) -> bool {
+    fn classes_in_text(&mut self, stand: StateKey, found: &mut Found) -> bool {
         let (pos, text, vocab) = (stand.pos, self.text(stand), self.vocab.clone());
         let (whole, begun) = unfinished(&text);
         let (Some(plain), true) = (without_escapes(whole), begun.is_empty()) else { return false };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::core::{Class, Core, Engine};
+use super::core::{Core, DistanceClass, Engine};
 use super::landings::Found;
 use crate::json::JsonMachine;
 use crate::schema::Schema;
@@ -67,7 +67,7 @@ const SCHEMAS: [&str; 18] = [
     r#"{"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}"#,
 ];
 
-fn by_token(core: &Core<JsonMachine>, found: Found) -> BTreeMap<u32, Class> {
+fn by_token(core: &Core<JsonMachine>, found: Found) -> BTreeMap<u32, DistanceClass> {
     let mut out = BTreeMap::new();
     for landing in found.landings(&core.vocab) {
         let ids = landing.tokens.ids(core.vocab.mask_words());

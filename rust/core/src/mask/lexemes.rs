@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::rest::{Rest, RestId, Rests};
+use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
 use super::single::{beaten, build, differ, exits_without, without_exceptions, Single};
 use super::within::Within;
-use crate::automaton::structure::{Alive, CtxId, Scanner};
+use crate::automaton::byte_automaton::{Alive, CtxId, Scanner};
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
@@ -96,8 +96,8 @@ impl Found {
 }
 
 #[derive(Default)]
-pub struct Lexemes {
-    rests: Rests,
+pub struct LexerMaskBuilder {
+    rests: TokenSuffixSets,
     lists: Vec<List>,
     list_ids: FxHashMap<Alive, ListId>,
     by_context: FxHashMap<CtxId, ListId>,
@@ -114,12 +114,12 @@ pub struct Lexemes {
 
 /// One call: the tables, and what they are asked with.
 struct Reader<'a> {
-    tables: &'a mut Lexemes,
+    tables: &'a mut LexerMaskBuilder,
     scanner: &'a mut dyn Scanner,
     vocab: &'a Vocabulary,
 }
 
-impl Lexemes {
+impl LexerMaskBuilder {
     /// Bytes that the tables hold.
     pub fn bytes(&mut self) -> usize {
         let tables = held::map(&self.list_ids)
@@ -260,7 +260,7 @@ impl Reader<'_> {
     fn read_allowed(
         &mut self,
         rest: RestId,
-        own: &Rest,
+        own: &TokenSuffixSet,
         unsure: &ByteSet,
         ctx: CtxId,
         list: ListId,
@@ -280,7 +280,7 @@ impl Reader<'_> {
     /// A few tokens, byte by byte, from the beginning of a lexeme.
     fn begin(
         &mut self,
-        rest: Rest,
+        rest: TokenSuffixSet,
         node: NodeId,
         allowed: &ByteSet,
         ctx: CtxId,
@@ -314,7 +314,14 @@ impl Reader<'_> {
     }
 
     /// The tokens at and below a node, in the middle of a lexeme.
-    fn walk(&mut self, rest: Rest, node: NodeId, alive: &[(u32, LexId)], ctx: CtxId, out: &mut Found) {
+    fn walk(
+        &mut self,
+        rest: TokenSuffixSet,
+        node: NodeId,
+        alive: &[(u32, LexId)],
+        ctx: CtxId,
+        out: &mut Found,
+    ) {
         let trie = self.tables.rests.trie(rest, self.vocab);
         out.ids.extend(trie.tokens(node).iter().map(|t| t.0));
         let mut beyond = ByteSet::default();

@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 
 use once_cell::race::OnceBool;
 
-use super::core::{Core, Stand};
-use crate::automaton::structure::Structure;
+use super::core::{Core, StateKey};
+use crate::automaton::byte_automaton::ByteAutomaton;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 
 type Bytes = RangeInclusive<u8>;
@@ -65,9 +65,9 @@ fn keeps_characters(lexicon: &mut Lexicon, lex: LexId) -> bool {
     })
 }
 
-impl<S: Structure> Core<S> {
+impl<S: ByteAutomaton> Core<S> {
     /// Whether the state is the same after any whole characters that JSON spells as they are.
-    pub(super) fn is_kept_by_text(&mut self, stand: Stand) -> bool {
+    pub(super) fn is_kept_by_text(&mut self, stand: StateKey) -> bool {
         let lex = stand.pos.lex;
         if stand.text != 0
             || self.structure.records(stand.pos.ctx)

@@ -15,8 +15,8 @@ use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
 pub struct RestId(pub u32);
 
 #[derive(Clone, Copy)]
-pub struct Rest {
-    /// The trie: that of the vocabulary, or one of [`Rests::tries`].
+pub struct TokenSuffixSet {
+    /// The trie: that of the vocabulary, or one of [`TokenSuffixSets::tries`].
     trie: Option<u32>,
     pub node: NodeId,
     /// The bytes that the tokens go on with.
@@ -29,23 +29,23 @@ pub struct Rest {
 }
 
 #[derive(Default)]
-pub struct Rests {
-    all: Vec<Rest>,
+pub struct TokenSuffixSets {
+    all: Vec<TokenSuffixSet>,
     known: FxHashMap<(Option<u32>, NodeId, ByteSet), RestId>,
     tries: Vec<Trie>,
 }
 
-impl Rests {
+impl TokenSuffixSets {
     /// Bytes that the sets and their own tries hold.
     pub fn bytes(&self) -> usize {
         held::list(&self.all) + held::map(&self.known) + self.tries.iter().map(Trie::bytes).sum::<usize>()
     }
 
-    pub fn get(&self, id: RestId) -> Rest {
+    pub fn get(&self, id: RestId) -> TokenSuffixSet {
         self.all[id.0 as usize]
     }
 
-    pub fn trie<'a>(&'a self, rest: Rest, vocab: &'a Vocabulary) -> &'a Trie {
+    pub fn trie<'a>(&'a self, rest: TokenSuffixSet, vocab: &'a Vocabulary) -> &'a Trie {
         rest.trie.map_or(vocab.trie(), |i| &self.tries[i as usize])
     }
 
@@ -56,7 +56,7 @@ impl Rests {
 
     /// The tokens of a set that go on with certain bytes.
     pub fn limited(&mut self, vocab: &Vocabulary, id: RestId, bytes: &ByteSet) -> RestId {
-        let Rest { trie, node, bytes: own, .. } = self.get(id);
+        let TokenSuffixSet { trie, node, bytes: own, .. } = self.get(id);
         self.intern(vocab, trie, node, own.and(bytes))
     }
 
@@ -81,7 +81,7 @@ impl Rests {
             false => self.intern(vocab, at, node, all),
         };
         let id = RestId(self.all.len() as u32);
-        self.all.push(Rest { trie: at, node, bytes, whole, is_whole: bytes == all, size });
+        self.all.push(TokenSuffixSet { trie: at, node, bytes, whole, is_whole: bytes == all, size });
         self.known.insert((at, node, bytes), id);
         id
     }

@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use super::rest::{Rest, RestId, Rests};
-use super::textwalk::TextWalk;
+use super::charwalk::CharWalk;
+use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
 use super::within::Within;
 use crate::held;
 use crate::lexical::spell::ByteSet;
@@ -54,15 +54,15 @@ struct Ends<'a> {
 pub fn build(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     term: TermId,
 ) -> Single {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
     let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
     let mut begun: Vec<(NodeId, LexId)> = Vec::new();
-    let mut walk = TextWalk::new(lexicon, vocab);
+    let mut walk = CharWalk::of_texts(lexicon, vocab);
     // where the language ends before the first byte is not told
     let all = texts && rest.is_whole && walk.add(rest.node, lex);
     if !all {
@@ -75,7 +75,7 @@ pub fn build(
     }
     let mut ids: Vec<u32> = begun.iter().flat_map(|b| trie.tokens(b.0)).map(|t| t.0).collect();
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
-    let (mut words, mut ends) = walk.finish();
+    let (mut words, mut ends) = walk.finish_texts();
     ends.remove(&rest.node);
     let mut walk =
         Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
@@ -135,8 +135,8 @@ impl Ends<'_> {
 /// What follows some ends, without the tokens `lost` (sorted).
 fn exits_of(
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     mut ends: Vec<(NodeId, ByteSet)>,
     lost: &[u32],
 ) -> Arc<[RestId]> {
@@ -181,8 +181,8 @@ fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, lost: &[u32], out: &mu
 pub fn exits_without(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &mut Rests,
-    rest: Rest,
+    rests: &mut TokenSuffixSets,
+    rest: TokenSuffixSet,
     term: TermId,
     lost: &[u32],
 ) -> Arc<[RestId]> {
@@ -211,8 +211,8 @@ pub fn without_exceptions(lexicon: &mut Lexicon, term: TermId) -> Option<TermId>
 pub fn differ(
     lexicon: &mut Lexicon,
     vocab: &Vocabulary,
-    rests: &Rests,
-    rest: Rest,
+    rests: &TokenSuffixSets,
+    rest: TokenSuffixSet,
     terms: (TermId, TermId),
     base: &Single,
 ) -> Option<Single> {
@@ -272,7 +272,7 @@ impl Differ<'_> {
 pub fn beaten(
     lexicon: &mut Lexicon,
     trie: &Trie,
-    rest: Rest,
+    rest: TokenSuffixSet,
     terms: (TermId, TermId),
     chosen: bool,
 ) -> Vec<u32> {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::builder::Builder;
-use super::core::{tokens_of, Class, StateId};
+use super::core::{tokens_of, DistanceClass, StateId};
 use super::row::Mask;
 use super::state::State;
-use crate::automaton::structure::Piece;
+use crate::automaton::byte_automaton::Piece;
 use crate::error::{Error, Kind, Result};
 use crate::held;
 use crate::lexical::LONGEST;
@@ -112,7 +112,7 @@ const NEAR: u32 = 64;
 /// What is known of ways; `None`: no end is known.
 #[derive(Default)]
 pub(super) struct Ways {
-    known: FxHashMap<Class, Option<Way>>,
+    known: FxHashMap<DistanceClass, Option<Way>>,
     ends: VecDeque<((StateId, u32), Arc<Ends>)>,
     /// Links that were made.
     links: usize,
@@ -219,7 +219,7 @@ impl Builder {
     }
 
     /// Remembers a way at each of its positions, but for those that know one as short; the way of the first.
-    fn remember_way(&mut self, tokens: &[TokenId], classes: &[Option<Class>], beyond: Way) -> Way {
+    fn remember_way(&mut self, tokens: &[TokenId], classes: &[Option<DistanceClass>], beyond: Way) -> Way {
         let mut way = beyond;
         for (&token, class) in tokens.iter().zip(classes).rev() {
             let left = length(&way) + 1;
@@ -238,7 +238,12 @@ impl Builder {
     }
 
     /// The classes of the positions before each of the tokens of a way, as far as they are known; not of the first.
-    fn classes_on(&mut self, s: StateId, tokens: &[TokenId], classes: &mut [Option<Class>]) -> Result<()> {
+    fn classes_on(
+        &mut self,
+        s: StateId,
+        tokens: &[TokenId],
+        classes: &mut [Option<DistanceClass>],
+    ) -> Result<()> {
         let (mut at, mut i) = (s, 0);
         while i < tokens.len() {
             let special = self.vocab.is_special(tokens[i]);

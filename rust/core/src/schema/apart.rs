@@ -14,10 +14,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::by_key::Key;
 use super::decide::Leaf;
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::object::{Obj, ObjId};
 use super::used::KeySet;
-use super::value::{Sub, SubId, ValId};
+use super::value::{ExprId, SchemaExpr, ValId};
 use super::{NameId, Schema};
 use crate::error::Result;
 use crate::held;
@@ -48,12 +48,12 @@ pub(crate) struct Remembered(Option<Box<Tables>>);
 
 #[derive(Default)]
 struct Tables {
-    known: FxHashSet<JId>,
+    known: FxHashSet<JsonNodeId>,
     with_key: FxHashMap<NameId, KeySet>,
-    with_value: FxHashMap<(NameId, JId), KeySet>,
+    with_value: FxHashMap<(NameId, JsonNodeId), KeySet>,
     by_size: FxHashMap<usize, KeySet>,
     /// Different values of a key.
-    values: FxHashMap<NameId, Vec<JId>>,
+    values: FxHashMap<NameId, Vec<JsonNodeId>>,
     /// The objects of a set of values.
     objects: FxHashMap<KeySet, KeySet>,
 }
@@ -81,7 +81,7 @@ impl Remembered {
         self.0.iter().flat_map(|tables| tables.with_key.keys().copied())
     }
 
-    fn values(&self, name: NameId) -> &[JId] {
+    fn values(&self, name: NameId) -> &[JsonNodeId] {
         self.0.as_ref().and_then(|tables| tables.values.get(&name)).map_or(&[], |list| list)
     }
 
@@ -89,7 +89,7 @@ impl Remembered {
         self.0.as_ref().and_then(|tables| tables.with_key.get(&name)).copied().unwrap_or(KeySet::EMPTY)
     }
 
-    pub(crate) fn with_value(&self, name: NameId, value: JId) -> KeySet {
+    pub(crate) fn with_value(&self, name: NameId, value: JsonNodeId) -> KeySet {
         let tables = self.0.as_ref();
         tables.and_then(|tables| tables.with_value.get(&(name, value))).copied().unwrap_or(KeySet::EMPTY)
     }
@@ -101,25 +101,25 @@ impl Remembered {
 
 impl Schema {
     /// A set of values with one more.
-    pub(crate) fn with_seen(&mut self, seen: KeySet, value: JId) -> KeySet {
+    pub(crate) fn with_seen(&mut self, seen: KeySet, value: JsonNodeId) -> KeySet {
         self.note_object(value);
         self.key_sets.with(seen, NameId(value.0))
     }
 
     /// The values of a set.
-    pub(crate) fn seen_values(&self, seen: KeySet) -> Vec<JId> {
-        self.key_sets.names(seen).into_iter().map(|n| JId(n.0)).collect()
+    pub(crate) fn seen_values(&self, seen: KeySet) -> Vec<JsonNodeId> {
+        self.key_sets.names(seen).into_iter().map(|n| JsonNodeId(n.0)).collect()
     }
 
     /// Equal to one of the values.
-    pub(crate) fn one_of(&mut self, seen: KeySet) -> SubId {
+    pub(crate) fn one_of(&mut self, seen: KeySet) -> ExprId {
         match seen {
-            KeySet::EMPTY => SubId::FALSE,
-            _ => self.sub(Sub::Seen(seen)),
+            KeySet::EMPTY => ExprId::FALSE,
+            _ => self.sub(SchemaExpr::Seen(seen)),
         }
     }
 
-    fn note_object(&mut self, value: JId) {
+    fn note_object(&mut self, value: JsonNodeId) {
         let Json::Object(entries) = self.doc.get(value).clone() else { return };
         if !self.remembered.tables().known.insert(value) {
             return;
@@ -142,8 +142,8 @@ impl Schema {
 
     /// The values that are none of these; from those of the set that it grew from, where that is known.
     pub(crate) fn none_of(&mut self, seen: KeySet) -> Result<ValId> {
-        let is_object = |this: &Self, value: JId| matches!(this.doc.get(value), Json::Object(_));
-        let before = self.key_sets.parent(seen).filter(|&(_, last)| is_object(self, JId(last.0)));
+        let is_object = |this: &Self, value: JsonNodeId| matches!(this.doc.get(value), Json::Object(_));
+        let before = self.key_sets.parent(seen).filter(|&(_, last)| is_object(self, JsonNodeId(last.0)));
         let before = before.and_then(|(set, last)| {
             let sub = self.one_of(set);
             let sub = self.not_sub(sub);
@@ -153,7 +153,8 @@ impl Schema {
             Some((others, objects, last)) => (others, self.key_sets.with(objects, last)),
             None => {
                 let values = self.seen_values(seen);
-                let (objects, others): (Vec<JId>, _) = values.into_iter().partition(|&v| is_object(self, v));
+                let (objects, others): (Vec<JsonNodeId>, _) =
+                    values.into_iter().partition(|&v| is_object(self, v));
                 let others = self.one_of_constants(&others)?;
                 let mut set = KeySet::EMPTY;
                 for value in objects {
@@ -205,7 +206,7 @@ impl Schema {
                 }
             }
             let names = props.iter().map(|p| p.0).collect();
-            let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, None, item);
+            let shape = self.shape_atom(props, Vec::new(), ExprId::FALSE, None, item);
             let required = self.required(names);
             list.push(self.and(&[shape, required]));
         }
@@ -218,7 +219,7 @@ impl Schema {
     }
 
     /// The formula after the value of a key; `None`: one that no object of the sets has.
-    pub(crate) fn told(&mut self, o: ObjId, value: Option<JId>) -> ObjId {
+    pub(crate) fn told(&mut self, o: ObjId, value: Option<JsonNodeId>) -> ObjId {
         self.telling(o, &mut |this, apart, name| {
             let Some(value) = value else { return ObjId::TRUE };
             let same = this.remembered.with_value(name, value);
@@ -244,7 +245,7 @@ impl Schema {
     }
 
     /// The values that the objects of the sets have at the key that was read.
-    pub(crate) fn told_values(&self, o: ObjId) -> Vec<JId> {
+    pub(crate) fn told_values(&self, o: ObjId) -> Vec<JsonNodeId> {
         let mut out = Vec::new();
         for atom in self.atoms(o) {
             if let Obj::Apart(Apart { items, phase: Phase::At(name), .. }) = *self.object(atom) {
@@ -257,10 +258,10 @@ impl Schema {
     }
 
     /// The values of a key in the objects of a set.
-    pub(super) fn values_at(&self, items: KeySet, name: NameId) -> Vec<JId> {
+    pub(super) fn values_at(&self, items: KeySet, name: NameId) -> Vec<JsonNodeId> {
         let values = self.remembered.values(name);
         crate::work::spend(values.len() as u64);
-        let in_set = |&&v: &&JId| self.key_sets.meet(items, self.remembered.with_value(name, v));
+        let in_set = |&&v: &&JsonNodeId| self.key_sets.meet(items, self.remembered.with_value(name, v));
         values.iter().filter(in_set).copied().collect()
     }
 

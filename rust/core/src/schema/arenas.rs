@@ -9,14 +9,14 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
 use super::object::Facts;
-use super::{array, Arr, ArrId, Obj, ObjId, Schema, Shape, Sub, SubId, Value};
+use super::{array, Arr, ArrId, ExprId, Obj, ObjId, Schema, SchemaExpr, Shape, Value};
 use crate::hash::Keyed;
 use crate::held::{self, Boxed};
 
 #[derive(Default)]
 pub(crate) struct Arenas {
     pub names: IndexSet<Box<str>, Keyed>,
-    pub subs: IndexSet<Sub, Keyed>,
+    pub subs: IndexSet<SchemaExpr, Keyed>,
     pub vals: IndexSet<Value, Keyed>,
     pub objs: IndexSet<Obj, Keyed>,
     pub obj_facts: Vec<Facts>,
@@ -26,7 +26,7 @@ pub(crate) struct Arenas {
     pub arrs: IndexSet<Arr, Keyed>,
     pub arr_facts: Vec<array::Facts>,
     pub shapes: IndexSet<Shape, Keyed>,
-    pub lists: IndexSet<Box<[SubId]>, Keyed>,
+    pub lists: IndexSet<Box<[ExprId]>, Keyed>,
     counted: Counted,
 }
 
@@ -61,7 +61,7 @@ impl Arenas {
         let c = &mut self.counted;
         c.names.count(&self.names, |name| held::slice(name.as_bytes()))
             + c.subs.count(&self.subs, |sub| match sub {
-                Sub::And(xs) | Sub::Or(xs) => held::slice(xs),
+                SchemaExpr::And(xs) | SchemaExpr::Or(xs) => held::slice(xs),
                 _ => 0,
             })
             + c.objs.count(&self.objs, |obj| match obj {

@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 
 use super::by_key::Key;
 use super::decide::Leaf;
-use super::document::JId;
+use super::document::JsonNodeId;
 use super::formula::{Expression, Formula, Op};
 use super::used::KeySet;
-use super::value::SubId;
+use super::value::ExprId;
 use super::Schema;
 
 /// The number of a formula over arrays.
@@ -50,19 +50,19 @@ pub enum Arr {
     Items {
         list: ListId,
         from: u32,
-        rest: SubId,
+        rest: ExprId,
     },
     /// Some item does not.
     NotItems {
         list: ListId,
         from: u32,
-        rest: SubId,
+        rest: ExprId,
     },
     /// The number of items lies in `lo..=hi`.
     Length(u32, u32),
     /// The number of items that satisfy `sub` lies in `lo..=hi`.
     Contains {
-        sub: SubId,
+        sub: ExprId,
         lo: u32,
         hi: u32,
     },
@@ -188,20 +188,20 @@ impl Schema {
         &self.arenas.arrs[id.0 as usize]
     }
 
-    pub(crate) fn list(&mut self, list: Vec<SubId>) -> ListId {
+    pub(crate) fn list(&mut self, list: Vec<ExprId>) -> ListId {
         ListId(self.arenas.lists.insert_full(list.into()).0 as u32)
     }
 
-    pub(crate) fn items(&mut self, list: ListId, from: u32, rest: SubId) -> ArrId {
+    pub(crate) fn items(&mut self, list: ListId, from: u32, rest: ExprId) -> ArrId {
         let done = from as usize >= self.arenas.lists[list.0 as usize].len();
         match (done, rest) {
-            (true, SubId::TRUE) => ArrId::TRUE,
+            (true, ExprId::TRUE) => ArrId::TRUE,
             (true, _) => self.arr(Arr::Items { list: ListId(0), from: 0, rest }),
             _ => self.arr(Arr::Items { list, from, rest }),
         }
     }
 
-    fn not_items(&mut self, list: ListId, from: u32, rest: SubId) -> ArrId {
+    fn not_items(&mut self, list: ListId, from: u32, rest: ExprId) -> ArrId {
         match self.items(list, from, rest) {
             ArrId::TRUE => ArrId::FALSE,
             id => match *self.array(id) {
@@ -219,13 +219,13 @@ impl Schema {
         }
     }
 
-    pub(crate) fn contains(&mut self, sub: SubId, lo: u32, hi: u32) -> ArrId {
+    pub(crate) fn contains(&mut self, sub: ExprId, lo: u32, hi: u32) -> ArrId {
         match (lo, hi, sub) {
             (0, u32::MAX, _) => ArrId::TRUE,
             _ if lo > hi => ArrId::FALSE,
-            (_, _, SubId::TRUE) => self.length(lo, hi),
-            (0, _, SubId::FALSE) => ArrId::TRUE,
-            (_, _, SubId::FALSE) => ArrId::FALSE,
+            (_, _, ExprId::TRUE) => self.length(lo, hi),
+            (0, _, ExprId::FALSE) => ArrId::TRUE,
+            (_, _, ExprId::FALSE) => ArrId::FALSE,
             _ => self.arr(Arr::Contains { sub, lo, hi }),
         }
     }
@@ -263,7 +263,7 @@ impl Schema {
     }
 
     /// The formula after an item with this value was read and found good.
-    pub(crate) fn remember(&mut self, a: ArrId, value: JId) -> ArrId {
+    pub(crate) fn remember(&mut self, a: ArrId, value: JsonNodeId) -> ArrId {
         self.replaced(a, Self::remembers, &mut |this, atom| match *this.array(atom) {
             Arr::Unique(seen) => {
                 let seen = this.with_seen(seen, value);
@@ -278,7 +278,7 @@ impl Schema {
     }
 
     /// Branches (item, rest) when an item is read.
-    pub(crate) fn read_item(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
+    pub(crate) fn read_item(&mut self, a: ArrId) -> Vec<(ExprId, ArrId)> {
         self.branches(a, None)
     }
 
@@ -317,7 +317,7 @@ impl Schema {
         }
     }
 
-    fn item_at(&self, list: ListId, from: u32, rest: SubId) -> SubId {
+    fn item_at(&self, list: ListId, from: u32, rest: ExprId) -> ExprId {
         self.arenas.lists[list.0 as usize].get(from as usize).copied().unwrap_or(rest)
     }
 

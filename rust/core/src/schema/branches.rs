@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 
 use super::by_key::Key;
 use super::formula::{Formula, Op};
-use super::value::{SubId, ValId};
+use super::value::{ExprId, ValId};
 use super::Schema;
 
 /// The branches of parts of one formula.
-type Known<F> = FxHashMap<F, Vec<(SubId, F)>>;
+type Known<F> = FxHashMap<F, Vec<(ExprId, F)>>;
 
 /// Branches from which on those that no value can take are sought before more are multiplied in.
 const PRUNE_FROM: usize = 24;
@@ -25,11 +25,11 @@ const MAX_BRANCHES: usize = 4096;
 
 impl Schema {
     /// Branches (value, rest) of a formula when the value of a key, or an item, is read.
-    pub(super) fn branches<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Vec<(SubId, F)> {
+    pub(super) fn branches<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Vec<(ExprId, F)> {
         self.decide(f, key).unwrap_or_else(|| self.multiply(f, key, &mut Known::default()))
     }
 
-    fn multiply<F: Formula>(&mut self, f: F, key: Option<&Key>, known: &mut Known<F>) -> Vec<(SubId, F)> {
+    fn multiply<F: Formula>(&mut self, f: F, key: Option<&Key>, known: &mut Known<F>) -> Vec<(ExprId, F)> {
         if let Some(found) = known.get(&f) {
             return found.clone();
         }
@@ -52,7 +52,7 @@ impl Schema {
         f: F,
         key: Option<&Key>,
         known: &mut Known<F>,
-    ) -> Vec<(SubId, F)> {
+    ) -> Vec<(ExprId, F)> {
         let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.multiply(f, key, known));
         if f.operands(self).is_some() {
             known.insert(f, found.clone());
@@ -65,14 +65,14 @@ impl Schema {
         list: &[F],
         key: Option<&Key>,
         known: &mut Known<F>,
-    ) -> Vec<(SubId, F)> {
+    ) -> Vec<(ExprId, F)> {
         if self.late() {
             return Vec::new();
         }
         // parts with one branch are joined first; only the others multiply
         let mut subs = Vec::new();
         let mut rests = Vec::new();
-        let mut several: Vec<Vec<(SubId, F)>> = Vec::new();
+        let mut several: Vec<Vec<(ExprId, F)>> = Vec::new();
         for &part in list {
             let branches = self.multiply_part(part, key, known);
             match branches.len() {
@@ -97,7 +97,7 @@ impl Schema {
                         return Vec::new();
                     }
                     let both = (self.and(&[s, t]), self.and(&[r, q]));
-                    if both.0 != SubId::FALSE && both.1 != F::FALSE {
+                    if both.0 != ExprId::FALSE && both.1 != F::FALSE {
                         next.push(both);
                     }
                 }
@@ -112,8 +112,8 @@ impl Schema {
 
     /// Branches whose values or rests nothing can be are dropped, and those with equal values joined: "is a, and
     /// not b" equals "is a" once it is looked into, so discriminated branches collapse before they multiply.
-    fn condense<F: Formula>(&mut self, list: Vec<(SubId, F)>) -> Vec<(SubId, F)> {
-        let mut by_value: IndexMap<ValId, (SubId, Vec<F>)> = Default::default();
+    fn condense<F: Formula>(&mut self, list: Vec<(ExprId, F)>) -> Vec<(ExprId, F)> {
+        let mut by_value: IndexMap<ValId, (ExprId, Vec<F>)> = Default::default();
         for (sub, rest) in list {
             let v = self.compile_or_none(sub);
             if self.is_live(v) && rest.may_be_live(self) {
@@ -124,15 +124,15 @@ impl Schema {
     }
 
     /// Branches with the same rest are one; so are those with the same value.
-    fn merge_branches<F: Formula>(&mut self, list: Vec<(SubId, F)>) -> Vec<(SubId, F)> {
+    fn merge_branches<F: Formula>(&mut self, list: Vec<(ExprId, F)>) -> Vec<(ExprId, F)> {
         if list.len() < 2 {
             return list;
         }
-        let mut by_rest: IndexMap<F, Vec<SubId>> = Default::default();
+        let mut by_rest: IndexMap<F, Vec<ExprId>> = Default::default();
         for (s, r) in list {
             by_rest.entry(r).or_default().push(s);
         }
-        let mut by_sub: IndexMap<SubId, Vec<F>> = Default::default();
+        let mut by_sub: IndexMap<ExprId, Vec<F>> = Default::default();
         for (r, subs) in by_rest {
             let s = self.or(&subs);
             by_sub.entry(s).or_default().push(r);

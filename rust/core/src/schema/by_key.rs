@@ -5,7 +5,7 @@
 
 use super::decide::Leaf;
 use super::object::{Obj, ObjId, ShapeId};
-use super::value::SubId;
+use super::value::ExprId;
 use super::{ArrId, NameId, Schema};
 use crate::lexical::TermId;
 
@@ -18,7 +18,7 @@ pub enum Key<'a> {
 
 impl Schema {
     /// What the shape asks of the value of a key.
-    pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> SubId {
+    pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> ExprId {
         let shape = &self.arenas.shapes[s.0 as usize];
         let named = match key {
             Key::Name(name) => {
@@ -30,7 +30,7 @@ impl Schema {
             return named.unwrap_or(shape.rest);
         }
         let (patterns, rest) = (shape.patterns.clone(), shape.rest);
-        let mut parts: Vec<SubId> = named.into_iter().collect();
+        let mut parts: Vec<ExprId> = named.into_iter().collect();
         let mut declared = named.is_some();
         for (pattern, sub) in patterns.iter() {
             let matches = match key {
@@ -49,7 +49,7 @@ impl Schema {
     }
 
     /// Branches (value, rest) of a formula when a property with this key is read.
-    pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(SubId, ObjId)> {
+    pub(crate) fn read_key(&mut self, o: ObjId, key: &Key) -> Vec<(ExprId, ObjId)> {
         self.branches(o, Some(key))
     }
 
@@ -87,7 +87,7 @@ impl Schema {
     }
 
     /// Whether an expression says nothing of what is inside arrays and objects.
-    pub(super) fn is_flat(&mut self, sub: SubId) -> bool {
+    pub(super) fn is_flat(&mut self, sub: ExprId) -> bool {
         let v = self.compile_or_none(sub);
         let value = self.value(v);
         let (arr, obj) = (value.arr, value.obj);
@@ -102,8 +102,8 @@ impl Schema {
             return self.obj(Obj::NotShape(s));
         }
         let shape = shape.clone();
-        let left = |list: &[(NameId, SubId)]| -> Vec<(NameId, SubId)> {
-            list.iter().map(|&(n, sub)| (n, if n == name { SubId::TRUE } else { sub })).collect()
+        let left = |list: &[(NameId, ExprId)]| -> Vec<(NameId, ExprId)> {
+            list.iter().map(|&(n, sub)| (n, if n == name { ExprId::TRUE } else { sub })).collect()
         };
         let props = left(&shape.props);
         // the key stays named, so that it does not fall to `rest`

@@ -5,25 +5,25 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{JId, SubId, ValId};
+use super::{ExprId, JsonNodeId, ValId};
 use crate::hash::KeyedMap;
 use crate::held;
 
 #[derive(Default)]
 pub(crate) struct Compiled {
-    pub of: FxHashMap<SubId, ValId>,
+    pub of: FxHashMap<ExprId, ValId>,
     /// Expressions whose formulas are being made: one that is met again refers to itself.
-    pub under_way: Vec<SubId>,
+    pub under_way: Vec<ExprId>,
     /// Formulas as far as they speak of names, and whether such a one is being made.
-    pub names: FxHashMap<SubId, ValId>,
+    pub names: FxHashMap<ExprId, ValId>,
     pub names_only: bool,
     /// The schema that a formula was made of first, and those that came to it later.
-    pub origin: FxHashMap<ValId, JId>,
-    pub more_origins: Vec<(ValId, JId)>,
+    pub origin: FxHashMap<ValId, JsonNodeId>,
+    pub more_origins: Vec<(ValId, JsonNodeId)>,
     /// Values by their canonical text, so that equal values are equal numbers.
-    pub constants: KeyedMap<Box<str>, JId>,
+    pub constants: KeyedMap<Box<str>, JsonNodeId>,
     /// Schemas that are compiled at once, since they may be too much to decide.
-    pub eager: Vec<JId>,
+    pub eager: Vec<JsonNodeId>,
 }
 
 impl Compiled {

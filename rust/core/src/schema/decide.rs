@@ -14,7 +14,7 @@
 
 use super::by_key::Key;
 use super::formula::{Formula, Op};
-use super::value::{Sub, SubId, ValId};
+use super::value::{ExprId, SchemaExpr, ValId};
 use super::Schema;
 use crate::work;
 
@@ -34,7 +34,7 @@ const DECIDED: usize = 512;
 #[derive(Clone, Copy)]
 pub struct Leaf<F> {
     /// The expression that it asks about.
-    pub sub: SubId,
+    pub sub: ExprId,
     /// What is left of it where the expression holds, and where it does not.
     pub held: F,
     pub failed: F,
@@ -45,11 +45,11 @@ pub struct Leaf<F> {
 impl<F: Formula> Leaf<F> {
     /// An atom to which the value means nothing.
     pub fn sure(rest: F) -> Self {
-        Leaf { sub: SubId::TRUE, held: rest, failed: rest, always: None }
+        Leaf { sub: ExprId::TRUE, held: rest, failed: rest, always: None }
     }
 
     /// An atom that asks for this expression.
-    pub fn asks(sub: SubId, held: F) -> Self {
+    pub fn asks(sub: ExprId, held: F) -> Self {
         Leaf { sub, held, failed: F::FALSE, always: None }
     }
 }
@@ -66,7 +66,7 @@ enum Node<F> {
 /// The decisions of one formula and one value.
 struct Decisions<F> {
     formula: Node<F>,
-    asked: Vec<SubId>,
+    asked: Vec<ExprId>,
     answers: Vec<Option<bool>>,
     out: usize,
     /// Units of work that a walk of the formula takes.
@@ -74,10 +74,10 @@ struct Decisions<F> {
 }
 
 /// A branch: the values, as the answers that lead there and as a formula; the rest.
-type Branch<F> = (Vec<SubId>, ValId, F);
+type Branch<F> = (Vec<ExprId>, ValId, F);
 
 impl<F: Formula> Node<F> {
-    fn read(schema: &mut Schema, f: F, key: Option<&Key>, asked: &mut indexmap::IndexSet<SubId>) -> Self {
+    fn read(schema: &mut Schema, f: F, key: Option<&Key>, asked: &mut indexmap::IndexSet<ExprId>) -> Self {
         if let Some((op, list)) = f.operands(schema).map(|(op, list)| (op, list.to_vec())) {
             let list = list.into_iter().map(|part| Self::read(schema, part, key, asked)).collect();
             return match op {
@@ -87,10 +87,10 @@ impl<F: Formula> Node<F> {
         }
         match f.leaf(schema, key) {
             Leaf { held, failed, .. } if held == failed => Node::Sure(held),
-            Leaf { sub: SubId::TRUE, held, .. } => Node::Sure(held),
-            Leaf { sub: SubId::FALSE, failed, .. } => Node::Sure(failed),
+            Leaf { sub: ExprId::TRUE, held, .. } => Node::Sure(held),
+            Leaf { sub: ExprId::FALSE, failed, .. } => Node::Sure(failed),
             Leaf { sub, held, failed, .. } => match schema.arenas.subs[sub.0 as usize] {
-                Sub::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
+                SchemaExpr::Not(inner) => Node::Asks(asked.insert_full(inner).0, failed, held),
                 _ => Node::Asks(asked.insert_full(sub).0, held, failed),
             },
         }
@@ -169,25 +169,25 @@ impl<F: Formula> Node<F> {
 
 impl Schema {
     /// The branches of an atom, two at most.
-    pub(super) fn leaf_branches<F: Formula>(&mut self, leaf: Leaf<F>) -> Vec<(SubId, F)> {
+    pub(super) fn leaf_branches<F: Formula>(&mut self, leaf: Leaf<F>) -> Vec<(ExprId, F)> {
         let Leaf { sub, held, failed, always } = leaf;
         let not = self.not_sub(sub);
         let mut out = match () {
-            _ if held == failed => vec![(SubId::TRUE, held)],
-            _ if always == Some(held) => vec![(not, failed), (SubId::TRUE, held)],
-            _ if always == Some(failed) => vec![(sub, held), (SubId::TRUE, failed)],
+            _ if held == failed => vec![(ExprId::TRUE, held)],
+            _ if always == Some(held) => vec![(not, failed), (ExprId::TRUE, held)],
+            _ if always == Some(failed) => vec![(sub, held), (ExprId::TRUE, failed)],
             _ => vec![(sub, held), (not, failed)],
         };
-        if out.first().is_some_and(|b| b.0 == SubId::TRUE) {
+        if out.first().is_some_and(|b| b.0 == ExprId::TRUE) {
             // nothing stricter is worth having beside it
             out.truncate(1);
         }
-        out.retain(|b| b.0 != SubId::FALSE && b.1 != F::FALSE);
+        out.retain(|b| b.0 != ExprId::FALSE && b.1 != F::FALSE);
         out
     }
 
     /// The branches of a formula, where deciding is worth it and gives few enough.
-    pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(SubId, F)>> {
+    pub(super) fn decide<F: Formula>(&mut self, f: F, key: Option<&Key>) -> Option<Vec<(ExprId, F)>> {
         if f.size(self) > LARGEST {
             return None;
         }
@@ -202,7 +202,7 @@ impl Schema {
         let walk = 2 + f.size(self) as u64 / 4;
         let mut decisions = Decisions { formula, asked: asked.into_iter().collect(), answers, out: 0, walk };
         let list = decisions.branches(self, ValId::TRUE, &mut Vec::new())?;
-        let mut by_rest: indexmap::IndexMap<F, Vec<(SubId, ValId)>> = Default::default();
+        let mut by_rest: indexmap::IndexMap<F, Vec<(ExprId, ValId)>> = Default::default();
         for (answers, value, rest) in list {
             let sub = self.and(&answers);
             self.compiled.of.entry(sub).or_insert(value);
@@ -212,8 +212,8 @@ impl Schema {
     }
 
     /// The values of several branches, as one expression with its formula.
-    fn join(&mut self, ways: &[(SubId, ValId)]) -> SubId {
-        let subs: Vec<SubId> = ways.iter().map(|w| w.0).collect();
+    fn join(&mut self, ways: &[(ExprId, ValId)]) -> ExprId {
+        let subs: Vec<ExprId> = ways.iter().map(|w| w.0).collect();
         let sub = self.or(&subs);
         if !self.compiled.of.contains_key(&sub) {
             let value = ways.iter().fold(ValId::FALSE, |v, w| self.or_values(v, w.1));
@@ -229,7 +229,7 @@ impl<F: Formula> Decisions<F> {
         &mut self,
         schema: &mut Schema,
         value: ValId,
-        path: &mut Vec<SubId>,
+        path: &mut Vec<ExprId>,
     ) -> Option<Vec<Branch<F>>> {
         work::spend(self.walk);
         if schema.late() || !self.formula.possible(&self.answers) {

@@ -14,7 +14,7 @@ use crate::lexical::number::Decimal;
 
 /// The number of a JSON node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JId(pub u32);
+pub struct JsonNodeId(pub u32);
 
 /// A JSON value; numbers keep their text. Copies share what they hold.
 #[derive(Clone, Debug)]
@@ -23,12 +23,12 @@ pub enum Json {
     Bool(bool),
     Number(Arc<str>),
     String(Arc<str>),
-    Array(Arc<[JId]>),
+    Array(Arc<[JsonNodeId]>),
     Object(Entries),
 }
 
 /// The members of an object.
-pub type Entries = Arc<[(Arc<str>, JId)]>;
+pub type Entries = Arc<[(Arc<str>, JsonNodeId)]>;
 
 /// Members from which on an object's keys are found by bisection.
 const WIDE: usize = 24;
@@ -41,16 +41,16 @@ pub const MAX_DEPTH: usize = 2_000;
 pub struct Document {
     nodes: Vec<Json>,
     /// The node that holds each, and its place there.
-    parents: Vec<Option<(JId, u32)>>,
+    parents: Vec<Option<(JsonNodeId, u32)>>,
     /// Members of wide objects in the order of their keys.
-    sorted: FxHashMap<JId, Box<[u32]>>,
+    sorted: FxHashMap<JsonNodeId, Box<[u32]>>,
     /// Whether some text is a key that identifies a schema, or one below a root names its draft.
     pub(super) identified: bool,
 }
 
 impl Document {
     /// Reads a text and returns its root.
-    pub fn parse(&mut self, text: &str) -> Result<JId> {
+    pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
         check_depth(text)?;
         let mut reader = serde_json::Deserializer::from_str(text);
         reader.disable_recursion_limit();
@@ -67,22 +67,22 @@ impl Document {
     }
 
     /// A new node; the place where it stands.
-    pub(super) fn add(&mut self, node: Json, parent: Option<(JId, u32)>) -> JId {
-        let id = JId(self.nodes.len() as u32);
+    pub(super) fn add(&mut self, node: Json, parent: Option<(JsonNodeId, u32)>) -> JsonNodeId {
+        let id = JsonNodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.parents.push(parent);
         id
     }
 
-    pub(super) fn set(&mut self, id: JId, node: Json) {
+    pub(super) fn set(&mut self, id: JsonNodeId, node: Json) {
         self.nodes[id.0 as usize] = node;
     }
 
-    pub(super) fn move_to(&mut self, id: JId, place: (JId, u32)) {
+    pub(super) fn move_to(&mut self, id: JsonNodeId, place: (JsonNodeId, u32)) {
         self.parents[id.0 as usize] = Some(place);
     }
 
-    pub(super) fn sort_keys(&mut self, id: JId, entries: &Entries) {
+    pub(super) fn sort_keys(&mut self, id: JsonNodeId, entries: &Entries) {
         if entries.len() >= WIDE {
             let mut order: Box<[u32]> = (0..entries.len() as u32).collect();
             order.sort_unstable_by(|&a, &b| entries[a as usize].0.cmp(&entries[b as usize].0));
@@ -90,7 +90,7 @@ impl Document {
         }
     }
 
-    pub fn get(&self, id: JId) -> &Json {
+    pub fn get(&self, id: JsonNodeId) -> &Json {
         &self.nodes[id.0 as usize]
     }
 
@@ -103,7 +103,7 @@ impl Document {
         self.nodes.len()
     }
 
-    pub fn key(&self, id: JId, key: &str) -> Option<JId> {
+    pub fn key(&self, id: JsonNodeId, key: &str) -> Option<JsonNodeId> {
         let Json::Object(entries) = self.get(id) else { return None };
         match self.sorted.get(&id) {
             None => entries.iter().find(|e| &*e.0 == key).map(|e| e.1),
@@ -114,33 +114,33 @@ impl Document {
         }
     }
 
-    pub fn str(&self, id: JId) -> Option<&str> {
+    pub fn str(&self, id: JsonNodeId) -> Option<&str> {
         match self.get(id) {
             Json::String(s) => Some(s),
             _ => None,
         }
     }
 
-    pub fn entries(&self, id: JId) -> &[(Arc<str>, JId)] {
+    pub fn entries(&self, id: JsonNodeId) -> &[(Arc<str>, JsonNodeId)] {
         match self.get(id) {
             Json::Object(entries) => entries,
             _ => &[],
         }
     }
 
-    pub fn items(&self, id: JId) -> &[JId] {
+    pub fn items(&self, id: JsonNodeId) -> &[JsonNodeId] {
         match self.get(id) {
             Json::Array(items) => items,
             _ => &[],
         }
     }
 
-    pub fn parent(&self, id: JId) -> Option<JId> {
+    pub fn parent(&self, id: JsonNodeId) -> Option<JsonNodeId> {
         self.parents[id.0 as usize].as_ref().map(|p| p.0)
     }
 
     /// RFC 6901 pointer from the node's document root.
-    pub fn pointer(&self, id: JId) -> String {
+    pub fn pointer(&self, id: JsonNodeId) -> String {
         let mut parts = Vec::new();
         let mut at = id;
         while let Some((parent, place)) = self.parents[at.0 as usize] {
@@ -154,7 +154,7 @@ impl Document {
     }
 
     /// The node that a pointer (already percent-decoded) leads to.
-    pub fn at_pointer(&self, root: JId, pointer: &str) -> Option<JId> {
+    pub fn at_pointer(&self, root: JsonNodeId, pointer: &str) -> Option<JsonNodeId> {
         let mut at = root;
         for part in pointer.split('/').skip(1) {
             let part = match part.contains('~') {
@@ -171,13 +171,13 @@ impl Document {
     }
 
     /// A text that equal values share: numbers by value, keys sorted, no space.
-    pub fn canonical(&self, id: JId) -> String {
+    pub fn canonical(&self, id: JsonNodeId) -> String {
         let mut out = String::new();
         self.write_canonical(id, &mut out);
         out
     }
 
-    fn write_canonical(&self, id: JId, out: &mut String) {
+    fn write_canonical(&self, id: JsonNodeId, out: &mut String) {
         stacker::maybe_grow(32 << 10, 1 << 20, || match self.get(id) {
             Json::Null => out.push_str("null"),
             Json::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
@@ -197,7 +197,7 @@ impl Document {
                 out.push(']');
             }
             Json::Object(entries) => {
-                let mut sorted: Vec<&(Arc<str>, JId)> = entries.iter().collect();
+                let mut sorted: Vec<&(Arc<str>, JsonNodeId)> = entries.iter().collect();
                 sorted.sort();
                 out.push('{');
                 for (i, (key, value)) in sorted.into_iter().enumerate() {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::by_key::Key;
 use super::decide::Leaf;
-use super::value::SubId;
+use super::value::ExprId;
 use super::Schema;
 use crate::work;
 
@@ -52,7 +52,7 @@ pub trait Formula: Expression {
     /// What an atom says of the value of a key, or of the next item.
     fn leaf(self, schema: &mut Schema, key: Option<&Key>) -> Leaf<Self>;
     /// The branches of an atom, two at most.
-    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(SubId, Self)> {
+    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(ExprId, Self)> {
         let leaf = self.leaf(schema, key);
         schema.leaf_branches(leaf)
     }

@@ -9,7 +9,7 @@
 
 use std::sync::OnceLock;
 
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::table::{is_known, Holds, DEFINITIONS, TABLE, TYPES};
 use super::Schema;
 use crate::error::{Error, Kind, Result};
@@ -53,7 +53,7 @@ const MOST: usize = 100;
 
 impl Schema {
     /// Looks at one key of a schema that the draft in force does not read.
-    pub(super) fn check_unknown(&mut self, key: &str, value: JId) -> Result<()> {
+    pub(super) fn check_unknown(&mut self, key: &str, value: JsonNodeId) -> Result<()> {
         // `_format` and `//pattern` are keywords that somebody put out of force
         if SILENT.contains(&key) || key.len() > 32 || key.starts_with(['_', '/']) {
             return Ok(());
@@ -73,7 +73,7 @@ impl Schema {
     }
 
     /// The keyword that was probably meant.
-    fn nearest(&self, key: &str, value: JId) -> Option<&'static str> {
+    fn nearest(&self, key: &str, value: JsonNodeId) -> Option<&'static str> {
         if is_known(key) {
             return None; // of another draft
         }
@@ -96,7 +96,7 @@ impl Schema {
     }
 
     /// Whether a value has the kind that a keyword holds.
-    fn could_be(&self, what: Holds, value: JId) -> bool {
+    fn could_be(&self, what: Holds, value: JsonNodeId) -> bool {
         let doc = &self.doc;
         match (what, doc.get(value)) {
             (Holds::Anything, _) => true,

@@ -30,11 +30,11 @@ pub mod used;
 pub mod value;
 
 pub use array::{Arr, ArrId};
-pub use document::{Document, JId, Json};
+pub use document::{Document, Json, JsonNodeId};
 pub(crate) use names::Simple;
 pub use object::{Obj, ObjId, Shape, ShapeId};
 pub use options::Options;
-pub use value::{Sub, SubId, ValId, Value};
+pub use value::{ExprId, SchemaExpr, ValId, Value};
 
 use crate::error::{Error, Result};
 use crate::lexical::{Lexicon, TermId, Terms};
@@ -135,8 +135,8 @@ impl Schema {
 
     /// The constants of every arena.
     fn reserve(&mut self) {
-        self.arenas.subs.insert(Sub::True);
-        self.arenas.subs.insert(Sub::False);
+        self.arenas.subs.insert(SchemaExpr::True);
+        self.arenas.subs.insert(SchemaExpr::False);
         self.obj(Obj::True);
         self.obj(Obj::False);
         self.arr(Arr::True);

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 
 use super::object::Obj;
-use super::value::SubId;
+use super::value::ExprId;
 use super::{NameId, ObjId, Schema, ShapeId};
 use crate::lexical::TermId;
 
@@ -72,8 +72,8 @@ impl Schema {
             Obj::Shape(s) => {
                 let shape = self.shape(*s);
                 match shape.sorted.binary_search_by_key(&name, |p| p.0) {
-                    Ok(i) => shape.sorted[i].1 == SubId::FALSE,
-                    Err(_) => shape.rest == SubId::FALSE && shape.patterns.is_empty(),
+                    Ok(i) => shape.sorted[i].1 == ExprId::FALSE,
+                    Err(_) => shape.rest == ExprId::FALSE && shape.patterns.is_empty(),
                 }
             }
             Obj::Absent(n) => *n == name,

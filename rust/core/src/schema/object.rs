@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use super::apart::{Apart, Phase};
 use super::by_key::Key;
 use super::decide::Leaf;
-use super::document::JId;
+use super::document::JsonNodeId;
 use super::formula::{Expression, Formula, Op};
-use super::value::SubId;
+use super::value::ExprId;
 use super::{NameId, Schema};
 use crate::lexical::TermId;
 
@@ -33,16 +33,16 @@ pub struct ShapeId(pub u32);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Named keys, in the order of the text.
-    pub props: Box<[(NameId, SubId)]>,
+    pub props: Box<[(NameId, ExprId)]>,
     /// The same, sorted by name's number.
-    pub sorted: Box<[(NameId, SubId)]>,
-    pub patterns: Box<[(TermId, SubId)]>,
+    pub sorted: Box<[(NameId, ExprId)]>,
+    pub patterns: Box<[(TermId, ExprId)]>,
     /// For keys that are neither named nor match a pattern.
-    pub rest: SubId,
+    pub rest: ExprId,
     /// How many of the named keys, from the first on, count for the declared order.
     pub declared: u32,
     /// The schema that says so.
-    pub node: JId,
+    pub node: JsonNodeId,
 }
 
 /// A positive formula; operands of `And` and `Or` stand in the order of the schema's text.
@@ -117,7 +117,7 @@ impl Formula for ObjId {
         schema.object_leaf(self, key.expect("a property has a key"))
     }
 
-    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(SubId, Self)> {
+    fn leaf_branches(self, schema: &mut Schema, key: Option<&Key>) -> Vec<(ExprId, Self)> {
         let mut leaf = self.leaf(schema, key);
         // branches that exclude each other where that is cheap to say: a discriminator then leaves one
         // branch for each of its values instead of one for each set of them
@@ -227,16 +227,16 @@ impl Schema {
 
     pub(crate) fn shape_atom(
         &mut self,
-        props: Vec<(NameId, SubId)>,
-        patterns: Vec<(TermId, SubId)>,
-        rest: SubId,
+        props: Vec<(NameId, ExprId)>,
+        patterns: Vec<(TermId, ExprId)>,
+        rest: ExprId,
         declared: Option<usize>,
-        node: JId,
+        node: JsonNodeId,
     ) -> ObjId {
         let declared = declared.unwrap_or(0) as u32;
-        let trivial = rest == SubId::TRUE
-            && props.iter().all(|p| p.1 == SubId::TRUE)
-            && patterns.iter().all(|p| p.1 == SubId::TRUE);
+        let trivial = rest == ExprId::TRUE
+            && props.iter().all(|p| p.1 == ExprId::TRUE)
+            && patterns.iter().all(|p| p.1 == ExprId::TRUE);
         if trivial && declared == 0 {
             return ObjId::TRUE;
         }

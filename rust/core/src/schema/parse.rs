@@ -12,7 +12,7 @@ use crate::hash::KeyedSet;
 use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::document::{Document, Entries, JId, Json};
+use super::document::{Document, Entries, Json, JsonNodeId};
 
 /// The key under which `serde_json` hands over the text of a number (its feature `arbitrary_precision`).
 const NUMBER: &str = "$serde_json::private::Number";
@@ -25,8 +25,8 @@ pub(super) struct Parser<'d> {
     doc: &'d mut Document,
     shared: KeyedSet<Arc<str>>,
     /// Members and items of what is open.
-    members: Vec<(Arc<str>, JId)>,
-    items: Vec<JId>,
+    members: Vec<(Arc<str>, JsonNodeId)>,
+    items: Vec<JsonNodeId>,
 }
 
 impl<'d> Parser<'d> {
@@ -36,7 +36,7 @@ impl<'d> Parser<'d> {
     }
 
     /// Reads the value that a deserializer is at.
-    pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JId, D::Error> {
+    pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JsonNodeId, D::Error> {
         let root = Place { parser: &mut self, parent: None }.deserialize(from)?;
         self.doc.identified |= IDENTIFIERS.iter().any(|key| self.shared.contains(*key));
         Ok(root)
@@ -57,9 +57,9 @@ impl<'d> Parser<'d> {
     }
 
     /// The members from `start` on as an object: of equal keys, the place of the first and the value of the last.
-    fn close(&mut self, id: JId, start: usize) -> Json {
+    fn close(&mut self, id: JsonNodeId, start: usize) -> Json {
         if has_duplicates(&self.members[start..]) {
-            let kept: IndexMap<Arc<str>, JId> = self.members.drain(start..).collect();
+            let kept: IndexMap<Arc<str>, JsonNodeId> = self.members.drain(start..).collect();
             for (i, (key, value)) in (0..).zip(kept) {
                 self.doc.move_to(value, (id, i));
                 self.members.push((key, value));
@@ -71,7 +71,7 @@ impl<'d> Parser<'d> {
     }
 }
 
-fn has_duplicates(members: &[(Arc<str>, JId)]) -> bool {
+fn has_duplicates(members: &[(Arc<str>, JsonNodeId)]) -> bool {
     if members.len() > 16 {
         let mut seen = KeyedSet::default();
         return !members.iter().all(|(key, _)| seen.insert(key));
@@ -82,49 +82,49 @@ fn has_duplicates(members: &[(Arc<str>, JId)]) -> bool {
 /// Where a value is read.
 struct Place<'p, 'd> {
     parser: &'p mut Parser<'d>,
-    parent: Option<(JId, u32)>,
+    parent: Option<(JsonNodeId, u32)>,
 }
 
 impl<'de> DeserializeSeed<'de> for Place<'_, '_> {
-    type Value = JId;
+    type Value = JsonNodeId;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<JId, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<JsonNodeId, D::Error> {
         from.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Place<'_, '_> {
-    type Value = JId;
+    type Value = JsonNodeId;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<JId, E> {
+    fn visit_unit<E>(self) -> Result<JsonNodeId, E> {
         Ok(self.parser.doc.add(Json::Null, self.parent))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<JId, E> {
+    fn visit_bool<E>(self, value: bool) -> Result<JsonNodeId, E> {
         Ok(self.parser.doc.add(Json::Bool(value), self.parent))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<JId, E> {
+    fn visit_str<E>(self, text: &str) -> Result<JsonNodeId, E> {
         let text = self.parser.text(text);
         Ok(self.parser.doc.add(Json::String(text), self.parent))
     }
 
     // integers that are spelled as Rust would
-    fn visit_u64<E>(self, value: u64) -> Result<JId, E> {
+    fn visit_u64<E>(self, value: u64) -> Result<JsonNodeId, E> {
         let text = self.parser.text(&value.to_string());
         Ok(self.parser.doc.add(Json::Number(text), self.parent))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<JId, E> {
+    fn visit_i64<E>(self, value: i64) -> Result<JsonNodeId, E> {
         let text = self.parser.text(&value.to_string());
         Ok(self.parser.doc.add(Json::Number(text), self.parent))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JId, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonNodeId, A::Error> {
         let Place { parser, parent } = self;
         let id = parser.doc.add(Json::Null, parent);
         let start = parser.items.len();
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
         Ok(id)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JId, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonNodeId, A::Error> {
         let Place { parser, parent } = self;
         let id = parser.doc.add(Json::Null, parent);
         let start = parser.members.len();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     /// The nodes as they stand, with the pointer of each leaf.
-    fn write(doc: &Document, id: JId, out: &mut String) {
+    fn write(doc: &Document, id: JsonNodeId, out: &mut String) {
         match doc.get(id).clone() {
             Json::Array(items) => items.iter().for_each(|&item| write(doc, item, out)),
             Json::Object(entries) => entries.iter().for_each(|(key, value)| {

@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 use url::Url;
 
-use super::document::{Document, JId, Json};
+use super::document::{Document, Json, JsonNodeId};
 use super::options::Options;
 use super::table;
 use super::Schema;
@@ -41,7 +41,7 @@ impl Draft {
 }
 
 /// Where each dynamic anchor leads on one path through the schema.
-type Scope = Box<[(Box<str>, JId)]>;
+type Scope = Box<[(Box<str>, JsonNodeId)]>;
 
 /// The dynamic scopes that were met, and the one in which the schema at hand is read.
 pub(crate) struct Scopes {
@@ -58,18 +58,18 @@ impl Default for Scopes {
 
 /// Where references lead.
 pub struct Resolver {
-    root: JId,
+    root: JsonNodeId,
     /// URI (without fragment) to the root of the resource.
-    resources: KeyedMap<String, JId>,
+    resources: KeyedMap<String, JsonNodeId>,
     /// URI and plain name fragment to the schema.
-    anchors: KeyedMap<(String, String), JId>,
-    dynamic: KeyedMap<String, Vec<JId>>,
+    anchors: KeyedMap<(String, String), JsonNodeId>,
+    dynamic: KeyedMap<String, Vec<JsonNodeId>>,
     /// Root of a resource to its URI, its draft, and whether a `$schema` says that.
-    bases: FxHashMap<JId, (Arc<Url>, Draft, bool)>,
+    bases: FxHashMap<JsonNodeId, (Arc<Url>, Draft, bool)>,
 }
 
 impl Resolver {
-    pub fn new(doc: &mut Document, root: JId, options: &Options) -> Result<Self> {
+    pub fn new(doc: &mut Document, root: JsonNodeId, options: &Options) -> Result<Self> {
         let mut this = Resolver {
             root,
             resources: KeyedMap::default(),
@@ -93,12 +93,12 @@ impl Resolver {
         Ok(this)
     }
 
-    pub fn root(&self) -> JId {
+    pub fn root(&self) -> JsonNodeId {
         self.root
     }
 
     /// Collects the identifiers of a document, by an explicit stack; of one without any, the draft alone.
-    fn scan(&mut self, doc: &Document, root: JId, base: Url, draft: Draft) {
+    fn scan(&mut self, doc: &Document, root: JsonNodeId, base: Url, draft: Draft) {
         let base = Arc::new(base);
         self.bases.insert(root, (base.clone(), draft, false));
         self.resources.insert(without_fragment(&base), root);
@@ -144,7 +144,7 @@ impl Resolver {
     }
 
     /// The resource that a node stands in: its root, its URI, its draft, and whether a `$schema` says which.
-    fn base(&self, doc: &Document, node: JId) -> (JId, &Url, Draft, bool) {
+    fn base(&self, doc: &Document, node: JsonNodeId) -> (JsonNodeId, &Url, Draft, bool) {
         // one document, nothing in it has a name: the way up to its root is saved
         let mut at = if self.bases.len() == 1 { self.root } else { node };
         loop {
@@ -163,7 +163,7 @@ impl Resolver {
 
     /// The draft by which a schema is read.  Where no `$schema` says which, that is the newest, but for a schema
     /// that has a list as its `items`: the newest has none, every older one does.
-    pub fn draft(&self, doc: &Document, node: JId) -> Draft {
+    pub fn draft(&self, doc: &Document, node: JsonNodeId) -> Draft {
         let (_, _, draft, stated) = self.base(doc, node);
         let older = || {
             doc.key(node, "items").is_some_and(|items| matches!(doc.get(items), Json::Array(_)))
@@ -178,7 +178,7 @@ impl Resolver {
 }
 
 /// The places below a schema where schemas stand, whatever the draft.
-fn schema_children(doc: &Document, node: JId) -> Vec<JId> {
+fn schema_children(doc: &Document, node: JsonNodeId) -> Vec<JsonNodeId> {
     let mut out = Vec::new();
     for (key, value) in doc.entries(node) {
         let known = table::DEFINITIONS.contains(&&**key) || table::is_known(key);
@@ -207,7 +207,12 @@ fn without_fragment(uri: &Url) -> String {
 
 impl Schema {
     /// The schema that a reference keyword leads to; `None` for a meta-schema that is taken as "any".
-    pub(crate) fn reference(&mut self, node: JId, keyword: &str, value: JId) -> Result<Option<JId>> {
+    pub(crate) fn reference(
+        &mut self,
+        node: JsonNodeId,
+        keyword: &str,
+        value: JsonNodeId,
+    ) -> Result<Option<JsonNodeId>> {
         let text = self.doc.str(value).unwrap_or_default();
         let fail = |message: String, kind: Kind| {
             Err(Error::new(kind, message).at(&self.doc.pointer(value)).keyword(keyword))
@@ -247,7 +252,7 @@ impl Schema {
     }
 
     /// The schema that `#/...` leads to: below the root of its resource, whose URI need not be joined with anything.
-    fn local_target(&self, own: JId, base: &Url, keyword: &str, text: &str) -> Option<JId> {
+    fn local_target(&self, own: JsonNodeId, base: &Url, keyword: &str, text: &str) -> Option<JsonNodeId> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/_-.$~".contains(&b);
         let pointer = text.strip_prefix('#').filter(|p| p.starts_with('/') && p.bytes().all(plain))?;
         let root = match (self.doc.identified, keyword) {
@@ -261,7 +266,12 @@ impl Schema {
     }
 
     /// A dynamic reference leads to the outermost resource on the path that has its anchor.
-    fn dynamic_target(&self, keyword: &str, fragment: &str, target: Option<JId>) -> Option<JId> {
+    fn dynamic_target(
+        &self,
+        keyword: &str,
+        fragment: &str,
+        target: Option<JsonNodeId>,
+    ) -> Option<JsonNodeId> {
         let name = if keyword == "$recursiveRef" { "" } else { fragment };
         let candidates = self.resolver.dynamic.get(name).map_or(&[][..], |v| &v[..]);
         if !target.is_some_and(|t| candidates.contains(&t)) {
@@ -275,7 +285,7 @@ impl Schema {
     }
 
     /// All places to which a dynamic reference may lead, whatever the path.
-    pub(crate) fn dynamic_targets(&self, keyword: &str, value: JId) -> Vec<JId> {
+    pub(crate) fn dynamic_targets(&self, keyword: &str, value: JsonNodeId) -> Vec<JsonNodeId> {
         let name = match keyword {
             "$recursiveRef" => "",
             "$dynamicRef" => self.doc.str(value).and_then(|v| v.rsplit_once('#')).map_or("", |v| v.1),
@@ -285,7 +295,7 @@ impl Schema {
     }
 
     /// The scope after a schema is entered: anchors of its resource count unless an outer resource has them.
-    pub(crate) fn enter(&mut self, scope: u32, node: JId) -> u32 {
+    pub(crate) fn enter(&mut self, scope: u32, node: JsonNodeId) -> u32 {
         if self.resolver.dynamic.values().all(|places| places.len() < 2) {
             return 0;
         }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::resolve::Draft;
 use super::Schema;
 use crate::error::{Error, Kind, Result};
@@ -111,7 +111,7 @@ fn row(keyword: &str) -> Option<&'static Row> {
 }
 
 /// The subschemas that stand directly behind a keyword.
-pub fn subschemas(schema: &Schema, what: Holds, value: JId) -> SmallVec<[JId; 16]> {
+pub fn subschemas(schema: &Schema, what: Holds, value: JsonNodeId) -> SmallVec<[JsonNodeId; 16]> {
     let doc = &schema.doc;
     match (what, doc.get(value)) {
         (Schema, _) => smallvec![value],
@@ -127,7 +127,7 @@ pub fn subschemas(schema: &Schema, what: Holds, value: JId) -> SmallVec<[JId; 16
 }
 
 /// Checks every schema that can be reached from the root: types of keywords, patterns, references, formats.
-pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
+pub fn check(schema: &mut Schema, root: JsonNodeId) -> Result<()> {
     let mut seen = vec![false; schema.doc.node_count()];
     seen[root.0 as usize] = true;
     let mut stack = vec![root];
@@ -175,7 +175,7 @@ pub fn check(schema: &mut Schema, root: JId) -> Result<()> {
 /// Key patterns from which on it is seen at once whether they overlap in too many ways.
 pub(super) const SOME_PATTERNS: usize = 8;
 
-fn doc_text(schema: &Schema, value: JId) -> &str {
+fn doc_text(schema: &Schema, value: JsonNodeId) -> &str {
     schema.doc.str(value).unwrap_or_default()
 }
 
@@ -185,13 +185,19 @@ fn looks_around(pattern: &str) -> bool {
     ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|group| pattern.contains(group))
 }
 
-fn check_keyword(schema: &mut Schema, draft: Draft, keyword: &str, what: Holds, value: JId) -> Result<()> {
+fn check_keyword(
+    schema: &mut Schema,
+    draft: Draft,
+    keyword: &str,
+    what: Holds,
+    value: JsonNodeId,
+) -> Result<()> {
     let wrong =
         |expected: &str| Err(Error::new(Kind::InvalidSchema, format!("{keyword:?} must be {expected}")));
     let doc = &schema.doc;
     let json = doc.get(value).clone();
-    let is_schema = |id: JId| matches!(doc.get(id), Json::Object(_) | Json::Bool(_));
-    let is_names = |id: JId| match doc.get(id) {
+    let is_schema = |id: JsonNodeId| matches!(doc.get(id), Json::Object(_) | Json::Bool(_));
+    let is_names = |id: JsonNodeId| match doc.get(id) {
         Json::Array(items) => items.iter().all(|&i| doc.str(i).is_some()),
         _ => false,
     };
@@ -276,8 +282,8 @@ fn check_number(json: &Json, keyword: &str, what: Holds) -> Result<()> {
 /// The names that `type` may have.
 pub const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-fn check_type(schema: &Schema, value: JId) -> Result<()> {
-    let names: Vec<JId> = match schema.doc.get(value) {
+fn check_type(schema: &Schema, value: JsonNodeId) -> Result<()> {
+    let names: Vec<JsonNodeId> = match schema.doc.get(value) {
         Json::Array(items) => items.to_vec(),
         _ => vec![value],
     };

@@ -3,13 +3,13 @@
 //! Types exclude each other, so any boolean combination of constraints is a tuple: which of null, true, false;
 //! a set of numbers; a language of strings; a formula over arrays; one over objects.  Conjunction, disjunction
 //! and complement work member by member (Attouche et al., VLDB 2022, with their typed atoms grouped).  Formulas
-//! refer to the values inside arrays and objects by [`Sub`]: an expression over schema nodes that is turned into
+//! refer to the values inside arrays and objects by [`SchemaExpr`]: an expression over schema nodes that is turned into
 //! a [`Value`] only when such a value is reached.
 //! Invariant: equal tuples have equal numbers; an expression that needs itself at once is refused.
 //! Complexity: a hash a tuple.  Memory: each once (`arenas`, `compiled`).
 
 use super::array::ArrId;
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::formula::{Expression, Op};
 use super::object::ObjId;
 use super::used::KeySet;
@@ -36,31 +36,31 @@ impl ValId {
 
 /// The number of an expression over schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SubId(pub u32);
+pub struct ExprId(pub u32);
 
-impl SubId {
-    pub const TRUE: SubId = SubId(0);
-    pub const FALSE: SubId = SubId(1);
+impl ExprId {
+    pub const TRUE: ExprId = ExprId(0);
+    pub const FALSE: ExprId = ExprId(1);
 }
 
 /// An expression over schemas, not yet looked into.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Sub {
+pub enum SchemaExpr {
     True,
     False,
     /// A schema, under the dynamic scope by which it is reached (0 where no reference depends on that).
-    Node(JId, u32),
+    Node(JsonNodeId, u32),
     /// Equal to this JSON value.
-    Const(JId),
+    Const(JsonNodeId),
     /// Equal to one of these values.
     Seen(KeySet),
     /// Different from what each of these objects has at a key.
     Differs(KeySet, NameId),
-    Not(SubId),
+    Not(ExprId),
     /// Nested at most so many levels.
     Flat(u32),
-    And(Box<[SubId]>),
-    Or(Box<[SubId]>),
+    And(Box<[ExprId]>),
+    Or(Box<[ExprId]>),
 }
 
 /// What is allowed, type by type.
@@ -81,22 +81,22 @@ impl Value {
     }
 }
 
-impl Expression for SubId {
-    const TRUE: Self = SubId::TRUE;
-    const FALSE: Self = SubId::FALSE;
+impl Expression for ExprId {
+    const TRUE: Self = ExprId::TRUE;
+    const FALSE: Self = ExprId::FALSE;
 
     fn operands(self, schema: &Schema) -> Option<(Op, &[Self])> {
         match &schema.arenas.subs[self.0 as usize] {
-            Sub::And(list) => Some((Op::And, list)),
-            Sub::Or(list) => Some((Op::Or, list)),
+            SchemaExpr::And(list) => Some((Op::And, list)),
+            SchemaExpr::Or(list) => Some((Op::Or, list)),
             _ => None,
         }
     }
 
     fn operation(schema: &mut Schema, op: Op, list: Box<[Self]>) -> Self {
         schema.sub(match op {
-            Op::And => Sub::And(list),
-            Op::Or => Sub::Or(list),
+            Op::And => SchemaExpr::And(list),
+            Op::Or => SchemaExpr::Or(list),
         })
     }
 
@@ -245,24 +245,24 @@ impl Schema {
         self.value_of(v)
     }
 
-    pub fn sub(&mut self, sub: Sub) -> SubId {
+    pub fn sub(&mut self, sub: SchemaExpr) -> ExprId {
         work::spend(2);
-        SubId(self.arenas.subs.insert_full(sub).0 as u32)
+        ExprId(self.arenas.subs.insert_full(sub).0 as u32)
     }
 
     /// The expression of a schema node; booleans at once.
-    pub fn node_sub(&mut self, node: JId) -> SubId {
+    pub fn node_sub(&mut self, node: JsonNodeId) -> ExprId {
         match self.doc.get(node) {
-            Json::Bool(true) => SubId::TRUE,
-            Json::Bool(false) => SubId::FALSE,
-            Json::Object(entries) if entries.is_empty() => SubId::TRUE,
-            _ => self.sub(Sub::Node(node, self.scopes.now)),
+            Json::Bool(true) => ExprId::TRUE,
+            Json::Bool(false) => ExprId::FALSE,
+            Json::Object(entries) if entries.is_empty() => ExprId::TRUE,
+            _ => self.sub(SchemaExpr::Node(node, self.scopes.now)),
         }
     }
 
     /// Values that are nested at most so many levels; scalars have none.
-    pub(crate) fn flat(&mut self, levels: u32) -> SubId {
-        self.sub(Sub::Flat(levels))
+    pub(crate) fn flat(&mut self, levels: u32) -> ExprId {
+        self.sub(SchemaExpr::Flat(levels))
     }
 
     fn flat_value(&mut self, levels: u32) -> ValId {
@@ -276,23 +276,23 @@ impl Schema {
         self.value_of(Value { consts: CONSTS, num: true, set: None, str: Terms::ALL, arr, obj })
     }
 
-    pub fn not_sub(&mut self, s: SubId) -> SubId {
+    pub fn not_sub(&mut self, s: ExprId) -> ExprId {
         match self.arenas.subs[s.0 as usize] {
-            Sub::True => SubId::FALSE,
-            Sub::False => SubId::TRUE,
-            Sub::Not(inner) => inner,
-            _ => self.sub(Sub::Not(s)),
+            SchemaExpr::True => ExprId::FALSE,
+            SchemaExpr::False => ExprId::TRUE,
+            SchemaExpr::Not(inner) => inner,
+            _ => self.sub(SchemaExpr::Not(s)),
         }
     }
 
     /// The formula of an expression. Memoised; an expression that needs itself at once is refused.
-    pub fn compile(&mut self, s: SubId) -> Result<ValId> {
+    pub fn compile(&mut self, s: ExprId) -> Result<ValId> {
         if let Some(&known) = self.compiled.of.get(&s) {
             return Ok(known);
         }
         if self.compiled.under_way.contains(&s) {
             let place = match self.arenas.subs[s.0 as usize] {
-                Sub::Node(node, _) => self.doc.pointer(node),
+                SchemaExpr::Node(node, _) => self.doc.pointer(node),
                 _ => String::new(),
             };
             return Err(Error::new(
@@ -313,11 +313,11 @@ impl Schema {
         Ok(value)
     }
 
-    fn compile_new(&mut self, s: SubId) -> Result<ValId> {
+    fn compile_new(&mut self, s: ExprId) -> Result<ValId> {
         match self.arenas.subs[s.0 as usize].clone() {
-            Sub::True => Ok(ValId::TRUE),
-            Sub::False => Ok(ValId::FALSE),
-            Sub::Node(node, scope) => {
+            SchemaExpr::True => Ok(ValId::TRUE),
+            SchemaExpr::False => Ok(ValId::FALSE),
+            SchemaExpr::Node(node, scope) => {
                 let inner = self.enter(scope, node);
                 let outer = std::mem::replace(&mut self.scopes.now, inner);
                 let value = super::keywords::compile(self, node);
@@ -328,28 +328,28 @@ impl Schema {
                 }
                 Ok(value)
             }
-            Sub::Const(json) => self.constant(json),
-            Sub::Seen(set) => {
+            SchemaExpr::Const(json) => self.constant(json),
+            SchemaExpr::Seen(set) => {
                 let values = self.seen_values(set);
                 self.one_of_constants(&values)
             }
-            Sub::Differs(items, name) => self.differs(items, name),
-            Sub::Flat(levels) => Ok(self.flat_value(levels)),
-            Sub::Not(inner) => {
-                if let Sub::Seen(set) = self.arenas.subs[inner.0 as usize] {
+            SchemaExpr::Differs(items, name) => self.differs(items, name),
+            SchemaExpr::Flat(levels) => Ok(self.flat_value(levels)),
+            SchemaExpr::Not(inner) => {
+                if let SchemaExpr::Seen(set) = self.arenas.subs[inner.0 as usize] {
                     return self.none_of(set);
                 }
                 let v = self.compile(inner)?;
                 Ok(self.not_value(v))
             }
-            Sub::And(list) => {
+            SchemaExpr::And(list) => {
                 let mut v = ValId::TRUE;
                 for &part in list.iter() {
                     let next = self.compile(part)?;
                     v = self.and_values(v, next);
                 }
                 // what a schema and other conditions come to is still said by that schema
-                let schema = |p: &&SubId| matches!(self.arenas.subs[p.0 as usize], Sub::Node(..));
+                let schema = |p: &&ExprId| matches!(self.arenas.subs[p.0 as usize], SchemaExpr::Node(..));
                 let said = list
                     .iter()
                     .filter(schema)
@@ -361,14 +361,14 @@ impl Schema {
                 }
                 Ok(v)
             }
-            Sub::Or(list) => {
+            SchemaExpr::Or(list) => {
                 // values that items must differ from come by the hundreds: joined at once
-                let constant = |part: &SubId| match self.arenas.subs[part.0 as usize] {
-                    Sub::Const(json) => Some(json),
+                let constant = |part: &ExprId| match self.arenas.subs[part.0 as usize] {
+                    SchemaExpr::Const(json) => Some(json),
                     _ => None,
                 };
-                let constants: Vec<JId> = list.iter().filter_map(constant).collect();
-                let others: Vec<SubId> = list.iter().copied().filter(|p| constant(p).is_none()).collect();
+                let constants: Vec<JsonNodeId> = list.iter().filter_map(constant).collect();
+                let others: Vec<ExprId> = list.iter().copied().filter(|p| constant(p).is_none()).collect();
                 let mut v = self.one_of_constants(&constants)?;
                 for &part in &others {
                     let next = self.compile(part)?;
@@ -380,7 +380,7 @@ impl Schema {
     }
 
     /// The formula of an expression where an error can only be kept for later.
-    pub(crate) fn compile_or_none(&mut self, s: SubId) -> ValId {
+    pub(crate) fn compile_or_none(&mut self, s: ExprId) -> ValId {
         match self.compile(s) {
             Ok(v) => v,
             Err(e) => {
@@ -391,13 +391,13 @@ impl Schema {
     }
 
     /// "Equal to this value" for a text that was read.
-    pub(crate) fn constant_of_text(&mut self, text: &str) -> Option<JId> {
+    pub(crate) fn constant_of_text(&mut self, text: &str) -> Option<JsonNodeId> {
         let node = self.doc.parse(text).ok()?;
         Some(self.unique_constant(node))
     }
 
     /// The node that stands for all values equal to this one.
-    pub(crate) fn unique_constant(&mut self, node: JId) -> JId {
+    pub(crate) fn unique_constant(&mut self, node: JsonNodeId) -> JsonNodeId {
         let text: Box<str> = self.doc.canonical(node).into();
         *self.compiled.constants.entry(text).or_insert(node)
     }

@@ -71,7 +71,8 @@ def _joined(rng: random.Random, source: str, text: bytes) -> bytes:
 
 def _patterns(documents: list[tuple[Any, Any]]) -> list[str]:
     """Those of the schemas, at any depth, and the hostile ones."""
-    found, todo = dict.fromkeys(patterns().values()), [schema for schema, _ in documents]
+    found: dict[Any, None] = dict.fromkeys(patterns().values())
+    todo = [schema for schema, _ in documents]
     while todo:
         part = todo.pop()
         if isinstance(part, dict):
@@ -100,18 +101,18 @@ def _grammars(documents: list[tuple[Any, Any]]) -> Iterator[tuple[Any, bytes]]:
             continue
     word, rest = tf.regex("[a-z]+"), tf.until("</end>|stop")
     tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
-    for text in _TEXTS:
+    for beginning in _TEXTS:
         yield from (
-            (made, text)
+            (made, beginning)
             for made in (word | tf.choice(["1", "abc"]), word + rest, rest, word & tf.regex(".{3}"))
         )
         for layout in ("hermes", "llama3_json", "mistral_v11", "qwen3_coder", "gpt_oss"):
             try:
-                yield tf.tools([tool], format=layout), text
+                yield tf.tools([tool], format=layout), beginning
             except (TokenformError, ValueError):
                 continue
-        yield tf.substring("the quick brown fox"), text
-        yield tf.gbnf('root ::= "a" root? | [0-9]{1,3} (" " | "\\n")*'), text
+        yield tf.substring("the quick brown fox"), beginning
+        yield tf.gbnf('root ::= "a" root? | [0-9]{1,3} (" " | "\\n")*'), beginning
     for schema, document in documents:
         try:
             grammar = tf.json_schema(schema)

@@ -115,13 +115,7 @@ class DenseDrawer:
         """Distributions given that the budget's masks allow the token, and whether there are any."""
         fits = self._applied(torch.zeros_like(distribution), wanted) == 0
         fits[:, [t for t in sampler.eos if t < sampler.size]] = True
-        masked = self._applied(free, wanted)
-        if (
-            sampler.mixture is not None
-        ):  # that leaves nothing which fits: the model's own distribution decides
-            alone = self._applied(own[:, : sampler.size].to(free.dtype), wanted)
-            masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
-        instead, there = sampler.local.log_distributions(masked)
+        instead, there = sampler.local.log_distributions(self._tightened(sampler, own, free, wanted))
         kept = distribution * fits
         total = kept.sum(-1, keepdim=True)
         some = total > 0
@@ -221,16 +215,26 @@ class DenseDrawer:
         wide = self._applied(free, ample)
         least = _least(wide, local)
         assert least is not None
-        masked = self._applied(free, tight)
-        if (
-            sampler.mixture is not None
-        ):  # that leaves nothing which fits: the model's own distribution decides
-            alone = self._applied(own[torch.tensor(places), : sampler.size].to(free.dtype), tight)
-            masked = torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
+        alone = own if sampler.mixture is None else own[torch.tensor(places)]
+        masked = self._tightened(sampler, alone, free, tight)
         over = masked.amax(-1, keepdim=True).double() / local.temperature >= least
         fallback = _least(masked, local)
         assert fallback is not None
         return masked, torch.where(over, least, fallback)
+
+    def _tightened(
+        self,
+        sampler: MaskedSampler,
+        own: torch.Tensor,
+        free: torch.Tensor,
+        wanted: Sequence[Wanted | None],
+    ) -> torch.Tensor:
+        """Scores under the budget's masks; where a mixture leaves nothing that fits, the model's own."""
+        masked = self._applied(free, wanted)
+        if sampler.mixture is None:
+            return masked
+        alone = self._applied(own[:, : sampler.size].to(free.dtype), wanted)
+        return torch.where(masked.amax(-1, keepdim=True) > _NEVER, masked, alone)
 
     def _applied(self, free: torch.Tensor, wanted: Sequence[Wanted | None]) -> torch.Tensor:
         """A copy of the scores under the masks; None is no mask."""

@@ -5,14 +5,14 @@
 use super::{Parts, Site};
 use crate::lexical::number::Decimal;
 use crate::schema::array::Arr;
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::resolve::Draft;
 use crate::schema::used::KeySet;
-use crate::schema::value::SubId;
+use crate::schema::value::ExprId;
 use crate::schema::Schema;
 
 /// The items by place, and the others: `prefixItems` and `items`, or the older `items` and `additionalItems`.
-pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<SubId>, Option<SubId>) {
+pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<ExprId>, Option<ExprId>) {
     let key = |schema: &Schema, name: &str| schema.doc.key(site.node, name);
     let (mut prefix, mut rest) = (Vec::new(), None);
     let items = key(schema, "items");
@@ -35,12 +35,12 @@ pub(super) fn layout(schema: &mut Schema, site: &Site) -> (Vec<SubId>, Option<Su
 pub(super) fn items(schema: &mut Schema, site: &Site, parts: &mut Parts) {
     let (prefix, rest) = layout(schema, site);
     let list = schema.list(prefix);
-    let atom = schema.items(list, 0, rest.unwrap_or(SubId::TRUE));
+    let atom = schema.items(list, 0, rest.unwrap_or(ExprId::TRUE));
     parts.arrays.push(atom);
 }
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JId) {
-    let count = |schema: &Schema, at: JId| match schema.doc.get(at) {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {
+    let count = |schema: &Schema, at: JsonNodeId| match schema.doc.get(at) {
         Json::Number(n) => Decimal::parse(n).and_then(|d| d.to_count()),
         _ => None,
     };

@@ -2,8 +2,8 @@
 
 use super::{Parts, Site};
 use crate::error::Result;
-use crate::schema::document::JId;
-use crate::schema::value::{SubId, ValId};
+use crate::schema::document::JsonNodeId;
+use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
 
 /// A reference; chains of them are followed without recursion.
@@ -12,7 +12,7 @@ pub(super) fn reference(
     site: &Site,
     parts: &mut Parts,
     keyword: &str,
-    at: JId,
+    at: JsonNodeId,
 ) -> Result<()> {
     let Some(mut target) = schema.reference(site.node, keyword, at)? else { return Ok(()) };
     let mut steps = 0;
@@ -39,7 +39,7 @@ pub(super) fn reference(
 
 impl Schema {
     /// Where a schema that is nothing but a reference leads.
-    fn only_reference(&mut self, node: JId) -> Result<Option<JId>> {
+    fn only_reference(&mut self, node: JsonNodeId) -> Result<Option<JsonNodeId>> {
         match self.doc.entries(node) {
             [(key, at)] if &**key == "$ref" => {
                 let at = *at;
@@ -49,7 +49,7 @@ impl Schema {
         }
     }
 
-    fn compile_nodes(&mut self, at: JId) -> Result<Vec<ValId>> {
+    fn compile_nodes(&mut self, at: JsonNodeId) -> Result<Vec<ValId>> {
         let nodes = self.doc.items(at).to_vec();
         nodes
             .into_iter()
@@ -66,7 +66,7 @@ pub(super) fn apply(
     site: &Site,
     parts: &mut Parts,
     keyword: &str,
-    at: JId,
+    at: JsonNodeId,
 ) -> Result<()> {
     match keyword {
         "allOf" => {
@@ -94,7 +94,7 @@ pub(super) fn apply(
             let branch = |schema: &mut Schema, key: &str| {
                 let sub = match schema.doc.key(site.node, key) {
                     Some(node) => schema.node_sub(node),
-                    None => SubId::TRUE,
+                    None => ExprId::TRUE,
                 };
                 schema.compile(sub)
             };

@@ -13,7 +13,7 @@ mod types;
 mod unevaluated;
 
 use super::array::ArrId;
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::object::ObjId;
 use super::resolve::Draft;
 use super::table::{self, Holds};
@@ -34,7 +34,7 @@ pub(super) struct Parts {
 
 /// The schema that is being read.
 pub(super) struct Site {
-    node: JId,
+    node: JsonNodeId,
     draft: Draft,
 }
 
@@ -74,7 +74,7 @@ impl Parts {
 }
 
 /// The formula of a schema node.
-pub(super) fn compile(schema: &mut Schema, node: JId) -> Result<ValId> {
+pub(super) fn compile(schema: &mut Schema, node: JsonNodeId) -> Result<ValId> {
     let entries = match schema.doc.get(node) {
         Json::Bool(true) => return Ok(ValId::TRUE),
         Json::Bool(false) => return Ok(ValId::FALSE),

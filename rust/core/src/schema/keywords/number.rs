@@ -3,11 +3,11 @@
 use super::{Parts, Site};
 use crate::lexical::number::set::{Bound, NumSet, Piece};
 use crate::lexical::number::Decimal;
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::resolve::Draft;
 use crate::schema::Schema;
 
-pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JId) {
+pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts, keyword: &str, at: JsonNodeId) {
     let Json::Number(text) = schema.doc.get(at) else { return };
     let value = Decimal::parse(text).expect("checked before");
     // draft 4: a flag beside the bound makes it open

@@ -4,21 +4,21 @@ use super::{Parts, Site};
 use crate::error::Result;
 use crate::lexical::number::Decimal;
 use crate::lexical::{TermId, Terms};
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::{Obj, ObjId};
 use crate::schema::options::Order;
 use crate::schema::table::SOME_PATTERNS;
-use crate::schema::value::SubId;
+use crate::schema::value::ExprId;
 use crate::schema::{NameId, Schema};
 
 /// Named keys, patterns, and the schema of the others, of one schema.
 pub(super) struct Layout {
-    pub props: Vec<(NameId, SubId)>,
-    pub patterns: Vec<(TermId, SubId)>,
-    pub rest: Option<SubId>,
+    pub props: Vec<(NameId, ExprId)>,
+    pub patterns: Vec<(TermId, ExprId)>,
+    pub rest: Option<ExprId>,
 }
 
-pub(super) fn layout(schema: &mut Schema, node: JId) -> Result<Layout> {
+pub(super) fn layout(schema: &mut Schema, node: JsonNodeId) -> Result<Layout> {
     let entries = |schema: &Schema, key: &str| {
         schema.doc.key(node, key).map_or(Vec::new(), |at| schema.doc.entries(at).to_vec())
     };
@@ -50,7 +50,7 @@ pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
     }
     let names = schema.options.order == Order::Declared;
     let forbid = schema.options.forbid_additional && declared > 0 && rest.is_none();
-    let rest = if forbid { SubId::FALSE } else { rest.unwrap_or(SubId::TRUE) };
+    let rest = if forbid { ExprId::FALSE } else { rest.unwrap_or(ExprId::TRUE) };
     let atom = schema.shape_atom(props, patterns, rest, names.then_some(declared), site.node);
     parts.objects.push(atom);
     Ok(())
@@ -59,9 +59,9 @@ pub(super) fn shape(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
 /// Patterns that match a few keys only (`^id$`) become names: keys are told apart by their text then.
 fn name_finite(
     schema: &mut Schema,
-    props: &mut Vec<(NameId, SubId)>,
-    patterns: Vec<(TermId, SubId)>,
-) -> Vec<(TermId, SubId)> {
+    props: &mut Vec<(NameId, ExprId)>,
+    patterns: Vec<(TermId, ExprId)>,
+) -> Vec<(TermId, ExprId)> {
     let mut left = Vec::new();
     for (pattern, sub) in patterns {
         let words = schema.lexicon.terms.finite_words(pattern).filter(|w| w.len() <= 64);
@@ -85,7 +85,7 @@ pub(super) fn apply(
     site: &Site,
     parts: &mut Parts,
     keyword: &str,
-    at: JId,
+    at: JsonNodeId,
 ) -> Result<()> {
     let atom = match keyword {
         "required" => {
@@ -107,7 +107,7 @@ pub(super) fn apply(
             if refused == Terms::EMPTY {
                 return Ok(());
             }
-            schema.shape_atom(Vec::new(), vec![(refused, SubId::FALSE)], SubId::TRUE, None, site.node)
+            schema.shape_atom(Vec::new(), vec![(refused, ExprId::FALSE)], ExprId::TRUE, None, site.node)
         }
         "dependentRequired" => each(schema, at, |schema, value| {
             let names = names_of(schema, value);
@@ -120,7 +120,7 @@ pub(super) fn apply(
 }
 
 /// `dependentSchemas`, and `dependencies` with schemas or lists of names.
-fn dependencies(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
+fn dependencies(schema: &mut Schema, parts: &mut Parts, at: JsonNodeId) -> Result<()> {
     let atom = each(schema, at, |schema, value| {
         if matches!(schema.doc.get(value), Json::Array(_)) {
             let names = names_of(schema, value);
@@ -137,8 +137,8 @@ fn dependencies(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
 /// For each key: the key is absent, or the formula holds.
 fn each(
     schema: &mut Schema,
-    at: JId,
-    mut formula: impl FnMut(&mut Schema, JId) -> Result<ObjId>,
+    at: JsonNodeId,
+    mut formula: impl FnMut(&mut Schema, JsonNodeId) -> Result<ObjId>,
 ) -> Result<ObjId> {
     let mut all = Vec::new();
     for (key, value) in schema.doc.entries(at).to_vec() {
@@ -153,7 +153,7 @@ fn each(
     Ok(schema.and(&all))
 }
 
-fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {
+fn names_of(schema: &mut Schema, at: JsonNodeId) -> Vec<NameId> {
     let items = schema.doc.items(at).to_vec();
     let texts: Vec<Box<str>> = items.into_iter().filter_map(|i| schema.doc.str(i).map(Into::into)).collect();
     texts.iter().map(|text| schema.name(text)).collect()
@@ -162,7 +162,7 @@ fn names_of(schema: &mut Schema, at: JId) -> Vec<NameId> {
 impl Schema {
     /// The strings that a schema admits, as names of properties: its other keywords are not looked at, so that a
     /// schema whose names satisfy the schema itself means something.
-    fn names_allowed(&mut self, at: JId) -> Result<TermId> {
+    fn names_allowed(&mut self, at: JsonNodeId) -> Result<TermId> {
         let sub = self.node_sub(at);
         let whole = std::mem::replace(&mut self.compiled.names_only, true);
         if !whole {

@@ -10,7 +10,7 @@ use crate::hash::KeyedMap;
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
-use crate::schema::value::{SubId, ValId};
+use crate::schema::value::{ExprId, ValId};
 use crate::schema::{ArrId, NameId, Schema};
 
 /// Branches from which on a discriminator is looked for.
@@ -88,7 +88,7 @@ impl Schema {
         let (names, shapes) = self.asked_of_all(value.obj)?;
         let mut tags = FxHashMap::default();
         for name in names {
-            let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, &Key::Name(name))).collect();
+            let subs: Vec<ExprId> = shapes.iter().map(|&s| self.shape_key(s, &Key::Name(name))).collect();
             let sub = self.and(&subs);
             // met again while it is being compiled: nothing is known of it yet
             let Ok(found) = self.compile(sub) else { continue };

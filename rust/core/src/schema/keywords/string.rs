@@ -6,10 +6,10 @@ use crate::lexical::number::Decimal;
 use crate::lexical::term::INF;
 use crate::lexical::TermId;
 use crate::regex::{self, Dialect, RegexErrorKind};
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::{Schema, MARK};
 
-pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: JId) -> Result<()> {
+pub(super) fn apply(schema: &mut Schema, parts: &mut Parts, keyword: &str, at: JsonNodeId) -> Result<()> {
     let terms = &mut schema.lexicon.terms;
     let term = match (keyword, schema.doc.get(at)) {
         ("pattern", Json::String(pattern)) => {
@@ -96,7 +96,7 @@ impl Schema {
     }
 
     /// An unknown format is ignored and reported, or refused, as the caller chose.
-    pub(crate) fn check_format(&mut self, at: JId) -> Result<()> {
+    pub(crate) fn check_format(&mut self, at: JsonNodeId) -> Result<()> {
         let name: Box<str> = self.doc.str(at).unwrap_or_default().into();
         let known = regex::format::NAMES.contains(&&*name)
             || self.patterns.formats.get(&name).is_some_and(Option::is_some);

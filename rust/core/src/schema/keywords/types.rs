@@ -6,14 +6,14 @@ use crate::lexical::number::set::{NumSet, Piece};
 use crate::lexical::number::Decimal;
 use crate::lexical::Terms;
 use crate::schema::array::ArrId;
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::object::ObjId;
 use crate::schema::resolve::Draft;
-use crate::schema::value::{Sub, SubId, ValId, Value, FALSE, NULL, TRUE};
+use crate::schema::value::{ExprId, SchemaExpr, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
 
-pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JId) {
-    let names: Vec<JId> = match schema.doc.get(at) {
+pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JsonNodeId) {
+    let names: Vec<JsonNodeId> = match schema.doc.get(at) {
         Json::Array(items) => items.to_vec(),
         _ => vec![at],
     };
@@ -44,7 +44,7 @@ pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JId
     parts.objects.push(if objects { ObjId::TRUE } else { ObjId::FALSE });
 }
 
-pub(super) fn enumeration(schema: &mut Schema, parts: &mut Parts, at: JId) -> Result<()> {
+pub(super) fn enumeration(schema: &mut Schema, parts: &mut Parts, at: JsonNodeId) -> Result<()> {
     let items = schema.doc.items(at).to_vec();
     let value = schema.one_of_constants(&items)?;
     parts.add(schema, value);
@@ -53,7 +53,7 @@ pub(super) fn enumeration(schema: &mut Schema, parts: &mut Parts, at: JId) -> Re
 
 impl Schema {
     /// "Equal to one of these JSON values": strings and numbers as one set each, not one by one.
-    pub(crate) fn one_of_constants(&mut self, items: &[JId]) -> Result<ValId> {
+    pub(crate) fn one_of_constants(&mut self, items: &[JsonNodeId]) -> Result<ValId> {
         let mut consts = 0;
         let mut numbers: Vec<Decimal> = Vec::new();
         let mut strings: Vec<Box<str>> = Vec::new();
@@ -84,7 +84,7 @@ impl Schema {
     }
 
     /// "Equal to this JSON value", by JSON Schema's equality.
-    pub(crate) fn constant(&mut self, at: JId) -> Result<ValId> {
+    pub(crate) fn constant(&mut self, at: JsonNodeId) -> Result<ValId> {
         let mut v = Value::none();
         match self.doc.get(at).clone() {
             Json::Null => v.consts = NULL,
@@ -98,10 +98,10 @@ impl Schema {
                 }
             },
             Json::Array(items) => {
-                let subs: Vec<SubId> = items.iter().map(|&i| self.constant_sub(i)).collect();
+                let subs: Vec<ExprId> = items.iter().map(|&i| self.constant_sub(i)).collect();
                 let count = subs.len() as u32;
                 let list = self.list(subs);
-                let items = self.items(list, 0, SubId::FALSE);
+                let items = self.items(list, 0, ExprId::FALSE);
                 let length = self.length(count, count);
                 v.arr = self.and(&[items, length]);
             }
@@ -113,7 +113,7 @@ impl Schema {
                 }
                 let names = props.iter().map(|p| p.0).collect();
                 let declared = props.len();
-                let shape = self.shape_atom(props, Vec::new(), SubId::FALSE, Some(declared), at);
+                let shape = self.shape_atom(props, Vec::new(), ExprId::FALSE, Some(declared), at);
                 let required = self.required(names);
                 v.obj = self.and(&[shape, required]);
             }
@@ -121,8 +121,8 @@ impl Schema {
         Ok(self.value_of(v))
     }
 
-    pub(crate) fn constant_sub(&mut self, at: JId) -> SubId {
+    pub(crate) fn constant_sub(&mut self, at: JsonNodeId) -> ExprId {
         let same = self.unique_constant(at);
-        self.sub(Sub::Const(same))
+        self.sub(SchemaExpr::Const(same))
     }
 }

@@ -12,10 +12,10 @@ use super::object as objects;
 use super::{Parts, Site};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::TermId;
-use crate::schema::document::{JId, Json};
+use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::live::object::Cell;
 use crate::schema::resolve::Draft;
-use crate::schema::value::{SubId, ValId, Value};
+use crate::schema::value::{ExprId, ValId, Value};
 use crate::schema::{NameId, Schema};
 
 /// `contains` below applicators that may or may not hold: each set of them is a case.
@@ -33,7 +33,7 @@ struct Evaluation {
     all: bool,
     /// Items evaluated from the start; `u32::MAX`: all.
     items: u32,
-    contains: Option<SubId>,
+    contains: Option<ExprId>,
 }
 
 pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Result<()> {
@@ -58,7 +58,7 @@ pub(super) fn apply(schema: &mut Schema, site: &Site, parts: &mut Parts) -> Resu
 /// Sets of evaluations, by number, with the keys or items that are in just these.
 type Groups<T> = indexmap::IndexMap<Vec<usize>, T>;
 
-fn properties(schema: &mut Schema, found: &[Evaluation], sub: SubId, node: JId) -> Result<ValId> {
+fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: JsonNodeId) -> Result<ValId> {
     let mut names: Vec<NameId> = found.iter().flat_map(|e| e.names.iter().copied()).collect();
     crate::schema::formula::dedup(&mut names);
     let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
@@ -85,14 +85,14 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: SubId, node: JId) 
             continue;
         }
         // the others stay named, so that they do not fall to a cell
-        let props = names.iter().map(|&n| (n, if own.contains(&n) { sub } else { SubId::TRUE })).collect();
+        let props = names.iter().map(|&n| (n, if own.contains(&n) { sub } else { ExprId::TRUE })).collect();
         let (patterns, rest) = match &cells[..] {
-            [] => (Vec::new(), SubId::TRUE),
+            [] => (Vec::new(), ExprId::TRUE),
             // keys that no pattern matches are what a shape calls the rest
             [(held, _)] if held.iter().all(|p| !p.1) => {
-                (patterns.iter().map(|&p| (p, SubId::TRUE)).collect(), sub)
+                (patterns.iter().map(|&p| (p, ExprId::TRUE)).collect(), sub)
             }
-            cells => (vec![(keys_of(schema, cells, &names), sub)], SubId::TRUE),
+            cells => (vec![(keys_of(schema, cells, &names), sub)], ExprId::TRUE),
         };
         let mut v = schema.value(ValId::TRUE).clone();
         v.obj = schema.shape_atom(props, patterns, rest, None, node);
@@ -112,7 +112,7 @@ fn keys_of(schema: &mut Schema, cells: &[Cell], names: &[NameId]) -> TermId {
     terms.prune(keys)
 }
 
-fn items(schema: &mut Schema, found: &[Evaluation], sub: SubId) -> Result<ValId> {
+fn items(schema: &mut Schema, found: &[Evaluation], sub: ExprId) -> Result<ValId> {
     let (sure, maybe): (Vec<&Evaluation>, Vec<&Evaluation>) =
         found.iter().filter(|e| e.contains.is_some()).partition(|e| e.condition == ValId::TRUE);
     if maybe.len() > MAX_CONTAINS {
@@ -138,11 +138,11 @@ fn items(schema: &mut Schema, found: &[Evaluation], sub: SubId) -> Result<ValId>
                 continue;
             }
             // the items from here to the next border, or to the end
-            let mut list = vec![SubId::TRUE; from as usize];
+            let mut list = vec![ExprId::TRUE; from as usize];
             let rest = match borders.get(i + 1) {
                 Some(&to) => {
                     list.resize(to as usize, item);
-                    SubId::TRUE
+                    ExprId::TRUE
                 }
                 None => item,
             };
@@ -166,7 +166,7 @@ fn unless(schema: &mut Schema, value: Value, set: &[usize], found: &[Evaluation]
 /// What a schema evaluates where it holds, which it does under the condition.
 fn evaluations(
     schema: &mut Schema,
-    node: JId,
+    node: JsonNodeId,
     condition: ValId,
     depth: usize,
     out: &mut Vec<Evaluation>,
@@ -187,7 +187,7 @@ fn evaluations(
         if crate::schema::table::holds(keyword, draft).is_none() {
             continue;
         }
-        let mut below = |schema: &mut Schema, node: JId, condition: ValId| {
+        let mut below = |schema: &mut Schema, node: JsonNodeId, condition: ValId| {
             evaluations(schema, node, condition, depth + 1, out)
         };
         match &**keyword {
@@ -237,7 +237,7 @@ fn evaluations(
     Ok(())
 }
 
-fn both(schema: &mut Schema, condition: ValId, branch: JId) -> Result<ValId> {
+fn both(schema: &mut Schema, condition: ValId, branch: JsonNodeId) -> Result<ValId> {
     let sub = schema.node_sub(branch);
     let held = schema.compile(sub)?;
     Ok(schema.and_values(condition, held))
@@ -246,7 +246,7 @@ fn both(schema: &mut Schema, condition: ValId, branch: JId) -> Result<ValId> {
 /// What the schema's own keywords evaluate.
 fn own_evaluation(
     schema: &mut Schema,
-    node: JId,
+    node: JsonNodeId,
     draft: Draft,
     condition: ValId,
     top: bool,

@@ -4,13 +4,13 @@
 use super::object::{Conjunction, Keys};
 use crate::schema::apart::{Apart, Phase};
 use crate::schema::by_key::Key;
-use crate::schema::document::JId;
+use crate::schema::document::JsonNodeId;
 use crate::schema::used::KeySet;
-use crate::schema::value::{Sub, SubId};
+use crate::schema::value::{ExprId, SchemaExpr};
 use crate::schema::{NameId, Schema};
 
 /// Keys that were chosen, each with what its value must satisfy.
-type Chosen = Vec<(NameId, SubId)>;
+type Chosen = Vec<(NameId, ExprId)>;
 
 impl Schema {
     /// An object of the chosen keys and as many more as the count asks for, or as it takes to differ from all that the
@@ -85,7 +85,7 @@ impl Schema {
             let (name, sub) = chosen[at];
             if self.has_more(sub, size) {
                 let mut parts = vec![sub];
-                parts.extend(list.iter().map(|a| self.sub(Sub::Differs(a.items, name))));
+                parts.extend(list.iter().map(|a| self.sub(SchemaExpr::Differs(a.items, name))));
                 let mut found = chosen.clone();
                 found[at].1 = self.and(&parts);
                 return Some(found);
@@ -108,7 +108,7 @@ impl Schema {
     }
 
     /// Whether an expression has more than so many values.
-    fn has_more(&mut self, sub: SubId, count: usize) -> bool {
+    fn has_more(&mut self, sub: ExprId, count: usize) -> bool {
         // few different limits, since each that is larger is counted anew
         let limit = (count + 1).next_power_of_two();
         self.finite_values(sub, limit).is_none_or(|values| values.len() > count)
@@ -121,11 +121,11 @@ impl Schema {
             return true;
         }
         let Some(&(name, sub)) = chosen.get(i) else { return false };
-        let values: Vec<JId> = self.listed(sub, most).unwrap_or_default();
+        let values: Vec<JsonNodeId> = self.listed(sub, most).unwrap_or_default();
         for value in values {
             let same = self.remembered.with_value(name, value);
             let left: Vec<KeySet> = alike.iter().map(|&items| self.key_sets.both(items, same)).collect();
-            chosen[i].1 = self.sub(Sub::Const(value));
+            chosen[i].1 = self.sub(SchemaExpr::Const(value));
             if self.other_values(&left, chosen, i + 1, most) {
                 return true;
             }

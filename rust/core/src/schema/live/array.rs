@@ -14,7 +14,7 @@ use super::memory::FEW;
 use crate::hash::{KeyedMap, KeyedSet};
 use crate::schema::array::{Arr, ArrId, ListId};
 use crate::schema::used::KeySet;
-use crate::schema::value::{SubId, ValId};
+use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
 
 /// Items that a witness may have.
@@ -30,7 +30,7 @@ const REMEMBERED: usize = 1 << 16;
 pub(super) struct PlainArray {
     pub lo: u32,
     pub hi: u32,
-    pub layouts: Vec<(ListId, u32, SubId)>,
+    pub layouts: Vec<(ListId, u32, ExprId)>,
     pub unique: Option<KeySet>,
 }
 
@@ -82,8 +82,8 @@ impl Schema {
         Some(plain)
     }
 
-    pub(super) fn layout_item(&mut self, layouts: &[(ListId, u32, SubId)], i: u32) -> SubId {
-        let subs: Vec<SubId> = layouts
+    pub(super) fn layout_item(&mut self, layouts: &[(ListId, u32, ExprId)], i: u32) -> ExprId {
+        let subs: Vec<ExprId> = layouts
             .iter()
             .map(|&(list, from, rest)| {
                 self.arenas.lists[list.0 as usize].get((from + i) as usize).copied().unwrap_or(rest)
@@ -119,7 +119,7 @@ impl Schema {
 
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
-    fn enough_different(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: KeySet) -> bool {
+    fn enough_different(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, seen: KeySet) -> bool {
         let seen: KeyedSet<String> =
             self.seen_values(seen).into_iter().map(|v| self.doc.canonical(v)).collect();
         if lo > PLACES {
@@ -127,7 +127,7 @@ impl Schema {
         }
         let places = lo;
         let mut numbers: KeyedMap<String, usize> = KeyedMap::default();
-        let mut known: FxHashMap<SubId, Option<Rc<[usize]>>> = FxHashMap::default();
+        let mut known: FxHashMap<ExprId, Option<Rc<[usize]>>> = FxHashMap::default();
         let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
             let sub = self.layout_item(layouts, i);
@@ -150,15 +150,15 @@ impl Schema {
 
     /// The same for very many places: each kind of item must have as many values as there are places, or the question
     /// is too large.
-    fn enough_alike(&mut self, layouts: &[(ListId, u32, SubId)], lo: u32, seen: &KeyedSet<String>) -> bool {
+    fn enough_alike(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, seen: &KeyedSet<String>) -> bool {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
-        let mut kinds: Vec<SubId> =
+        let mut kinds: Vec<ExprId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
         crate::schema::formula::dedup(&mut kinds);
         let needed = lo as usize + seen.len();
         let most = needed.min(MOST_VALUES);
         let enough =
-            |this: &mut Self, kind: SubId| this.finite_values(kind, most).is_none_or(|v| v.len() >= needed);
+            |this: &mut Self, kind: ExprId| this.finite_values(kind, most).is_none_or(|v| v.len() >= needed);
         if kinds.iter().all(|&kind| enough(self, kind)) {
             return true;
         }
@@ -179,7 +179,7 @@ impl Schema {
             if items.len() > LONGEST {
                 return None;
             }
-            let mut best: Option<(usize, SubId, ArrId)> = None;
+            let mut best: Option<(usize, ExprId, ArrId)> = None;
             for (sub, rest) in self.next_items(a) {
                 let left = match self.distance_to_end(rest, None) {
                     Some(left) => left,

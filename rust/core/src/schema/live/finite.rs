@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::schema::array::ArrId;
 use crate::schema::by_key::Key;
-use crate::schema::document::JId;
+use crate::schema::document::JsonNodeId;
 use crate::schema::object::ObjId;
-use crate::schema::value::{Sub, SubId, ValId, FALSE, NULL, TRUE};
+use crate::schema::value::{ExprId, SchemaExpr, ValId, FALSE, NULL, TRUE};
 use crate::schema::{NameId, Schema};
 
 /// Items of an array that is listed.
@@ -31,7 +31,7 @@ pub(crate) enum Known {
 
 impl Schema {
     /// All values of an expression, where they are at most `limit`.
-    pub(super) fn finite_values(&mut self, s: SubId, limit: usize) -> Values {
+    pub(super) fn finite_values(&mut self, s: ExprId, limit: usize) -> Values {
         match self.answers.finite.get(&s) {
             Some(Known::All(values)) => return (values.len() <= limit).then(|| values.clone()),
             Some(Known::MoreThan(n)) if *n >= limit => return None,
@@ -208,8 +208,8 @@ impl Schema {
     }
 
     /// The few values of an expression, or `None`.
-    pub(super) fn listed(&mut self, s: SubId, limit: usize) -> Option<Vec<JId>> {
-        if let Sub::Const(value) = self.arenas.subs[s.0 as usize] {
+    pub(super) fn listed(&mut self, s: ExprId, limit: usize) -> Option<Vec<JsonNodeId>> {
+        if let SchemaExpr::Const(value) = self.arenas.subs[s.0 as usize] {
             return Some(vec![value]);
         }
         let texts = self.finite_values(s, limit)?;

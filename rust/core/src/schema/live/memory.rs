@@ -12,8 +12,8 @@
 use rustc_hash::FxHashSet;
 
 use crate::schema::array::{Arr, ArrId};
-use crate::schema::document::JId;
-use crate::schema::value::{Sub, SubId};
+use crate::schema::document::JsonNodeId;
+use crate::schema::value::{ExprId, SchemaExpr};
 use crate::schema::Schema;
 
 /// Values of a finite kind that are listed to see whether enough different ones exist.
@@ -22,16 +22,16 @@ pub(super) const FEW: usize = 256;
 const FOLLOWED: usize = 8;
 
 /// A formula that was reached, and the kind of an earlier item that a later one may equal.
-type Reached = (ArrId, Option<SubId>);
+type Reached = (ArrId, Option<ExprId>);
 
 impl Schema {
     /// Branches (item, rest) after which the array can be completed.
-    pub(crate) fn next_items(&mut self, a: ArrId) -> Vec<(SubId, ArrId)> {
+    pub(crate) fn next_items(&mut self, a: ArrId) -> Vec<(ExprId, ArrId)> {
         let mut out = Vec::new();
         for (sub, rest) in self.read_item(a) {
             if self.sub_is_live(sub) {
                 match self.completable(sub, rest) {
-                    SubId::FALSE => {}
+                    ExprId::FALSE => {}
                     sub => out.push((sub, rest)),
                 }
             }
@@ -40,10 +40,10 @@ impl Schema {
     }
 
     /// The values of an item after which the rest can be completed.
-    fn completable(&mut self, sub: SubId, rest: ArrId) -> SubId {
+    fn completable(&mut self, sub: ExprId, rest: ArrId) -> ExprId {
         let wants = self.wants_duplicates(rest);
         if !self.remembers(rest) {
-            return if self.array_is_live(rest) { sub } else { SubId::FALSE };
+            return if self.array_is_live(rest) { sub } else { ExprId::FALSE };
         }
         // what is remembered never keeps a unique array from ending
         if !wants && (self.may_end_array(rest) || self.has_to_spare(rest)) {
@@ -67,13 +67,13 @@ impl Schema {
     }
 
     /// Those of an item's few values after which the rest can be completed.
-    fn good_values(&mut self, sub: SubId, rest: ArrId, values: Vec<JId>) -> SubId {
+    fn good_values(&mut self, sub: ExprId, rest: ArrId, values: Vec<JsonNodeId>) -> ExprId {
         let all = values.len();
         let mut good = Vec::new();
         for value in values {
             let after = self.remember(rest, value);
             if self.array_is_live(after) {
-                good.push(self.sub(Sub::Const(value)));
+                good.push(self.sub(SchemaExpr::Const(value)));
             }
         }
         if good.len() == all {
@@ -83,14 +83,14 @@ impl Schema {
     }
 
     /// The item without the values that a later one needs.
-    fn without_bad_values(&mut self, sub: SubId, rest: ArrId) -> SubId {
+    fn without_bad_values(&mut self, sub: ExprId, rest: ArrId) -> ExprId {
         let mut wanted = Vec::new();
         self.wanted(rest, &mut wanted);
         let mut bad = Vec::new();
         for value in wanted {
             let after = self.remember(rest, value);
             if !self.array_is_live(after) {
-                bad.push(self.sub(Sub::Const(value)));
+                bad.push(self.sub(SchemaExpr::Const(value)));
             }
         }
         let bad = self.or(&bad);
@@ -99,8 +99,8 @@ impl Schema {
     }
 
     /// The values of later items that have few of them.
-    fn wanted(&mut self, a: ArrId, out: &mut Vec<JId>) {
-        let subs: Vec<SubId> = match self.array(a).clone() {
+    fn wanted(&mut self, a: ArrId, out: &mut Vec<JsonNodeId>) {
+        let subs: Vec<ExprId> = match self.array(a).clone() {
             Arr::And(list) | Arr::Or(list) => {
                 list.iter().for_each(|&part| self.wanted(part, out));
                 return;
@@ -125,7 +125,7 @@ impl Schema {
     }
 
     /// What an item of this kind can be so that a later one equals it and the array ends.
-    fn twins(&mut self, sub: SubId, rest: ArrId) -> Vec<SubId> {
+    fn twins(&mut self, sub: ExprId, rest: ArrId) -> Vec<ExprId> {
         let mut out = Vec::new();
         let mut seen = FxHashSet::from_iter([rest]);
         let mut todo = vec![rest];
@@ -166,7 +166,7 @@ impl Schema {
 
     /// Number of items until the array may end, by breadth-first search over formulas; `twin`: an item that was
     /// read already and that a later one may equal.
-    pub(super) fn distance_to_end(&mut self, start: ArrId, twin: Option<SubId>) -> Option<usize> {
+    pub(super) fn distance_to_end(&mut self, start: ArrId, twin: Option<ExprId>) -> Option<usize> {
         let start = (start, twin);
         let mut seen = FxHashSet::from_iter([start]);
         let mut level = vec![start];
@@ -208,7 +208,7 @@ impl Schema {
     }
 
     /// What an item leads to: each of few values apart, else a value like no other, or one that is paired.
-    fn successors(&mut self, sub: SubId, rest: ArrId, twin: Option<SubId>, out: &mut Vec<Reached>) {
+    fn successors(&mut self, sub: ExprId, rest: ArrId, twin: Option<ExprId>, out: &mut Vec<Reached>) {
         if !self.remembers(rest) {
             return out.push((rest, None));
         }

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::document::{JId, Json};
+use super::document::{Json, JsonNodeId};
 use super::object::{Obj, ObjId};
-use super::value::{Sub, SubId, ValId};
+use super::value::{ExprId, SchemaExpr, ValId};
 use super::{ArrId, Schema};
 use crate::held;
 
@@ -36,9 +36,9 @@ pub(crate) struct Answers {
     /// The depth of the outermost formula that was met again, [`usize::MAX`] where none was.
     lowest: usize,
     pub(super) rests: FxHashMap<ObjId, bool>,
-    finite: FxHashMap<SubId, finite::Known>,
+    finite: FxHashMap<ExprId, finite::Known>,
     /// The values of an item after which the rest of the array can be completed.
-    completable: FxHashMap<(SubId, ArrId), SubId>,
+    completable: FxHashMap<(ExprId, ArrId), ExprId>,
     witnesses: FxHashMap<ValId, Option<Arc<Witness>>>,
     remains: remains::Remains,
 }
@@ -103,14 +103,14 @@ impl Schema {
         answer
     }
 
-    pub(crate) fn sub_is_live(&mut self, s: SubId) -> bool {
-        if s == SubId::TRUE {
+    pub(crate) fn sub_is_live(&mut self, s: ExprId) -> bool {
+        if s == ExprId::TRUE {
             return true;
         }
         if let Some(&v) = self.compiled.of.get(&s) {
             return self.is_live(v);
         }
-        if let Sub::Node(node, _) = self.arenas.subs[s.0 as usize] {
+        if let SchemaExpr::Node(node, _) = self.arenas.subs[s.0 as usize] {
             if self.plainly_live(node) {
                 return true;
             }
@@ -122,7 +122,7 @@ impl Schema {
     /// Whether the text of a schema shows that something satisfies it, without building what it says: it allows
     /// the empty object, the empty array or any value of a type. Most properties are like that, and most are
     /// never written; those that are are compiled then.
-    fn plainly_live(&mut self, node: JId) -> bool {
+    fn plainly_live(&mut self, node: JsonNodeId) -> bool {
         let draft = self.resolver.draft(&self.doc, node);
         let free = self.options.without.is_empty();
         let (mut bounds, mut formats) = (0, 0);
@@ -175,7 +175,7 @@ impl Schema {
             }
         }
         names.into_iter().any(|name| {
-            let subs: Vec<SubId> =
+            let subs: Vec<ExprId> =
                 shapes.iter().map(|&s| self.shape_key(s, &super::by_key::Key::Name(name))).collect();
             let sub = self.and(&subs);
             match self.compile(sub) {
@@ -187,7 +187,7 @@ impl Schema {
     }
 
     /// The schema node that an unsatisfiable schema's error names.
-    pub(crate) fn blame(&mut self, root: JId) -> JId {
+    pub(crate) fn blame(&mut self, root: JsonNodeId) -> JsonNodeId {
         let mut at = root;
         for _ in 0..64 {
             let Some(next) = self.blame_step(at) else { return at };
@@ -196,8 +196,8 @@ impl Schema {
         at
     }
 
-    fn blame_step(&mut self, at: JId) -> Option<JId> {
-        let mut inner: Vec<JId> = Vec::new();
+    fn blame_step(&mut self, at: JsonNodeId) -> Option<JsonNodeId> {
+        let mut inner: Vec<JsonNodeId> = Vec::new();
         if let Some(required) = self.doc.key(at, "required") {
             let names: Vec<Box<str>> =
                 self.doc.items(required).iter().filter_map(|&n| self.doc.str(n).map(Into::into)).collect();
@@ -213,7 +213,7 @@ impl Schema {
         }
         inner.into_iter().find(|&node| {
             let sub = self.node_sub(node);
-            sub == SubId::FALSE || !self.sub_is_live(sub)
+            sub == ExprId::FALSE || !self.sub_is_live(sub)
         })
     }
 }

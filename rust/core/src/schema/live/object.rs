@@ -14,7 +14,7 @@ use crate::schema::apart::Apart;
 use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
-use crate::schema::value::SubId;
+use crate::schema::value::ExprId;
 use crate::schema::{NameId, Schema};
 
 /// Which keys may still be used.
@@ -131,7 +131,7 @@ impl Schema {
         }
     }
 
-    fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
+    fn solve(&mut self, o: ObjId, keys: &Keys) -> Option<Vec<(NameId, ExprId)>> {
         let start = Conjunction { hi: u32::MAX, ..Conjunction::default() };
         self.expand(vec![o], start, keys)
     }
@@ -143,7 +143,7 @@ impl Schema {
         mut parts: Vec<ObjId>,
         mut conj: Conjunction,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, SubId)>> {
+    ) -> Option<Vec<(NameId, ExprId)>> {
         if self.late() {
             return Some(Vec::new());
         }
@@ -215,7 +215,7 @@ impl Schema {
         choices: &[Box<[ObjId]>],
         conj: &Conjunction,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, SubId)>> {
+    ) -> Option<Vec<(NameId, ExprId)>> {
         if choices.len() < CHOICES {
             return None;
         }
@@ -259,12 +259,12 @@ impl Schema {
             })
     }
 
-    pub(super) fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> SubId {
-        let subs: Vec<SubId> = shapes.iter().map(|&s| self.shape_key(s, key)).collect();
+    pub(super) fn value_at(&mut self, shapes: &[ShapeId], key: &Key) -> ExprId {
+        let subs: Vec<ExprId> = shapes.iter().map(|&s| self.shape_key(s, key)).collect();
         self.and(&subs)
     }
 
-    fn solve_conjunction(&mut self, conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, SubId)>> {
+    fn solve_conjunction(&mut self, conj: Conjunction, keys: &Keys) -> Option<Vec<(NameId, ExprId)>> {
         let mut required: Vec<NameId> = conj.required.iter().copied().collect();
         required.sort_unstable();
         if conj.required.len() > conj.hi as usize || conj.lo > conj.hi {
@@ -290,9 +290,9 @@ impl Schema {
         &mut self,
         conj: &Conjunction,
         i: usize,
-        chosen: Vec<(NameId, SubId)>,
+        chosen: Vec<(NameId, ExprId)>,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, SubId)>> {
+    ) -> Option<Vec<(NameId, ExprId)>> {
         if self.late() {
             return Some(chosen);
         }
@@ -341,10 +341,10 @@ impl Schema {
     }
 
     /// The values at a key that a shape does not allow, where there are any.
-    fn violation(&mut self, shape: ShapeId, key: &Key, own: SubId) -> Option<SubId> {
+    fn violation(&mut self, shape: ShapeId, key: &Key, own: ExprId) -> Option<ExprId> {
         let sub = self.shape_key(shape, key);
         let not = self.not_sub(sub);
-        if not == SubId::FALSE {
+        if not == ExprId::FALSE {
             return None;
         }
         let both = self.and(&[own, not]);
@@ -355,9 +355,9 @@ impl Schema {
     pub(super) fn fill(
         &mut self,
         conj: &Conjunction,
-        mut chosen: Vec<(NameId, SubId)>,
+        mut chosen: Vec<(NameId, ExprId)>,
         keys: &Keys,
-    ) -> Option<Vec<(NameId, SubId)>> {
+    ) -> Option<Vec<(NameId, ExprId)>> {
         if chosen.len() >= conj.lo as usize {
             return Some(chosen);
         }
@@ -463,7 +463,7 @@ impl Schema {
         &mut self,
         conj: &Conjunction,
         term: TermId,
-        chosen: &[(NameId, SubId)],
+        chosen: &[(NameId, ExprId)],
         keys: &Keys,
     ) -> Option<NameId> {
         let mut known = self.named(conj);

@@ -16,7 +16,7 @@ use crate::schema::by_key::Key;
 use crate::schema::formula::dedup;
 use crate::schema::object::Obj;
 use crate::schema::object::ShapeId;
-use crate::schema::value::{SubId, ValId};
+use crate::schema::value::{ExprId, ValId};
 use crate::schema::{ArrId, NameId, ObjId, Schema, Simple};
 use crate::vocab::Openings;
 
@@ -245,7 +245,7 @@ impl Schema {
     }
 
     /// A member whose key has so many bytes: from its beginning, and after what one token reads of it.
-    fn member_remains(&mut self, key: usize, sub: SubId, opens: Openings) -> Option<(usize, usize)> {
+    fn member_remains(&mut self, key: usize, sub: ExprId, opens: Openings) -> Option<(usize, usize)> {
         let value = self.compile_or_none(sub);
         let around = key.saturating_add(MARKS + BEGUN);
         let (whole, begun) = (self.witness(value)?.length, self.value_remains(value, opens)?);
@@ -270,7 +270,7 @@ impl Schema {
         let mut open = Open { rest: 2, begun: 0 };
         let longest =
             layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0) as u32;
-        let mut last: Option<(SubId, usize, usize)> = None;
+        let mut last: Option<(ExprId, usize, usize)> = None;
         for i in 0..least.max(longest.saturating_add(1).min(most)) {
             let sub = self.layout_item(&layouts, i);
             if last.is_none_or(|(known, ..)| known != sub) {

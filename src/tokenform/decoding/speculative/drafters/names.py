@@ -4,7 +4,8 @@ Purpose: where a schema allows further properties its own names are not forced, 
 model writes.  At a place where a name has begun, all names that fit are branches.
 Invariant: a name is drafted only if the automaton allows it to its end (a string value that
 happens to begin like a name is not taken for one).
-Complexity: O(tail) look-ups and O(names that fit) automaton walks a proposal, both bounded.
+Complexity: a search for each quote of the tail, and automaton walks for up to 64 names a proposal; memory
+is that of the names.
 Source: the design's "the grammar's own likely continuations".
 Rejected: putting the schema's text into a suffix automaton (it finds the latest place, not the names
 that fit here).
@@ -12,6 +13,7 @@ that fit here).
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -25,6 +27,7 @@ from .following import LAYOUTS, Following, following
 from .spelling import Spelling, spelling_of
 
 _TAIL = 24  # tokens in which the beginning of a name is looked for
+_LONGEST = 256  # bytes of a name that is drafted
 _TRIED = 64
 _TAKEN = 8
 
@@ -61,16 +64,16 @@ class _NamesSession(Silent):
         self, drafter: Names, spelling: Spelling, names: Sequence[bytes], followed: Following | None
     ) -> None:
         self.drafter, self.spelling, self.followed = drafter, spelling, followed
-        self.rests = _rests(tuple(names))
-        self.longest = max(map(len, self.rests), default=0)
+        self.names, self.numbers = _ordered(tuple(names))
 
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         tree, pieces = DraftTree(), self.spelling.tokens
         tail = b"".join(pieces[t] for t in context.tail(_TAIL))
-        for n in range(min(self.longest, len(tail)), 0, -1):
-            rests = self.rests.get(tail[-n:])
+        at = tail.find(b'"', max(len(tail) - _LONGEST, 0))
+        while at >= 0:
+            rests = self._rests(tail[at:])
             place = self._place(context) if rests else None
-            fits = [tokens for rest in rests or () if (tokens := self._fit(context, rest, place))][:_TAKEN]
+            fits = [tokens for rest in rests if (tokens := self._fit(context, rest, place))][:_TAKEN]
             for tokens in fits:
                 node = ROOT
                 for i, token in enumerate(tokens[: budget.depth]):
@@ -78,7 +81,15 @@ class _NamesSession(Silent):
                         node = tree.add(node, token, Names.name, 0.9 if i else 0.9 / len(fits))
             if fits:
                 break
+            at = tail.find(b'"', at + 1)
         return tree
+
+    def _rests(self, begun: bytes) -> list[bytes]:
+        """What may follow the beginning of a name, as the schema orders them."""
+        first = bisect_right(self.names, begun)
+        last = bisect_left(self.names, begun + b"\xff", first)  # a byte that no name has
+        known = sorted(self.names[first : min(last, first + _TRIED)], key=self.numbers.__getitem__)
+        return [name[len(begun) :] for name in known]
 
     def _place(self, context: Context) -> tuple[Any, State] | None:
         """Where the text stands in its writer's manner."""
@@ -107,13 +118,8 @@ class _NamesSession(Silent):
         return tokens
 
 
-@lru_cache(maxsize=64)
-def _rests(names: tuple[bytes, ...]) -> Mapping[bytes, Sequence[bytes]]:
-    """What may follow each beginning of a name."""
-    found: dict[bytes, list[bytes]] = {}
-    for name in dict.fromkeys(names):
-        for n in range(1, len(name)):
-            rests = found.setdefault(name[:n], [])
-            if len(rests) < _TRIED:
-                rests.append(name[n:])
-    return found
+@lru_cache(maxsize=16)
+def _ordered(names: tuple[bytes, ...]) -> tuple[list[bytes], Mapping[bytes, int]]:
+    """Names by their bytes, where those of one beginning stand together, and each one's number."""
+    numbers = {name: number for number, name in enumerate(names) if len(name) <= _LONGEST}
+    return sorted(numbers), numbers

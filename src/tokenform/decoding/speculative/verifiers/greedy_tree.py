@@ -10,23 +10,16 @@ import numpy as np
 
 from tokenform.errors import OptionError
 
-from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes
+from .base import TargetAtNodes
+from .sample_and_match import SampleAndMatch
 
 
-class GreedyTree:
+class GreedyTree(SampleAndMatch):
     """Raises OptionError if the target's distribution is no point mass."""
 
-    drawn = False
-
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        tokens: list[int] = []
-        node: int | None = ROOT
-        while node is not None:
-            distribution = target.distribution(node)
-            token = int(np.argmax(distribution))
-            if distribution[token] < 1 - 1e-9:
-                raise OptionError("GreedyTree verifies greedy targets alone; use SampleAndMatch to sample")
-            tokens.append(token)
-            node = tree.child(node, token)
-        return tokens
+    def _token(self, target: TargetAtNodes, node: int) -> int:
+        distribution = target.distribution(node)
+        token = int(np.argmax(distribution))
+        if distribution[token] < 1 - 1e-9:
+            raise OptionError("GreedyTree verifies greedy targets alone; use SampleAndMatch to sample")
+        return token

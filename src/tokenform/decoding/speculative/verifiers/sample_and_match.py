@@ -21,7 +21,10 @@ class SampleAndMatch:
         tokens: list[int] = []
         node: int | None = ROOT
         while node is not None:
-            token = target.draw(node)
+            token = self._token(target, node)
             tokens.append(token)
             node = tree.child(node, token)
         return tokens
+
+    def _token(self, target: TargetAtNodes, node: int) -> int:
+        return target.draw(node)

@@ -25,7 +25,7 @@ pub struct OrderEntry {
     pub separator: Option<String>,
 }
 
-pub struct Structure {
+pub struct GrammarSpec {
     pub terminals: Vec<Entry>,
     /// Expansions, each with the name of its rule.
     pub rules: Vec<(String, Vec<String>)>,
@@ -48,7 +48,7 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(|v| v.as_str().map(String::from)).collect()
 }
 
-impl Structure {
+impl GrammarSpec {
     /// From the frontends' `GrammarStructure`.
     pub fn from_value(value: &Value) -> Self {
         let entry = |e: &Value| Entry {
@@ -67,7 +67,7 @@ impl Structure {
             others: maybe(&e["others"]),
             separator: maybe(&e["separator"]),
         };
-        Structure {
+        GrammarSpec {
             terminals: value["terminals"].as_array().into_iter().flatten().map(entry).collect(),
             rules: value["rules"].as_array().into_iter().flatten().map(rule).collect(),
             orders: value["orders"].as_array().into_iter().flatten().map(order).collect(),

@@ -1,7 +1,7 @@
 //! What the token layer needs of a constraint: an automaton over bytes whose states are pairs of numbers.
 //!
 //! Invariant: a position (context, lexical state, text of the lexeme where it matters) decides what may follow.
-//! Complexity, memory: what each constraint says of itself; [`Structure::bytes`] is asked for it.
+//! Complexity, memory: what each constraint says of itself; [`ByteAutomaton::bytes`] is asked for it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub enum Piece {
 /// Contract (the laws that every frontend is tested by): from every position that a step leads to, some bytes
 /// lead to an accepted end; contexts are interned, so the same history class has the same number; no call
 /// changes what a number means.
-pub trait Structure: Send {
+pub trait ByteAutomaton: Send {
     fn lexicon(&mut self) -> &mut Lexicon;
 
     /// Documents may be nested so deep, where there is such a thing; said before anything else is asked.
@@ -52,7 +52,7 @@ pub trait Structure: Send {
     fn close(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8]) -> Option<Pos>;
 
     /// Where a lexeme whose text matters leads when it is closed under these languages and its text is none of
-    /// `special` (see there): one position for all such texts, good as long as [`Structure::closings`] does not
+    /// `special` (see there): one position for all such texts, good as long as [`ByteAutomaton::closings`] does not
     /// change while it is walked from.
     fn close_generic(&mut self, _ctx: CtxId, _held: &[u32]) -> Option<Pos> {
         None
@@ -69,19 +69,19 @@ pub trait Structure: Send {
         None
     }
 
-    /// What follows `text` in the texts for which [`Structure::close_generic`] does not speak; both without
+    /// What follows `text` in the texts for which [`ByteAutomaton::close_generic`] does not speak; both without
     /// escapes.
     fn special(&mut self, _ctx: CtxId, _text: &str) -> Vec<String> {
         Vec::new()
     }
 
     /// The lexical state, at the beginning of the text, of languages that tell apart what texts mean which are none of
-    /// [`Structure::special`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
+    /// [`ByteAutomaton::special`]; it has all texts. `None` where other things tell them apart as well, or nothing does.
     fn kinds(&mut self, _ctx: CtxId) -> Option<LexId> {
         None
     }
 
-    /// A number for the answers of [`Structure::special`], where they never change.
+    /// A number for the answers of [`ByteAutomaton::special`], where they never change.
     fn unchanging(&mut self, _ctx: CtxId) -> Option<u32> {
         None
     }
@@ -94,7 +94,7 @@ pub trait Structure: Send {
     /// The lexeme ends before `byte`, which is read by what follows.
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, text: &[u8], byte: u8) -> Option<Pos>;
 
-    /// Bytes for which [`Structure::leave`] may find a way; a superset is allowed.
+    /// Bytes for which [`ByteAutomaton::leave`] may find a way; a superset is allowed.
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet;
 
     /// Whether the whole text may end here.
@@ -109,7 +109,7 @@ pub trait Structure: Send {
         self.completion(pos, text, most).map(|bytes| vec![Piece::Bytes(bytes)])
     }
 
-    /// Bytes that are enough for the end of [`Structure::way_out`] after any token that may come here, which opens so
+    /// Bytes that are enough for the end of [`ByteAutomaton::way_out`] after any token that may come here, which opens so
     /// many objects and arrays inside each other; `None` where no such bound is known.
     fn remains(&mut self, _pos: Pos, _opens: Openings) -> Option<usize> {
         None
@@ -189,7 +189,7 @@ pub trait Scanner {
 
 /// One byte. `text` is that of the lexeme and is kept up to date where the context records it.
 #[inline]
-pub fn step<S: Structure + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, byte: u8) -> Option<Pos> {
+pub fn step<S: ByteAutomaton + ?Sized>(s: &mut S, pos: Pos, text: &mut Vec<u8>, byte: u8) -> Option<Pos> {
     match s.lexicon().step(pos.lex, byte) {
         Step::Stay(lex) => {
             if s.records(pos.ctx) {

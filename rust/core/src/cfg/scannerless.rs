@@ -12,8 +12,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::chart::{Chart, SetId};
 use super::finish;
 use super::grammar::Grammar;
-use crate::automaton::structure::Seen;
-use crate::automaton::structure::{CtxId, Pos, Structure};
+use crate::automaton::byte_automaton::Seen;
+use crate::automaton::byte_automaton::{ByteAutomaton, CtxId, Pos};
 use crate::error::Error;
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
@@ -36,7 +36,7 @@ struct Fan {
     samples: Box<[u32]>,
 }
 
-pub struct Segmented {
+pub struct Scannerless {
     chart: Chart,
     lexicon: Box<Lexicon>,
     contexts: IndexSet<Context, FxBuildHasher>,
@@ -45,9 +45,9 @@ pub struct Segmented {
     boxed: held::Boxed,
 }
 
-impl Segmented {
+impl Scannerless {
     pub fn new(grammar: Grammar, lexicon: Box<Lexicon>) -> Self {
-        Segmented {
+        Scannerless {
             chart: Chart::new(grammar),
             lexicon,
             contexts: IndexSet::default(),
@@ -172,7 +172,7 @@ impl Segmented {
     }
 }
 
-impl Structure for Segmented {
+impl ByteAutomaton for Scannerless {
     fn lexicon(&mut self) -> &mut Lexicon {
         &mut self.lexicon
     }
@@ -265,7 +265,7 @@ impl Structure for Segmented {
     }
 }
 
-impl Segmented {
+impl Scannerless {
     /// The shortest of the ways: end a terminal that has begun, or begin none, and follow the plan from there.
     fn shortest_end(&mut self, ctx: CtxId, most: usize) -> Option<Vec<u8>> {
         let context = self.contexts[ctx.0 as usize].clone();
