@@ -22,8 +22,8 @@ use crate::work;
 
 /// Terms that a processor's caches hold with what is known of them. In a larger arena a look at one waits for memory, and
 /// is as much work as [`FAR`] looks.
-const NEAR: usize = 1 << 16;
-const FAR: u64 = 4;
+const NEAR: usize = 1 << 14;
+const FAR: u64 = 3;
 /// The greatest code point.
 pub const MAX_CP: u32 = 0x10FFFF;
 /// No upper bound of a repeat.

@@ -220,7 +220,7 @@ impl Decimal {
 fn spend_product(a: u64, b: u64) {
     let (a, b) = (a / 64, b / 64);
     if a + b > 4 {
-        work::spend((a + b) / 8 + a * b / 16);
+        work::spend((a + b) / 4 + a * b / 8);
     }
 }
 
