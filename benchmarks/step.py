@@ -131,7 +131,7 @@ class Ways:
             ways[f"plain{sampler}"] = lambda sampler=sampler: self.write("plain", sampler)
         ways["auto"] = lambda: self.write("auto", "")
         for told in (True, False):  # where the mask allows few tokens
-            name = f"choices, logprobs={told}"
+            name = f"choices-logprobs={told}"
             ways[name] = lambda told=told: self.write("plain", "", logprobs=told)
         return ways
 
