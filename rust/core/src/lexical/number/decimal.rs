@@ -60,7 +60,8 @@ impl Decimal {
             return None;
         }
         let digits = [whole, frac].concat();
-        Some(Decimal::new(digits.parse().ok()?, exp - frac.len() as i64))
+        let read = Decimal::new(digits.parse().ok()?, exp - frac.len() as i64);
+        (read.exponent.abs() <= MAX_EXPONENT).then_some(read)
     }
 
     /// Digits after the point in plain notation.
@@ -281,6 +282,14 @@ impl Ord for Decimal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exponents_are_bounded_however_they_are_written() {
+        let small = |zeros: usize| Decimal::parse(&format!("0.{}1", "0".repeat(zeros)));
+        assert!(small(999).is_some() && small(1000).is_none());
+        assert!(Decimal::parse("1e-1000").is_some() && Decimal::parse("0.1e-1000").is_none());
+        assert!(Decimal::parse("1e-1001").is_none() && Decimal::parse("10e1000").is_none());
+    }
 
     #[test]
     fn arithmetic_is_work_by_the_length_of_its_numbers() {

@@ -16,6 +16,7 @@ use crate::schema::array::{Arr, ArrId, ListId};
 use crate::schema::used::KeySet;
 use crate::schema::value::{ExprId, ValId};
 use crate::schema::Schema;
+use crate::work;
 
 /// Items that a witness may have.
 const LONGEST: usize = 4096;
@@ -212,6 +213,7 @@ fn place(
     tried: &mut FxHashSet<usize>,
 ) -> bool {
     for &value in domains[i].iter() {
+        work::spend(2);
         if tried.insert(value) && taken.get(&value).copied().is_none_or(|o| place(domains, o, taken, tried)) {
             taken.insert(value, i);
             return true;
