@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import tokenform as tf
 from tokenform import errors
 from tokenform.cli import app
+from tokenform.frontends import to_grammar
 
 BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 PERSON: dict[str, Any] = {
@@ -286,7 +287,7 @@ def test_of_a_token_that_is_refused_within_it_is_said_where() -> None:
 @pytest.mark.parametrize("text", ["start: x", 'root ::= "a"', "[a-z]+", ""])
 def test_text_that_is_no_schema_says_how_to_give_a_pattern_or_a_grammar(text: str) -> None:
     with pytest.raises(errors.InvalidSchema, match=r"tf\.regex.*tf\.lark"):
-        tf.generate("x", grammar=text)
+        to_grammar(text)
     with pytest.raises(errors.InvalidSchema) as caught:
-        tf.generate("x", grammar='{"type": "object"')
+        to_grammar('{"type": "object"')
     assert "tf.lark" not in str(caught.value)
