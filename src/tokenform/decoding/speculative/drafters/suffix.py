@@ -26,8 +26,7 @@ class Suffix:
     shortest: matches shorter than this give no draft.
     branches: how many different continuations a tree may have.
     remember: add every finished output to the datastore.
-    keep: tokens that the datastore holds at least before its older half is forgotten.  What is to stay is
-        added to a second automaton meanwhile, so that forgetting costs no pause.
+    keep: tokens that the datastore holds at least before its older half is forgotten.
     """
 
     name, drawn = "suffix", False
@@ -49,6 +48,7 @@ class Suffix:
 
     def add(self, text: Sequence[int]) -> None:
         """Adds a text to the datastore; sessions at work keep the automaton that they began with."""
+        # what is to stay is added to a second automaton meanwhile, so that forgetting costs no pause
         with self._adding:
             if len(self._newer.text) >= self.keep:
                 self.store, self._newer = self._newer, SuffixAutomaton()
