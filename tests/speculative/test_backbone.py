@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone, choice, trees
+from tokenform.decoding.speculative.backbone.slots import SlotCache
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
 
@@ -385,3 +386,18 @@ def test_a_sliding_window_is_not_cut_back():
     finally:
         net.config._attn_implementation = "sdpa"
     assert best == "plain" and "window" in why
+
+
+@pytest.mark.parametrize(
+    ("source", "to"), [([0, 1], [2, 3]), ([1, 3], [0, 1]), ([0, 1], [1, 3]), ([3, 0], [2, 1])]
+)
+def test_slots_are_copied_whether_they_follow_each_other_or_not(source, to):
+    cache = SlotCache()
+    held = torch.randn(1, 2, 4, 3)  # as many heads as slots: a turned copy would fit too
+    cache.keys[0], cache.values[0] = held.clone(), held.clone() + 1
+    cache.copy(0, source, 0, to, (1, 4))
+    want = held.clone()
+    for old, new in zip(source, to, strict=True):
+        want[0, :, new] = held[0, :, old]
+    assert torch.equal(cache.keys[0][:1, :, :4], want)
+    assert torch.equal(cache.values[0][:1, :, :4], want + 1)
