@@ -29,7 +29,7 @@ impl Terms {
         if flat.len() > PAIRED {
             return;
         }
-        work::spend(flat.len() as u64 / 4);
+        work::spend(flat.len() as u64);
         let holders: Vec<TermId> = flat.iter().copied().filter(|&x| self.may_cover(x)).collect();
         for holder in holders {
             if flat.contains(&holder) {
@@ -43,7 +43,7 @@ impl Terms {
         if flat.len() > PAIRED {
             return;
         }
-        work::spend(flat.len() as u64 / 4);
+        work::spend(flat.len() as u64);
         let holders: Vec<TermId> =
             flat.iter().copied().filter(|&x| self.denied(x).is_some() || self.may_cover(x)).collect();
         for holder in holders {
@@ -82,8 +82,7 @@ impl Terms {
                 return false;
             }
             *left -= 1;
-            // a step of this takes a few nanoseconds
-            work::spend(left.is_multiple_of(4) as u64);
+            work::spend(1);
             let ((head, tail), (other, rest)) = (self.head_and_tail(a), self.head_and_tail(b));
             if head == other && tail != Self::EPS && rest != Self::EPS && self.covers(tail, rest, left) {
                 return true;
