@@ -9,6 +9,7 @@
 
 use super::term::{Term, TermId, Terms, INF, MAX_CP};
 use crate::held;
+use rustc_hash::FxHashMap;
 
 /// Code points up to and including `end` (from the one after the run before) lead to `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,37 +209,22 @@ impl Terms {
     }
 
     fn map(&mut self, runs: &Runs, mut f: impl FnMut(&mut Self, TermId) -> TermId) -> Runs {
-        let mut out: Vec<Run> = Vec::with_capacity(runs.len());
-        let mut last: Option<(TermId, TermId)> = None;
-        for run in runs.iter() {
-            let to = match last {
-                Some((from, to)) if from == run.to => to,
-                _ => f(self, run.to),
-            };
-            last = Some((run.to, to));
-            out.push(Run { end: run.end, to });
-        }
-        join(out)
+        self.zip(std::slice::from_ref(runs), |s, a| f(s, a[0]))
     }
 
-    /// Merges several lists of runs; `f` sees one target of each.
+    /// Merges several lists of runs; `f` sees one target of each, and each combination of targets once: classes
+    /// of Unicode have hundreds of ranges that lead to a few places.
     fn zip(&mut self, parts: &[Runs], mut f: impl FnMut(&mut Self, &[TermId]) -> TermId) -> Runs {
         let mut at = vec![0usize; parts.len()];
         let mut targets: Vec<TermId> = parts.iter().map(|p| p[0].to).collect();
-        let mut last: Option<(Vec<TermId>, TermId)> = None;
+        let mut to = f(self, &targets);
+        let mut known: FxHashMap<Vec<TermId>, TermId> = FxHashMap::default();
+        known.insert(targets.clone(), to);
         let mut out: Vec<Run> = Vec::new();
         let mut looked = 0;
         loop {
             looked += 8 + parts.len() as u64;
             let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
-            let to = match &last {
-                Some((key, to)) if *key == targets => *to,
-                _ => {
-                    let to = f(self, &targets);
-                    last = Some((targets.clone(), to));
-                    to
-                }
-            };
             match out.last_mut() {
                 Some(run) if run.to == to => run.end = end,
                 _ => out.push(Run { end, to }),
@@ -247,11 +233,23 @@ impl Terms {
                 self.spend(1 + looked / 32);
                 return out.into();
             }
+            let mut changed = false;
             for (k, part) in parts.iter().enumerate() {
                 if part[at[k]].end == end {
                     at[k] += 1;
+                    changed |= targets[k] != part[at[k]].to;
                     targets[k] = part[at[k]].to;
                 }
+            }
+            if changed {
+                to = match known.get(&targets) {
+                    Some(&to) => to,
+                    None => {
+                        let to = f(self, &targets);
+                        known.insert(targets.clone(), to);
+                        to
+                    }
+                };
             }
         }
     }

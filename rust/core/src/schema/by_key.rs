@@ -19,6 +19,7 @@ pub enum Key<'a> {
 impl Schema {
     /// What the shape asks of the value of a key.
     pub(crate) fn shape_key(&mut self, s: ShapeId, key: &Key) -> ExprId {
+        crate::work::spend(1);
         let shape = &self.arenas.shapes[s.0 as usize];
         let named = match key {
             Key::Name(name) => {

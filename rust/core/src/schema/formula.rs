@@ -79,6 +79,7 @@ impl Schema {
             Op::And => (F::TRUE, F::FALSE),
             Op::Or => (F::FALSE, F::TRUE),
         };
+        crate::work::spend(1);
         let mut flat: Vec<F> = Vec::new();
         for &f in list {
             match f.operands(self) {

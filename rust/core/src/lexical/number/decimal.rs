@@ -96,6 +96,10 @@ impl Decimal {
 
     /// The integer `self / 10^exponent`, for an exponent not above this number's.
     fn units(&self, exponent: i64) -> BigInt {
+        work::spend(1);
+        if self.exponent == exponent {
+            return self.mantissa.clone();
+        }
         spend_product(self.mantissa.bits(), 4 * (self.exponent - exponent) as u64);
         &self.mantissa * num_traits::pow(BigInt::from(10), (self.exponent - exponent) as usize)
     }
@@ -180,6 +184,10 @@ impl Decimal {
     pub fn lcm(&self, other: &Self) -> Self {
         let e = self.exponent.min(other.exponent);
         let (a, b) = (self.units(e), other.units(e));
+        if let (Some(a), Some(b)) = (a.to_u32(), b.to_u32()) {
+            return Decimal::new(BigInt::from((a as u64).lcm(&(b as u64))), e);
+        }
+        work::spend(8);
         spend_product(2 * a.bits(), 2 * b.bits());
         Decimal::new(a.lcm(&b), e)
     }
