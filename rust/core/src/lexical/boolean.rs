@@ -53,6 +53,7 @@ impl Terms {
             self.merge_words(&mut flat);
             self.merge_counts(&mut flat);
             self.merge_stars(&mut flat);
+            self.resolve(&mut flat, true);
             self.drop_covered(&mut flat);
             if flat.contains(&Self::EPS) && flat.iter().any(|&x| x != Self::EPS && self.nullable(x)) {
                 flat.retain(|&x| x != Self::EPS);
@@ -96,6 +97,7 @@ impl Terms {
             self.cut_counts(&mut flat);
             self.cut_lengths(&mut flat);
             self.merge_excluded(&mut flat);
+            self.resolve(&mut flat, false);
             if flat.contains(&Self::EMPTY) {
                 return Self::EMPTY;
             }

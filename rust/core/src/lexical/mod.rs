@@ -25,6 +25,7 @@ pub mod lower;
 mod merge;
 pub mod number;
 pub(crate) mod remains;
+mod resolve;
 mod rows;
 mod shortest;
 pub mod spans;
