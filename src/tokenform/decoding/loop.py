@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import torch
 
+from tokenform.decoding.model_cache import cache_name
 from tokenform.errors import ModelError
 
 
@@ -51,7 +52,7 @@ class PlainLoop:
         accepted = inspect.signature(getattr(model, "forward", model)).parameters
         self._model = model
         self._positions = "position_ids" in accepted
-        self._cached = "past_key_values" in accepted
+        self._cache_name = cache_name(model)
         self._last_only = "logits_to_keep" in accepted
         self._alone = "state" in accepted  # a recurrent network that runs over padding as over text
         self._device = device_of(model)
@@ -103,12 +104,12 @@ class PlainLoop:
         if self._positions:
             positions = (self._mask.cumsum(1) - 1).clamp(min=0)
             arguments["position_ids"] = positions[:, -ids.shape[1] :]
-        if self._cached:
-            arguments |= {"past_key_values": self._cache, "use_cache": True}
+        if self._cache_name is not None:
+            arguments |= {self._cache_name: self._cache, "use_cache": True}
         if self._last_only:
             arguments["logits_to_keep"] = 1
         output = self._model(**arguments)
-        cache = getattr(output, "past_key_values", None)
+        cache = getattr(output, self._cache_name or "", None)
         self._cache = cache if hasattr(cache, "batch_select_indices") else None
         logits: torch.Tensor = output.logits[:, -1]
         return logits

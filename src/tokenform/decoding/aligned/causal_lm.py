@@ -29,6 +29,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
+from tokenform.decoding.model_cache import cache_name
 from tokenform.errors import ModelError
 
 Past = list[tuple[torch.Tensor, torch.Tensor]]  # for each layer keys and values [heads, length, width]
@@ -70,7 +71,8 @@ class CausalLM:
         self.forwards = self.rows = 0
         self._limit, self._bytes = cache_bytes, 0
         self._kept: OrderedDict[Tokens, Past] = OrderedDict()
-        self._reuse = "past_key_values" in self._accepted and cache_bytes > 0
+        self._cache_name = cache_name(model) or ""
+        self._reuse = bool(self._cache_name) and cache_bytes > 0
         self._cache_type: Any = None
         self._size, self._vocab_size = size, size
 
@@ -153,7 +155,7 @@ class CausalLM:
         if "use_cache" in self._accepted:
             arguments["use_cache"] = self._reuse
         if width:
-            arguments["past_key_values"] = self._assemble(pasts, known, width)
+            arguments[self._cache_name] = self._assemble(pasts, known, width)
         keep = max(len(row) - shortest[row] + 1 for row in rows)
         if "logits_to_keep" in self._accepted:
             arguments["logits_to_keep"] = keep
@@ -185,7 +187,7 @@ class CausalLM:
         return cache
 
     def _keep(self, output: Any, rows: list[Tokens], known: list[int], need: list[int], width: int) -> None:
-        cache = getattr(output, "past_key_values", None)
+        cache = getattr(output, self._cache_name, None)
         layers = getattr(cache, "layers", None) or []
         length = width + max(need)
         whole = layers and all(

@@ -9,7 +9,6 @@ Rejected: a list of known architectures (it ages, and remote code is on none).
 
 from __future__ import annotations
 
-import inspect
 import threading
 import warnings
 import weakref
@@ -17,6 +16,7 @@ from typing import Any
 
 import torch
 
+from tokenform.decoding.model_cache import cache_name
 from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
@@ -97,8 +97,8 @@ def _by_config(model: Any) -> tuple[str, str]:
             "plain",
             f"it keeps a recurrent state ({recurrent or model.config.model_type}): decoding is plain",
         )
-    if "past_key_values" not in inspect.signature(model.forward).parameters:
-        return "plain", "its forward takes no past_key_values: decoding is plain"
+    if cache_name(model) is None:
+        return "plain", "its forward takes no cache of keys and values: decoding is plain"
     if any("chunked" in str(n) for n in names):
         return "plain", "its attention is chunked, and its cache can't be cut back: decoding is plain"
     kernel = getattr(config, "_attn_implementation", None)

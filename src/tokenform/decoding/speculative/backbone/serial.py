@@ -13,12 +13,12 @@ second pass, and several models restart their state on more than one token).
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from tokenform.decoding.model_cache import cache_name
 from tokenform.errors import ModelError, OptionError
 
 from ..scores import Columns
@@ -32,8 +32,7 @@ class SerialBackbone(Backbone):
 
     def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
         super()._set(model, mode, share, notes)
-        parameters = inspect.signature(model.forward).parameters
-        self._name = next((n for n in ("past_key_values", "cache_params", "state") if n in parameters), None)
+        self._name = cache_name(model, recurrent=True)
         if self._name is None:
             raise ModelError(f"{type(model).__name__}.forward takes no cache; it can't be run token by token")
 

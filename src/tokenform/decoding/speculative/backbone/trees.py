@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from tokenform.decoding.model_cache import cache_name
+
 from ..scores import Columns, Scores
 from ..tree import DraftTree
 from .base import Backbone, Track
@@ -76,6 +78,7 @@ class TreeBackbone(Backbone):
         self._windows = layer_windows(self.config)
         self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._cache_name = cache_name(model) or ""
 
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
@@ -373,8 +376,8 @@ class TreeBackbone(Backbone):
                 input_ids=torch.from_numpy(ids).to(self.device),
                 attention_mask=mask,
                 position_ids=torch.from_numpy(positions).to(self.device),
-                past_key_values=self._cache,
                 use_cache=True,
+                **{self._cache_name: self._cache},
                 **({"logits_to_keep": late} if self._keeps else {}),
             )
         self.counters.forwards += not skip
