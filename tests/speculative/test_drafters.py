@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import tokenform as tf
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import (
     Budget,
@@ -156,6 +157,14 @@ def test_forced_follows_small_choices_and_learns_longer_tokens():
     session.ends[()] = b"n"
     session.observe(there, [tokens.index(b"name")], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
     assert drafter.seen[b"n"] == {tokens.index(b"name"): 1}
+
+
+@pytest.mark.parametrize("pattern", ["ab*", "(ab)*", "x{1000000}"])
+def test_forced_ends_where_the_text_may_end_or_goes_on_for_ever(pattern):
+    letters = [bytes([byte]) for byte in range(256)]
+    automaton = tf.regex(pattern).compile(tf.Vocabulary([*letters, b""], eos=[256]))
+    tree = first(Forced(letters), [ord("!")], nodes=8192, automaton=automaton, state=automaton.start)
+    assert 0 < len(tree) <= 5000
 
 
 def test_names_are_drafted_where_one_has_begun_and_fits():

@@ -47,6 +47,7 @@ _FEW_GAP = 1024  # the same where white space may stand, of which there are many
 _USUAL = 0.95  # share of what a writer usually does at a gap
 _SPACE = b" \n\r\t"
 _GAP = re.compile(rb'(?:"(:)|(,)|([\[{]))([ \n\r\t]{0,32})(?=[^ \n\r\t])')
+_LONGEST = 4096  # bytes of a continuation beyond which no draft reaches
 _TAIL = 64  # bytes of a text that may hold the beginning of a gap
 
 
@@ -237,12 +238,13 @@ class _ForcedSession(Silent):
             state = auto.advance(state, token)
         text += forced
         before = text[-1:] or before
-        following = self._choices(auto, state, before) if rounds and chance > 0.05 else []
+        far = not rounds or chance <= 0.05 or len(text) >= _LONGEST
+        following = [] if far else self._choices(auto, state, before)
         if not following:
             if text:
                 found.append((text, shares))
             return
-        left = rounds - (len(following) > 1)
+        left = rounds - (following[0][1] <= 0.5)  # several ways, the end of the text among them
         for piece, share in following:
             below = self._behind(auto, state, piece)
             more = [*shares, (len(text), share)]
@@ -271,7 +273,10 @@ class _ForcedSession(Silent):
             found.extend(text for text in after if len(text[0]) > 1)
 
     def _choices(self, auto: Any, state: Any, before: bytes) -> list[tuple[bytes, float]]:
-        """What may follow and its share, if it is little and can be spelled; the end of the text is none."""
+        """What may follow and its share, if it is little and can be spelled.
+
+        The end of the text is not followed, but has a share like any other way.
+        """
         most, tokens, ids = self.drafter.choices, self.spelling.tokens, self.spelling.ids
         if auto.is_finished(state) or most < 2:
             return []
@@ -288,7 +293,7 @@ class _ForcedSession(Silent):
         if gap:
             heads = {head for head in heads if head not in _SPACE}
         few = sorted(b for b in heads if b in ids and auto.allows(state, ids[b]))
-        share = (_USUAL if gap else 1.0) / max(len(few), 1)
+        share = (_USUAL if gap else 1.0) / max(len(few) + bool(auto.is_accepting(state)), 1)
         return [(byte, share) for byte in few] if len(few) == len(heads) <= most else []
 
     def observe(
