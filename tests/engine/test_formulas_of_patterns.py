@@ -1,7 +1,7 @@
 """Formulas over patterns: what operands decide for each other never changes which strings satisfy them.
 
-The engine drops operands of unions and intersections that others decide; the verdict of each pattern alone, by
-Python's `re`, and of the formula, by its connectives, judges every short string.
+The engine drops operands of unions and intersections that others decide; the verdict of each pattern alone,
+by Python's `re`, and of the formula, by its connectives, judges every short string.
 """
 
 from __future__ import annotations
