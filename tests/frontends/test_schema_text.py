@@ -54,6 +54,14 @@ def test_a_text_that_nests_deeper_than_python_reads_makes_a_grammar_and_a_typed_
         _ = grammar.schema
 
 
+def test_a_mapping_that_nests_deeper_than_python_writes_says_the_way_out() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(1200):
+        deep = {"items": deep}
+    with pytest.raises(errors.LimitExceeded, match="give its text"):
+        tf.json_schema(deep)
+
+
 @pytest.mark.parametrize(
     ("schema", "pointer", "key", "meant"),
     [

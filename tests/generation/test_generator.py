@@ -177,6 +177,12 @@ def test_no_constraint_is_any_text(generator):
     assert "\ufffd" not in result.text and len(result.tokens) <= 12
 
 
+@pytest.mark.parametrize("message", [{"rol": "user", "content": "Hi"}, {"role": 3}, {}])
+def test_a_chat_message_has_a_role(generator, message):
+    with pytest.raises(errors.OptionError, match="message 1 has no role"):
+        generator.sample([{"role": "user", "content": "Hi"}, message], tf.regex("a"))
+
+
 def test_empty_batches_and_prompts(generator):
     assert generator.sample([], CODE) == []
     assert generator.sample("", CODE)[0].text

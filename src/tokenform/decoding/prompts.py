@@ -118,9 +118,14 @@ class PromptReader:
 
 
 def _check_parts(messages: Sequence[Any]) -> None:
-    """Refuses what is no text: a template would write a placeholder that no image stands behind."""
+    """Refuses what is no chat message, and what is no text: a template would write a placeholder that no image
+    stands behind."""
     for number, message in enumerate(messages):
-        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+            raise OptionError(
+                f'message {number} has no role; a chat message is {{"role": "user", "content": "..."}}.'
+            )
+        content = message.get("content")
         for part in content if isinstance(content, list | tuple) else ():
             kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
             if kind != "text":

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal
 
 from tokenform import _core
-from tokenform.errors import InvalidSchema, OptionError, SchemaWarning, warn_outside
+from tokenform.errors import InvalidSchema, LimitExceeded, OptionError, SchemaWarning, warn_outside
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, without_captures
@@ -225,7 +225,12 @@ def schema_text(schema: Schema) -> str:
         )
     try:
         return _WRITER.encode(schema)
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise LimitExceeded(
+            "the schema is nested deeper than Python's json writes (about 300 levels); give its text, or move "
+            "inner parts to $defs."
+        ) from None
+    except (TypeError, ValueError) as error:
         raise InvalidSchema(f"the schema can't be written as JSON: {error}.", pointer="") from None
 
 
