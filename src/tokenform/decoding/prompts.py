@@ -118,8 +118,8 @@ class PromptReader:
 
 
 def _check_parts(messages: Sequence[Any]) -> None:
-    """Refuses what is no chat message, and what is no text: a template would write a placeholder that no image
-    stands behind."""
+    """Refuses what is no chat message, and parts that are no text: a template would write a placeholder that
+    no image stands behind."""
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise OptionError(

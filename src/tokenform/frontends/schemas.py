@@ -227,8 +227,8 @@ def schema_text(schema: Schema) -> str:
         return _WRITER.encode(schema)
     except RecursionError:
         raise LimitExceeded(
-            "the schema is nested deeper than Python's json writes (about 300 levels); give its text, or move "
-            "inner parts to $defs."
+            "the schema is nested deeper than Python's json writes (about 300 levels); give its text, or "
+            "move inner parts to $defs."
         ) from None
     except (TypeError, ValueError) as error:
         raise InvalidSchema(f"the schema can't be written as JSON: {error}.", pointer="") from None
