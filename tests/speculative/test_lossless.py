@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from tokenform.decoding.model_cache import cache_name
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
 from tokenform.decoding.speculative.policies import BestFirst, Confidence, Controller, Cumulative, Fixed
@@ -161,12 +162,12 @@ def test_out_of_memory_costs_drafts_then_the_batch_then_one_text(monkeypatch):
     whole = net.forward
     backbone = Backbone(net)
 
-    def small(input_ids, logits_to_keep=0, past_key_values=None, **rest):
-        if input_ids.shape[0] > 1 or (input_ids.shape[1] > 1 and past_key_values.get_seq_length() > 32):
+    name = cache_name(net)
+
+    def small(input_ids, logits_to_keep=0, **rest):
+        if input_ids.shape[0] > 1 or (input_ids.shape[1] > 1 and rest[name].get_seq_length() > 32):
             raise MemoryError
-        return whole(
-            input_ids=input_ids, logits_to_keep=logits_to_keep, past_key_values=past_key_values, **rest
-        )
+        return whole(input_ids=input_ids, logits_to_keep=logits_to_keep, **rest)
 
     monkeypatch.setattr(net, "forward", small)
     with warnings.catch_warnings():
@@ -175,7 +176,7 @@ def test_out_of_memory_costs_drafts_then_the_batch_then_one_text(monkeypatch):
     assert [o.tokens for o in got] == want
     assert not backbone.sequences
 
-    monkeypatch.setattr(net, "forward", lambda *a, logits_to_keep=0, past_key_values=None, **k: 1 / 0)
+    monkeypatch.setattr(net, "forward", lambda *a, logits_to_keep=0, **k: 1 / 0)
     got = decode(backbone, asked[:1], NGram())
     assert got[0].reason == "error" and "ZeroDivisionError" in str(got[0].error)
     assert not backbone.sequences

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import torch
 
-from tokenform.decoding.model_cache import cache_name
+from tokenform.decoding.model_cache import cache_name, keeps_keys, select_rows
 from tokenform.errors import ModelError
 
 
@@ -87,12 +87,8 @@ class PlainLoop:
     def _select(self, rows: Sequence[int]) -> torch.Tensor:
         index = torch.tensor(rows, dtype=torch.long, device=self._device)
         self._ids, self._mask = self._ids[index], self._mask[index]
-        if self._cache is not None:
-            self._cache.batch_select_indices(index)
-            if not _selected(
-                self._cache, len(rows)
-            ):  # some recurrent states are left out: run the texts again
-                self._cache = None
+        if self._cache is not None and not select_rows(self._cache, index):
+            self._cache = None  # some recurrent states are left out: run the texts again
         return index
 
     def _forward(self, ids: torch.Tensor) -> torch.Tensor:
@@ -100,7 +96,9 @@ class PlainLoop:
         if self._alone and len(ids) and not bool(self._mask.all()):
             rows = [row[seen.bool()][None] for row, seen in zip(ids, self._mask, strict=True)]
             return torch.cat([self._model(input_ids=row).logits[:, -1] for row in rows])
-        arguments: dict[str, Any] = {"input_ids": ids, "attention_mask": self._mask}
+        arguments: dict[str, Any] = {"input_ids": ids}
+        if self._cache is None or keeps_keys(self._cache):  # else the padding is behind the state already
+            arguments["attention_mask"] = self._mask
         if self._positions:
             positions = (self._mask.cumsum(1) - 1).clamp(min=0)
             arguments["position_ids"] = positions[:, -ids.shape[1] :]
@@ -110,16 +108,6 @@ class PlainLoop:
             arguments["logits_to_keep"] = 1
         output = self._model(**arguments)
         cache = getattr(output, self._cache_name or "", None)
-        self._cache = cache if hasattr(cache, "batch_select_indices") else None
+        self._cache = cache if hasattr(cache, "layers") else None
         logits: torch.Tensor = output.logits[:, -1]
         return logits
-
-
-def _selected(cache: Any, rows: int) -> bool:
-    """Whether every tensor of a cache's layers has so many rows."""
-    for layer in getattr(cache, "layers", ()):
-        for held in vars(layer).values():
-            parts = held.values() if isinstance(held, dict) else held if isinstance(held, list) else [held]
-            if any(isinstance(p, torch.Tensor) and p.dim() > 1 and p.shape[0] != rows for p in parts):
-                return False
-    return True

@@ -78,7 +78,7 @@ class TreeBackbone(Backbone):
         self._windows = layer_windows(self.config)
         self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
-        self._cache_name = cache_name(model) or ""
+        self._cache_name = cache_name(model) or "past_key_values"
 
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
