@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,40 @@ def test_memory_that_is_no_row_is_refused(out: object, automaton: tf.TokenAutoma
         with pytest.raises(OptionError, match="writable"):
             automaton.fill_masks(states, out)
     assert np.array_equal(np.array(out), before)
+
+
+def test_what_is_wrong_with_an_array_is_said(automaton: tf.TokenAutomaton) -> None:
+    for out, wrong in [
+        (frozen(), "can't be written to"),
+        (np.zeros((1, WORDS), np.float32), "dtype float32"),
+        (np.zeros((1, 2 * WORDS), np.uint32)[:, ::2], "not contiguous"),
+        (np.zeros(3, np.uint32), "shape (3,)"),
+        ([0] * WORDS, "this is a list"),
+    ]:
+        for fill in (automaton.fill_masks, tf.fill_masks):
+            with pytest.raises(OptionError, match=re.escape(wrong)):
+                fill([automaton.start], out)
+
+
+@pytest.mark.parametrize("number", [-1, 2**32, 2**70, np.int64(-5)])
+def test_numbers_out_of_range_are_typed_errors(number: int, automaton: tf.TokenAutomaton) -> None:
+    state = automaton.start
+    for call in (
+        lambda: automaton.advance(state, number),
+        lambda: automaton.allows(state, number),
+        lambda: automaton.mask_within(state, number),
+        lambda: automaton.fits(state, number),
+        lambda: tf.advance([state], [number]),
+        lambda: tf.Limits(depth=number),
+    ):
+        with pytest.raises(OptionError, match="whole number of at least 0"):
+            call()
+
+
+def test_texts_are_checked_as_text_or_bytes(automaton: tf.TokenAutomaton) -> None:
+    for text in ('{"ä": 1}', '{"a": }'):
+        assert automaton.check(text) == automaton.check(text.encode())
+        assert automaton.matches(text) == automaton.matches(text.encode())
 
 
 def test_any_number_of_threads(automaton: tf.TokenAutomaton) -> None:

@@ -12,6 +12,8 @@ use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
 
+use crate::arguments::{shown, Text, Whole};
+use crate::batch::wrong;
 use crate::errors::raise;
 use crate::grammar::Grammar;
 use crate::host::{in_python, unlocked};
@@ -57,14 +59,11 @@ impl TokenAutomaton {
         State { inner, automaton: self.core.clone() }
     }
 
-    fn row_error(&self, shape: &[usize], rows: usize) -> PyErr {
-        raise(Error::new(
-            Kind::OptionError,
-            format!(
-                "out must be a writable, aligned, C-contiguous uint32 or int32 array of shape [{rows}, {}]; \
-                 this one has the shape {shape:?}",
-                self.words
-            ),
+    fn row_error(&self, out: &Bound<'_, PyAny>, rows: usize) -> PyErr {
+        wrong(format!(
+            "out must be a writable, aligned, C-contiguous uint32 or int32 array of shape ({rows}, {}); {}",
+            self.words,
+            shown(out)
         ))
     }
 }
@@ -190,11 +189,10 @@ impl TokenAutomaton {
             .map(|s| Ok(s?.downcast::<State>()?.get().inner.clone()))
             .collect::<PyResult<_>>()?;
         let Some((words, shape)) = words_of(out)? else {
-            let shape: Vec<usize> = out.getattr("shape").and_then(|s| s.extract()).unwrap_or_default();
-            return Err(self.row_error(&shape, list.len()));
+            return Err(self.row_error(out, list.len()));
         };
         if shape[0] < list.len() || shape[1] != self.words {
-            return Err(self.row_error(&shape, list.len()));
+            return Err(self.row_error(out, list.len()));
         }
         let mut rows: Vec<Row<'_>> = words
             .chunks_mut(self.words)
@@ -212,8 +210,8 @@ impl TokenAutomaton {
     }
 
     /// Whether a token is allowed, without the whole mask.
-    fn allows(&self, py: Python<'_>, s: &Bound<'_, State>, token: u32) -> PyResult<bool> {
-        let s = &s.get().inner;
+    fn allows(&self, py: Python<'_>, s: &Bound<'_, State>, token: Whole<u32>) -> PyResult<bool> {
+        let (s, Whole(token)) = (&s.get().inner, token);
         match s.known_mask() {
             Some(mask) => Ok((token as usize) < self.core.vocabulary().size() && mask.has(token)),
             None => unlocked(py, || self.core.allows(s, TokenId(token))).map_err(raise),
@@ -221,8 +219,8 @@ impl TokenAutomaton {
     }
 
     /// The state after a token; raises TokenRejected.
-    fn advance(&self, py: Python<'_>, s: &Bound<'_, State>, token: u32) -> PyResult<State> {
-        let (s, token) = (&s.get().inner, TokenId(token));
+    fn advance(&self, py: Python<'_>, s: &Bound<'_, State>, token: Whole<u32>) -> PyResult<State> {
+        let (s, token) = (&s.get().inner, TokenId(token.0));
         self.core.check_state(s).map_err(raise)?;
         let inner = match s.known_edge(token) {
             Some(to) => to,
@@ -278,16 +276,21 @@ impl TokenAutomaton {
     /// A number of tokens within which an accepted end can be reached; None when none is known, or when it is
     /// plainly more than `within`: no end is sought beyond that.
     #[pyo3(signature = (s, within = None))]
-    fn distance(&self, py: Python<'_>, s: &Bound<'_, State>, within: Option<u32>) -> PyResult<Option<u32>> {
+    fn distance(
+        &self,
+        py: Python<'_>,
+        s: &Bound<'_, State>,
+        within: Option<Whole<u32>>,
+    ) -> PyResult<Option<u32>> {
         let s = &s.get().inner;
-        let d = unlocked(py, || self.core.distance(s, within.unwrap_or(FAR))).map_err(raise)?;
+        let d = unlocked(py, || self.core.distance(s, within.map_or(FAR, |most| most.0))).map_err(raise)?;
         Ok((d != FAR).then_some(d))
     }
 
     /// Whether some text is known to end within `budget` tokens, the end-of-text token not counted.
-    fn fits(&self, py: Python<'_>, s: &Bound<'_, State>, budget: u32) -> PyResult<bool> {
+    fn fits(&self, py: Python<'_>, s: &Bound<'_, State>, budget: Whole<u32>) -> PyResult<bool> {
         let s = &s.get().inner;
-        unlocked(py, || self.core.fits(s, budget)).map_err(raise)
+        unlocked(py, || self.core.fits(s, budget.0)).map_err(raise)
     }
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
@@ -296,10 +299,10 @@ impl TokenAutomaton {
         &self,
         py: Python<'py>,
         s: &Bound<'_, State>,
-        budget: u32,
+        budget: Whole<u32>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let s = &s.get().inner;
-        let row = unlocked(py, || self.core.mask_within(s, budget)).map_err(raise)?;
+        let row = unlocked(py, || self.core.mask_within(s, budget.0)).map_err(raise)?;
         Ok(PyArray1::from_vec(py, row))
     }
 
@@ -316,15 +319,15 @@ impl TokenAutomaton {
     }
 
     /// Whether the whole text is accepted.
-    fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
-        Ok(unlocked(py, || self.core.check(text)).map_err(raise)?.is_none())
+    fn matches(&self, py: Python<'_>, text: Text) -> PyResult<bool> {
+        Ok(unlocked(py, || self.core.check(text.bytes())).map_err(raise)?.is_none())
     }
 
     /// None when the text is accepted; else the offset of the first byte that is refused, what was expected
     /// there, and the JSON Pointer of the schema that says so.
     #[allow(clippy::type_complexity)]
-    fn check(&self, py: Python<'_>, text: &[u8]) -> PyResult<Option<(usize, Vec<String>, Option<String>)>> {
-        unlocked(py, || self.core.check(text)).map_err(raise)
+    fn check(&self, py: Python<'_>, text: Text) -> PyResult<Option<(usize, Vec<String>, Option<String>)>> {
+        unlocked(py, || self.core.check(text.bytes())).map_err(raise)
     }
 
     /// What may come next, in words, and where the schema says so.

@@ -11,6 +11,7 @@ use tokenform_core::mask::{State as CoreState, TokenAutomaton};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
+use crate::arguments::{shown, Whole};
 use crate::automaton::words_of;
 use crate::errors::raise;
 use crate::host::{take_raised, unlocked};
@@ -111,7 +112,7 @@ pub fn fill_masks<'py>(
     py: Python<'py>,
     states: &Bound<'py, PyAny>,
     out: &Bound<'py, PyAny>,
-    budgets: Option<Vec<Option<u32>>>,
+    budgets: Option<Vec<Option<Whole<u32>>>>,
     accepting: Option<&Bound<'py, PyArray1<bool>>>,
     finished: Option<&Bound<'py, PyArray1<bool>>>,
     distances: Option<&Bound<'py, PyArray1<i32>>>,
@@ -128,15 +129,16 @@ pub fn fill_masks<'py>(
     let Some((words, _)) = found.filter(|f| f.1[0] >= states.len() && states.iter().all(fits)) else {
         return Err(wrong(format!(
             "out must be a writable, aligned, C-contiguous uint32 or int32 array of {} rows with a bit for each \
-             token of the states' vocabularies",
-            states.len()
+             token of the states' vocabularies; {}",
+            states.len(),
+            shown(&held)
         )));
     };
     if budgets.as_ref().is_some_and(|b| b.len() != states.len()) {
         return Err(wrong(format!("budgets must have one entry for each of the {} states", states.len())));
     }
     for (place, given) in states.iter_mut().zip(budgets.into_iter().flatten()) {
-        place.budget = place.budget.into_iter().chain(given).min();
+        place.budget = place.budget.into_iter().chain(given.map(|budget| budget.0)).min();
     }
     let mut rows: Vec<Row<'_>> =
         words.chunks_mut(width.max(1)).zip(&states).map(|(out, place)| place.row(out)).collect();
@@ -164,7 +166,7 @@ pub fn fill_masks<'py>(
 pub fn advance<'py>(
     py: Python<'py>,
     states: &Bound<'py, PyAny>,
-    tokens: Vec<u32>,
+    tokens: Vec<Whole<u32>>,
     threads: usize,
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
@@ -179,7 +181,7 @@ pub fn advance<'py>(
         .map(|(s, token)| Step {
             automaton: &s.get().automaton,
             state: &s.get().inner,
-            token: TokenId(token),
+            token: TokenId(token.0),
             next: None,
         })
         .collect();

@@ -1,5 +1,6 @@
 //! The boundary to Python, and nothing else: convert, release the GIL, map errors.
 
+mod arguments;
 mod automaton;
 mod batch;
 mod errors;

@@ -5,6 +5,8 @@ use pyo3::types::{IntoPyDict, PyDict};
 use tokenform_core::mask::{reclaim, store};
 use tokenform_core::{cache, Limits as Core};
 
+use crate::arguments::Whole;
+
 /// Limits of an automaton, or, by `set_limits`, of whatever says nothing else in this process.
 #[pyclass(frozen, eq, hash, get_all, module = "tokenform._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,12 +34,12 @@ impl Limits {
     /// What is not said is as it is for the process.
     #[new]
     #[pyo3(signature = (*, work = None, memory = None, depth = None))]
-    fn new(work: Option<u64>, memory: Option<usize>, depth: Option<u32>) -> Self {
+    fn new(work: Option<Whole<u64>>, memory: Option<Whole<usize>>, depth: Option<Whole<u32>>) -> Self {
         let usual = Core::default();
         Limits {
-            work: work.unwrap_or(usual.work),
-            memory: memory.unwrap_or(usual.memory),
-            depth: depth.unwrap_or(usual.depth),
+            work: work.map_or(usual.work, |steps| steps.0),
+            memory: memory.map_or(usual.memory, |bytes| bytes.0),
+            depth: depth.map_or(usual.depth, |levels| levels.0),
         }
     }
 
@@ -63,21 +65,21 @@ pub fn limits_again(work: u64, memory: usize, depth: u32) -> Limits {
 pub fn set_limits(
     py: Python<'_>,
     limits: Option<Limits>,
-    memory: Option<usize>,
-    shared: Option<usize>,
-    compiled: Option<usize>,
+    memory: Option<Whole<usize>>,
+    shared: Option<Whole<usize>>,
+    compiled: Option<Whole<usize>>,
 ) {
     crate::host::unlocked(py, || {
         if let Some(limits) = limits {
             limits.core().make_default();
         }
-        if let Some(bytes) = memory {
+        if let Some(Whole(bytes)) = memory {
             reclaim::set_bound(bytes);
         }
-        if let Some(bytes) = shared {
+        if let Some(Whole(bytes)) = shared {
             store::set_limit(bytes);
         }
-        if let Some(bytes) = compiled {
+        if let Some(Whole(bytes)) = compiled {
             cache::set_limit(bytes);
         }
     });
