@@ -357,25 +357,25 @@ def _odd(name):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["rwkv", "recurrent gemma", "falcon h1", "chunked"])
 def test_odd_models_are_served_plainly_alone_and_in_batches(name):
-    from tokenform.decoding.loop import PlainLoop
-
     torch.manual_seed(1)
     net = _odd(name).eval()
     backbone = Backbone(net)
     assert backbone.mode == "plain" and backbone.notes
     texts = [[3, 4, 5, 6, 7], [8, 9]]
-    seqs, loop = [backbone.open(text) for text in texts], PlainLoop(net)
-    together = loop.prefill(texts)
+    seqs, batch = [backbone.open(text) for text in texts], Backbone(net)
+    rows = [batch.open(text) for text in texts]
     for step in range(4):
-        for row, seq in enumerate(seqs):
+        together = batch.score({row: DraftTree() for row in rows})
+        for text, seq, row in zip(texts, seqs, rows, strict=True):
             alone = backbone.score({seq: DraftTree()})[seq][0]
-            assert float((alone - together[row]).abs().max()) <= 1e-4
-            assert float((alone - replay(net, texts[row])).abs().max()) <= 1e-4
-            backbone.commit(seq, [10 + step])
-            texts[row].append(10 + step)
-        together = loop.step([0, 1], [10 + step] * 2)
-    alone = loop.step([1], [20])  # the first row has ended
-    assert float((alone[0] - replay(net, [*texts[1], 20])).abs().max()) <= 1e-4
+            assert float((alone - together[row][0]).abs().max()) <= 1e-4
+            assert float((alone - replay(net, text)).abs().max()) <= 1e-4
+            text.append(10 + step)
+            backbone.commit(seq, text[-1:])
+            batch.commit(row, text[-1:])
+    batch.drop(rows[0])
+    alone = batch.score({rows[1]: DraftTree()})[rows[1]][0]
+    assert float((alone - replay(net, texts[1])).abs().max()) <= 1e-4
 
 
 def test_a_sliding_window_is_not_cut_back():
