@@ -1,4 +1,4 @@
-"""The plain loop: ragged batches with a cache give each row the logits that a pass of its own would."""
+"""Rows of the model's own cache: ragged batches give each row the logits that a pass of its own would."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import torch
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, MistralConfig, Qwen3Config, T5Config
 from transformers import Gemma3TextConfig as Gemma3Config
 
-from tokenform.decoding.loop import PlainLoop
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.errors import ModelError
 
 SMALL = {
@@ -33,8 +34,9 @@ ARCHITECTURES = {
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("mode", ["chain", "plain"])
 @torch.inference_mode()
-def test_rows_are_as_if_alone(name):
+def test_rows_are_as_if_alone(name, mode):
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(ARCHITECTURES[name]).double().eval()
 
@@ -42,15 +44,23 @@ def test_rows_are_as_if_alone(name):
         return model(torch.tensor([ids]), use_cache=False).logits[0, -1]
 
     texts = [[3, 4, 5, 6, 7, 8, 9], [11], [3, 4, 5, 6, 7, 8, 9], [20, 21, 22]]
-    loop = PlainLoop(model)
-    logits = loop.prefill(texts)
+    backbone = Backbone(model, mode)
+    rows = {backbone.open(text): text for text in texts}
     # Rows leave in the middle, among them one of the two that share a prompt.
     for kept in ([0, 1, 2, 3], [0, 2, 3], [1, 2], [0, 1], [1]):
-        for row, text in zip(logits, texts, strict=True):
-            torch.testing.assert_close(row, alone(text), atol=1e-9, rtol=0)
-        texts = [[*texts[i], 30 + i] for i in kept]
-        logits = loop.step(kept, [text[-1] for text in texts])
-    torch.testing.assert_close(logits[0], alone(texts[0]), atol=1e-9, rtol=0)
+        positions = backbone.counters.positions
+        for seq, logits in backbone.score({seq: DraftTree() for seq in rows}).items():
+            torch.testing.assert_close(logits[0], alone(rows[seq]), atol=1e-9, rtol=0)
+        for place, seq in enumerate(list(rows)):
+            if place in kept:
+                backbone.commit(seq, [30 + place])
+                rows[seq] = [*rows[seq], 30 + place]
+            else:
+                backbone.drop(seq)
+                del rows[seq]
+    (logits,) = backbone.score({seq: DraftTree() for seq in rows}).values()
+    torch.testing.assert_close(logits[0], alone(*rows.values()), atol=1e-9, rtol=0)
+    assert backbone.counters.positions - positions < 10  # a row's text is not run again
 
 
 def test_what_is_no_causal_model_is_refused():
@@ -58,6 +68,6 @@ def test_what_is_no_causal_model_is_refused():
     from transformers import T5ForConditionalGeneration
 
     with pytest.raises(ModelError, match="encoder-decoder"):
-        PlainLoop(T5ForConditionalGeneration(config))
+        Backbone(T5ForConditionalGeneration(config))
     with pytest.raises(ModelError, match="int is not a model"):
-        PlainLoop(7)
+        Backbone(7)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 import random
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from tokenform.decoding.speculative.backbone import Backbone, choice, trees
+from tokenform.decoding.speculative.backbone.model_cache import cache_name
 from tokenform.decoding.speculative.backbone.slots import SlotCache
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import InvalidState, ModelError, OptionError, PromptTooLong
@@ -323,6 +327,35 @@ def test_a_recurrent_model_is_served_plainly_and_says_so():
     assert ROOT == -1
 
 
+@pytest.mark.parametrize("name", ["cache", "past_key_values"])
+@pytest.mark.parametrize("mode", ["tree", "chain", "plain"])
+def test_a_cache_goes_by_the_name_that_the_model_gives_it(name, mode):
+    net = model("llama")
+    own = cache_name(net)
+
+    def run(named):
+        named[own] = named.pop(name, None)
+        output = net(**named)
+        return SimpleNamespace(logits=output.logits, **{name: output[own]})
+
+    renamed = copy.copy(net)
+    signature = inspect.signature(net.forward)
+    renamed.forward = lambda **named: run(named)
+    renamed.forward.__signature__ = signature.replace(
+        parameters=[p.replace(name=name) if p.name == own else p for p in signature.parameters.values()]
+    )
+    ours, theirs = (Backbone(one, mode=mode) for one in (renamed, net))
+    for backbone in (ours, theirs):
+        seqs = [backbone.open([1, 2, 3]), backbone.open([4, 5])]
+        backbone.score(dict.fromkeys(seqs, DraftTree()))
+        for seq in seqs:
+            backbone.commit(seq, [6])
+    asked = [backbone.score(dict.fromkeys(backbone.sequences, DraftTree())) for backbone in (ours, theirs)]
+    for got, want in zip(*(found.values() for found in asked), strict=True):
+        assert torch.equal(got, want)
+    assert ours.counters.positions == theirs.counters.positions
+
+
 def _odd(name):
     """Models with states of other kinds than keys and values of the whole text."""
     import transformers as hf
@@ -357,25 +390,25 @@ def _odd(name):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["rwkv", "recurrent gemma", "falcon h1", "chunked"])
 def test_odd_models_are_served_plainly_alone_and_in_batches(name):
-    from tokenform.decoding.loop import PlainLoop
-
     torch.manual_seed(1)
     net = _odd(name).eval()
     backbone = Backbone(net)
     assert backbone.mode == "plain" and backbone.notes
     texts = [[3, 4, 5, 6, 7], [8, 9]]
-    seqs, loop = [backbone.open(text) for text in texts], PlainLoop(net)
-    together = loop.prefill(texts)
+    seqs, batch = [backbone.open(text) for text in texts], Backbone(net)
+    rows = [batch.open(text) for text in texts]
     for step in range(4):
-        for row, seq in enumerate(seqs):
+        together = batch.score({row: DraftTree() for row in rows})
+        for text, seq, row in zip(texts, seqs, rows, strict=True):
             alone = backbone.score({seq: DraftTree()})[seq][0]
-            assert float((alone - together[row]).abs().max()) <= 1e-4
-            assert float((alone - replay(net, texts[row])).abs().max()) <= 1e-4
-            backbone.commit(seq, [10 + step])
-            texts[row].append(10 + step)
-        together = loop.step([0, 1], [10 + step] * 2)
-    alone = loop.step([1], [20])  # the first row has ended
-    assert float((alone[0] - replay(net, [*texts[1], 20])).abs().max()) <= 1e-4
+            assert float((alone - together[row][0]).abs().max()) <= 1e-4
+            assert float((alone - replay(net, text)).abs().max()) <= 1e-4
+            text.append(10 + step)
+            backbone.commit(seq, text[-1:])
+            batch.commit(row, text[-1:])
+    batch.drop(rows[0])
+    alone = batch.score({rows[1]: DraftTree()})[rows[1]][0]
+    assert float((alone - replay(net, texts[1])).abs().max()) <= 1e-4
 
 
 def test_a_sliding_window_is_not_cut_back():

@@ -7,8 +7,8 @@ import warnings
 
 import pytest
 
-from tokenform.decoding.model_cache import cache_name
 from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone.model_cache import cache_name
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
 from tokenform.decoding.speculative.policies import BestFirst, Confidence, Controller, Cumulative, Fixed
 from tokenform.decoding.speculative.request import Request

@@ -20,7 +20,6 @@ from typing import Any, Literal, TypedDict, overload
 from typing_extensions import TypeForm, Unpack
 
 from tokenform.decoding.aligned.backbone_lm import BackboneLM
-from tokenform.decoding.aligned.causal_lm import CausalLM
 from tokenform.decoding.aligned.conditions import compiled
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel
@@ -40,7 +39,6 @@ from tokenform.decoding.calls import (
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.draws import Transform
-from tokenform.decoding.loop import PlainLoop, device_of
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
@@ -49,8 +47,8 @@ from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder, can_serve, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone, PlainRunner, PromptCache, Runner
+from tokenform.decoding.speculation import Decoder, pays, speller
+from tokenform.decoding.speculative.backbone import Backbone, PromptCache, check_model, device_of
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
@@ -149,7 +147,7 @@ class Generator:
         if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
             raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
         check_counts(batch_size=batch_size)
-        PlainLoop(model)  # refuses what can't be run, before any work
+        check_model(model)  # before any work
         if sampler == "model":
             sampler = configured_sampler(getattr(model, "generation_config", None))
         if getattr(model, "training", False) is True:
@@ -166,8 +164,6 @@ class Generator:
         self.batch_size = batch_size
         self.transforms = tuple(transforms)
         self.mixing = Mixing(mixture, companion, penalties)
-        if not self.mixing.plain and not can_serve(model):
-            raise ModelError("mixtures and penalties need a Hugging Face causal language model.")
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
         self._of_thread = threading.local()
@@ -357,9 +353,7 @@ class Generator:
     def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
         eos, size = self.vocabulary.eos, self.vocabulary.size
-        if can_serve(self.model) and Backbone(self.model).mode == "tree":
-            return BackboneLM(self.model, eos=eos, size=size, prompts=self._prompt_cache)
-        return CausalLM(self.model, eos=eos, size=size)
+        return BackboneLM(self.model, eos=eos, size=size, prompts=self._prompt_cache)
 
     def problem(
         self,
@@ -428,24 +422,18 @@ class Generator:
             rows: how many run together.
             joining: they come and go one by one, and perhaps in another thread than the generator's calls.
         """
-        vocabulary, auto = self.vocabulary, self.drafter == "auto"
-        needed = not self.mixing.plain or not (self.drafter is None or auto)
-        backbone: Runner | None = None
-        if needed or can_serve(self.model):
-            backbone = Backbone(self.model, prompts=self._prompt_cache)
-            if not needed and not pays(backbone, rows):
-                backbone = None
+        vocabulary, drafter = self.vocabulary, self.drafter
+        backbone = Backbone(self.model, prompts=self._prompt_cache, size=vocabulary.size)
+        if drafter == "auto":
+            drafter = self._default_drafter if pays(backbone, rows) else None
         matcher = DeviceDraws(device_of(self.model)) if joining else self._matcher(rows)
-        if backbone is None:
-            runner = PlainRunner(self.model, vocabulary.size)
-            return Decoder(runner, chosen, vocabulary, self.transforms, matcher=matcher)
         return Decoder(
             backbone,
             chosen,
             vocabulary,
             self.transforms,
-            drafter=self._default_drafter if auto else self.drafter,
-            verifier=None if self.drafter is None else self.verifier,
+            drafter=drafter,
+            verifier=None if drafter is None else self.verifier,
             policy=self._controller if self.policy is None else self.policy(),
             encode=self._encode,
             mixing=self.mixing,

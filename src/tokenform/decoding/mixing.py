@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tokenform.decoding.speculative.backbone import Backbone, Runner
+from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.errors import OptionError
 
@@ -43,8 +43,8 @@ class Mixing:
         """Whether the model's own distribution is all there is."""
         return self.mixture is None and self.penalties is None
 
-    def backbone(self, own: Runner) -> Runner | None:
+    def backbone(self, own: Backbone) -> Backbone | None:
         """Runs the companion of one call; the model's own where a second prompt alone is mixed in."""
         if self.mixture is None:
             return None
-        return own if self.companion is None else Backbone(self.companion)
+        return own if self.companion is None else Backbone(self.companion, size=own.vocabulary_size)

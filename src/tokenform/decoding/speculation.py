@@ -6,8 +6,7 @@ Invariant: drafts change no text, up to the model's own rounding; a verifier for
 distribution alone. A row joins as soon as another has ended (in plain decoding, when all of its batch have).
 A row that fails has its error, and the others go on.
 Complexity: see `speculative/speculator.py`; the cache lives as long as one `run`.
-Rejected: one backbone for all calls of a generator (calls in several threads would share its cache); drafts
-for models that can only be run token by token (the plain loop runs those as a batch, the backbone does not).
+Rejected: one backbone for all calls of a generator (calls in several threads would share its cache).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.backbone import Backbone, Runner
+from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
@@ -34,16 +33,10 @@ from tokenform.errors import DrafterError, TokenformError
 _SPELLED = 1 << 14  # texts whose tokens are kept
 
 
-def can_serve(model: Any) -> bool:
-    """Whether the backbone can run a model at all; others are run by the plain loop."""
-    parts = (getattr(model, name, None) for name in ("config", "forward", "parameters"))
-    return all(part is not None for part in parts)
-
-
 def pays(backbone: Backbone, rows: int) -> bool:
-    """Whether `drafter="auto"` runs so many rows on the backbone.
+    """Whether `drafter="auto"` drafts for so many rows.
 
-    Models that take no custom masks are scored a sequence at a time: as a batch the plain loop is faster.
+    Where drafts are chains, the rows of a batch are padded to the longest.
     """
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
 
@@ -81,7 +74,7 @@ class Decoder:
 
     def __init__(
         self,
-        backbone: Runner,
+        backbone: Backbone,
         sampler: Local,
         vocabulary: Vocabulary,
         transforms: Sequence[Transform] = (),

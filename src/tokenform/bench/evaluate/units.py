@@ -40,8 +40,8 @@ class ModelRunner:
         import torch
 
         from tokenform.decoding.configuration import context_length, read_vocabulary
-        from tokenform.decoding.loop import PlainLoop
         from tokenform.decoding.prompts import PromptReader
+        from tokenform.decoding.speculative.backbone import Backbone
         from tokenform.engine import tokenizers
         from tokenform.integrations.models import open_model
 
@@ -58,7 +58,7 @@ class ModelRunner:
             hidden,
             lambda text: tokenizers.encode(opened.tokenizer, text, specials=False),
         )
-        self.loop = PlainLoop(opened.model)
+        self.backbone = Backbone(opened.model, size=vocabulary.size)
         self._reader = PromptReader(
             opened.tokenizer, vocabulary, context_length(opened.model), opened.format_prompt
         )
@@ -144,7 +144,7 @@ def _model_unit(unit: Unit, engine: Engine, runner: ModelRunner, options: Option
     note(compiled)
     try:
         written = write(
-            runner.loop,
+            runner.backbone,
             ids,
             session,
             runner.vocabulary.eos,

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import torch
 
 from tokenform.bench.engines import Session
-from tokenform.decoding.loop import Loop
+from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.masking import apply_mask_
 
 _EVERYTHING = 0xFFFFFFFF  # a word of the mask of no constraint: at the limit such a text is cut
@@ -48,7 +49,7 @@ class Written:
 
 @torch.inference_mode()
 def write(
-    loop: Loop,
+    backbone: Backbone,
     prompt: Sequence[int],
     session: Session,
     eos: int,
@@ -63,12 +64,29 @@ def write(
     Raises:
         EngineFailed: the engine got stuck.
     """
-    draw = torch.Generator().manual_seed(seed)
+    seq = backbone.open(prompt)
+    try:
+        draw = torch.Generator().manual_seed(seed)
+        return _write(backbone, seq, session, eos, size, max_tokens, temperature, draw)
+    finally:
+        backbone.drop(seq)
+
+
+def _write(
+    backbone: Backbone,
+    seq: int,
+    session: Session,
+    eos: int,
+    size: int,
+    max_tokens: int,
+    temperature: float,
+    draw: torch.Generator,
+) -> Written:
     written, begun = Written(), time.perf_counter()
     clock = time.perf_counter_ns
     mask = torch.from_numpy(session.row.view("int32"))
     budgeted = _fits_at_all(session, max_tokens)
-    logits = loop.prefill([prompt])
+    logits = backbone.score({seq: DraftTree()})[seq]
     written.model_s, written.forwards = time.perf_counter() - begun, 1
     for left in range(max_tokens, -1, -1):
         started = clock()
@@ -102,7 +120,8 @@ def write(
         written.tokens.append(token)
         if left > 1:  # the last token's successor is not asked for
             before = time.perf_counter()
-            logits = loop.step([0], [token])
+            backbone.commit(seq, [token])
+            logits = backbone.score({seq: DraftTree()})[seq]
             written.model_s += time.perf_counter() - before
             written.forwards += 1
     return written

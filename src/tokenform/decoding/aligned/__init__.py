@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tokenform.decoding.aligned.best_span import BestSpan
     from tokenform.decoding.aligned.canonical import Canonical
     from tokenform.decoding.aligned.cars import CARS
-    from tokenform.decoding.aligned.causal_lm import CausalLM
     from tokenform.decoding.aligned.masked import Masked
     from tokenform.decoding.aligned.mcmc import MCMC
     from tokenform.decoding.aligned.potential import Score
@@ -46,7 +45,6 @@ _MODULES = {
     "BestSpan": "best_span",
     "CARS": "cars",
     "Canonical": "canonical",
-    "CausalLM": "causal_lm",
     "Certificate": "results",
     "Draw": "results",
     "LogZ": "results",
@@ -75,7 +73,6 @@ __all__ = [
     "Beam",
     "BestSpan",
     "Canonical",
-    "CausalLM",
     "Certificate",
     "Draw",
     "LogZ",
@@ -92,7 +89,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # torch is needed by CausalLM alone: the table models of tests and predicates go without it
+    # torch is needed by BackboneLM alone: the table models of tests and predicates go without it
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

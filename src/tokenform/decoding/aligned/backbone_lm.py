@@ -5,14 +5,16 @@ sequence of the backbone; a new one is a path of a draft tree below its longest 
 of a call are scored in one forward pass over one row of slots, so the prompt's keys and values (and those
 of every common beginning) are there once, and a token costs one slot whoever continues it.  What is drafted
 beyond the prefixes that were asked for (see `drafts`) rides in the same trees.
+Where the model scores chains alone, each path is the chain of a fork: a row of the model's own cache.  Where
+that can't be cut back, texts are run as a whole, and nothing is kept.
 
 Invariant: a distribution depends on the prefix alone, up to the rounding of the model's kernels.
 Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
-Every token of a call attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
+Every token of a tree's pass attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
 forgotten.
-Complexity: one forward pass a call; bookkeeping O(length) a new prefix.
-Rejected: copies of keys and values for each prefix (`causal_lm` does that, for models that take no custom
-masks): a step of 16 particles after a prompt of 1,000 tokens then moves 16,000 keys and values.
+Complexity: one forward pass a call, of rows of similar lengths; bookkeeping O(length) a new prefix.
+Rejected: rows for each prefix where trees are possible: a step of 16 particles after a prompt of 1,000 tokens
+then moves 16,000 keys and values.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import numpy as np
 import torch
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
-from tokenform.decoding.speculative.backbone import PromptCache, TreeBackbone
+from tokenform.decoding.speculative.backbone import Backbone, PromptCache
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
@@ -38,17 +40,15 @@ class BackboneLM:
     """See the module's header.
 
     Args:
-        model: a Hugging Face causal language model that takes custom attention masks.
+        model: a Hugging Face causal language model, or anything that is called like one.
         eos: ids that end a text.
-        size: V; wider logits are cut to it before the distribution is formed.  None keeps all.
+        size: V; wider logits are cut to it before the distribution is formed.  None takes the config's.
         cache_bytes: bound on what is kept of known prefixes.
         fingerprint: names the model's weights for saved tries; None takes its name or class.
         prompts: what earlier calls have left of their prompts; None for nothing.
     Raises:
-        OptionError: the model can't be run with custom masks.
+        ModelError: the model can't be run, or there is no end of a text.
     """
-
-    widest = 64  # prefixes of one call that are still cheaper in one row than apart
 
     def __init__(
         self,
@@ -61,7 +61,9 @@ class BackboneLM:
         prompts: PromptCache | None = None,
     ) -> None:
         self.eos = tuple(int(token) for token in eos)
-        self._backbone = TreeBackbone(model, "tree", _EVERYBODY, prompts)
+        if not self.eos:
+            raise ModelError("no EOS id is given, so no text can end; give one by eos=[...]")
+        self._backbone = Backbone(model, None, _EVERYBODY, prompts, size)
         self._size = self._backbone.vocabulary_size if size is None else size
         name = getattr(getattr(model, "config", None), "_name_or_path", "") or type(model).__name__
         self.fingerprint = fingerprint if fingerprint is not None else str(name)
@@ -75,6 +77,11 @@ class BackboneLM:
         return self._size
 
     @property
+    def widest(self) -> int | None:
+        """Prefixes of one call that are still cheaper in one row of slots than apart; None for any number."""
+        return 64 if self._backbone.mode == "tree" else None
+
+    @property
     def forwards(self) -> int:
         """Forward passes made so far."""
         return self._backbone.counters.forwards
@@ -86,37 +93,82 @@ class BackboneLM:
             raise ModelError(
                 "the model needs a token before the first one it writes; give a prompt (a BOS token will do)"
             )
-        places, trees = self._placed(wanted)
-        scored = self._backbone.score(trees)
-        rows = torch.stack([scored[seq][node + 1] for seq, node in places])
+        rows = self._rows(wanted)
         if rows.shape[1] < self._size:
             raise ModelError(
                 f"the model gives {rows.shape[1]} logits, but the vocabulary has {self._size} ids;"
                 " build it with size= the model's own"
             )
         distributions = torch.log_softmax(rows[:, : self._size].double(), -1).cpu().numpy()
-        self._keep(wanted, places, trees)
         self.rows += len(wanted)
         if len(wanted) == len(prefixes):
             return np.asarray(distributions)
         number = {prefix: i for i, prefix in enumerate(wanted)}
         return np.asarray(distributions[[number[tuple(prefix)] for prefix in prefixes]])
 
-    def _placed(self, wanted: list[Tokens]) -> tuple[list[tuple[int, int]], dict[int, DraftTree]]:
-        """For each prefix the sequence and the node of its tree where it ends; and the trees."""
-        trees: dict[int, DraftTree] = {}
-        places = []
+    def _rows(self, wanted: list[Tokens]) -> torch.Tensor:
+        """Logits [n, V] after the prefixes."""
+        if not self._backbone.forks:
+            return self._anew(wanted)
         strangers = [prefix for prefix in wanted if self._beginning(prefix) is None]
         for stem in _stems(strangers):
             self._known[stem] = self._backbone.open(stem)
+        places, forks = self._placed(wanted) if self._backbone.mode == "tree" else self._chained(wanted)
+        trees: dict[int, DraftTree] = {}
+        ends = []
+        for seq, rest in places:
+            ends.append((seq, trees.setdefault(seq, DraftTree()).add_path(ROOT, rest)))
+        try:
+            scored = self._backbone.score_once(trees)
+            rows = torch.stack([scored[seq][node + 1] for seq, node in ends])
+            self._keep(wanted, ends, trees)
+        finally:
+            for seq in forks:
+                self._backbone.drop(seq)
+        return rows
+
+    def _placed(self, wanted: list[Tokens]) -> tuple[list[tuple[int, Tokens]], list[int]]:
+        """For each prefix the sequence of its longest known beginning, and what follows that; no forks."""
+        places = []
         for prefix in wanted:
             found = self._beginning(prefix)
             assert found is not None
-            seq = self._known[found]
             self._known.move_to_end(found)
-            tree = trees.setdefault(seq, DraftTree())
-            places.append((seq, tree.add_path(ROOT, prefix[len(found) :])))
-        return places, trees
+            places.append((self._known[found], prefix[len(found) :]))
+        return places, []
+
+    def _chained(self, wanted: list[Tokens]) -> tuple[list[tuple[int, Tokens]], list[int]]:
+        """The same where a sequence has but one chain: each further one is that of a fork, which is listed."""
+        groups: dict[int, list[Tokens]] = {}
+        rests, forks = dict[Tokens, tuple[int, Tokens]](), list[int]()
+        for prefix, (seq, rest) in zip(wanted, self._placed(wanted)[0], strict=True):
+            groups.setdefault(seq, []).append(prefix)
+            rests[prefix] = seq, rest
+        for seq, prefixes in groups.items():
+            for chain in _chains(prefixes)[1:]:
+                forks.append(self._backbone.fork(seq))
+                rests |= {prefix: (forks[-1], rests[prefix][1]) for prefix in chain}
+        return [rests[prefix] for prefix in wanted], forks
+
+    def _anew(self, wanted: list[Tokens]) -> torch.Tensor:
+        """Logits [n, V] by a backbone that keeps nothing: prefixes of one text are a chain."""
+        backbone = self._backbone
+        while self._known:
+            backbone.drop(self._known.popitem()[1])
+        found: dict[Tokens, torch.Tensor] = {}
+        seqs: list[int] = []
+        try:
+            chains = _chains(wanted)
+            for chain in chains:
+                seqs.append(backbone.open(chain[0]))
+            trees = [DraftTree.chain(list(chain[-1][len(chain[0]) :])) for chain in chains]
+            scored = backbone.score_once(dict(zip(seqs, trees, strict=True)))
+            for chain, seq in zip(chains, seqs, strict=True):
+                found |= {prefix: scored[seq][len(prefix) - len(chain[0])] for prefix in chain}
+        finally:
+            for seq in seqs:
+                backbone.drop(seq)
+        return torch.stack([found[prefix] for prefix in wanted])
 
     def _beginning(self, prefix: Tokens) -> Tokens | None:
         """The longest known beginning."""
@@ -125,9 +177,9 @@ class BackboneLM:
                 return prefix[:length]
         return None
 
-    def _keep(self, wanted: list[Tokens], places: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
+    def _keep(self, wanted: list[Tokens], ends: list[tuple[int, int]], trees: dict[int, DraftTree]) -> None:
         """Prefixes that were asked for become sequences of their own."""
-        for prefix, (seq, node) in zip(wanted, places, strict=True):
+        for prefix, (seq, node) in zip(wanted, ends, strict=True):
             tree = trees[seq]
             if node == ROOT:
                 continue
@@ -135,6 +187,8 @@ class BackboneLM:
             self._backbone.commit(fork, tree.path(node))
             self._backbone.detach(fork)
             self._known[prefix] = fork
+        for seq in trees:
+            self._backbone.detach(seq)
         touched = len(trees) + len(wanted)  # at the end of the order
         while len(self._known) > 1 and (
             self._bytes() > self._limit or (len(self._known) > touched and self._backbone.held_slots > SLOTS)
@@ -144,6 +198,17 @@ class BackboneLM:
     def _bytes(self) -> int:
         logits = len(self._known) * self._backbone.vocabulary_size * self._backbone.dtype.itemsize
         return self._backbone.held_bytes + logits
+
+
+def _chains(prefixes: list[Tokens]) -> list[list[Tokens]]:
+    """The prefixes in lists of which each one is the beginning of the next."""
+    chains: list[list[Tokens]] = []
+    for prefix in sorted(prefixes):
+        if chains and prefix[: len(chains[-1][-1])] == chains[-1][-1]:
+            chains[-1].append(prefix)
+        else:
+            chains.append([prefix])
+    return chains
 
 
 def _stems(prefixes: list[Tokens]) -> list[Tokens]:

@@ -13,7 +13,7 @@ import numpy as np
 from tokenform.engine import State
 from tokenform.engine.packed import mask_of
 
-from .backbone import Runner
+from .backbone import Backbone
 from .drafters.base import Budget, Context
 from .drafters.merge import Merge
 from .drafting import Draft, Drafting
@@ -26,13 +26,13 @@ class Live:
     number: what the speculator calls it.
     """
 
-    def __init__(self, number: int, request: Request, backbone: Runner, drafter: Merge) -> None:
+    def __init__(self, number: int, request: Request, backbone: Backbone, drafter: Merge) -> None:
         self.number, self.request, self.output = number, request, Output()
         auto = request.automaton
         self.output.logprob = 0.0 if request.logprobs else math.nan
         self.output.state = request.state if request.state is not None or auto is None else auto.start
         self.text = [int(t) for t in request.prompt]
-        self.seqs: list[tuple[Runner, int]] = []
+        self.seqs: list[tuple[Backbone, int]] = []
         for part, prompt in [(backbone, self.text), *request.companions]:
             try:
                 self.seqs.append((part, part.open(prompt)))

@@ -13,7 +13,7 @@ from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
-    from .backbone import Runner
+    from .backbone import Backbone
     from .drafters.hints import Hints
 
 
@@ -46,7 +46,7 @@ class Request:
     seed: int = 0
     number: int = 0
     drafter: Any = None
-    companions: Sequence[tuple[Runner, Sequence[int]]] = ()
+    companions: Sequence[tuple[Backbone, Sequence[int]]] = ()
     hints: Hints | None = None
     encode: Callable[[bytes], list[int]] | None = None
     alternatives: int = 0

@@ -24,10 +24,9 @@ import torch
 from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import KeyedChoice
-from tokenform.decoding.loop import device_of
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
-from .backbone import Runner, TreeBackbone
+from .backbone import Backbone
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
@@ -62,7 +61,7 @@ class Speculator:
 
     def __init__(
         self,
-        backbone: Runner,
+        backbone: Backbone,
         drafter: Any = None,
         verifier: Verifier | None = None,
         policy: Policy | None = None,
@@ -80,7 +79,7 @@ class Speculator:
         self._drafting = 0.0
         self._timed: list[tuple[float, float]] = []  # (tokens, seconds) of the passes of a step
         self._padding = backbone.padding  # what padding costs beside a scored token, in the last pass
-        self._clock = clock(device_of(backbone.model))
+        self._clock = clock(backbone.device)
         self._on_device = matcher is not None and matcher.device.type != "cpu"
 
     def check(self, drafter: Any) -> None:
@@ -263,13 +262,13 @@ class Speculator:
         return found
 
     def _passes(self, batch: Sequence[Live], columns: Mapping[int, Columns]) -> dict[int, Logits]:
-        asked: dict[int, tuple[Runner, dict[int, DraftTree]]] = {}
+        asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
         for live in batch:
             for part, seq in live.seqs:
                 asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
         got: dict[int, Mapping[int, torch.Tensor | Scores]] = {}
         for key, (part, trees) in asked.items():
-            if columns and part is self.backbone and isinstance(part, TreeBackbone):
+            if columns and part is self.backbone:
                 got[key] = part.score_listed(trees, columns)
             else:
                 got[key] = part.score(trees)
@@ -278,7 +277,7 @@ class Speculator:
     @property
     def _draws(self) -> DeviceDraws:
         if self._matcher is None:
-            self._matcher = DeviceDraws(device_of(self.backbone.model))
+            self._matcher = DeviceDraws(self.backbone.device)
         return self._matcher
 
     def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
@@ -343,7 +342,7 @@ class Speculator:
 
 
 def decode(
-    backbone: Runner,
+    backbone: Backbone,
     requests: Iterable[Request],
     drafter: Any = None,
     verifier: Verifier | None = None,

@@ -1,12 +1,17 @@
 """The shared backbone: the model, its cache, and one forward pass for everybody."""
 
-from .base import Backbone, Counters
-from .plain import PlainRunner
+from .base import Backbone, Counters, device_of
+from .choice import check_model
 from .prompt_cache import PromptCache
-from .serial import SerialBackbone
+from .rows import RowBackbone
 from .trees import TreeBackbone
 
-Runner = Backbone | PlainRunner
-"""What runs a model for the driver."""
-
-__all__ = ["Backbone", "Counters", "PlainRunner", "PromptCache", "Runner", "SerialBackbone", "TreeBackbone"]
+__all__ = [
+    "Backbone",
+    "Counters",
+    "PromptCache",
+    "RowBackbone",
+    "TreeBackbone",
+    "check_model",
+    "device_of",
+]

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
+from typing_extensions import Self
 
 from tokenform.errors import InvalidState, OptionError, PromptTooLong
 
 from ..scores import Columns, Scores, root_of
-from ..tree import ROOT, DraftTree
+from ..tree import DraftTree
 from .prompt_cache import PromptCache
 
 
@@ -72,14 +73,20 @@ class Backbone:
         share: most sequences that share the cache row of one prompt; more are copied.
         prompts: what earlier backbones of the model have left of their prompts; None for nothing.  Only
             mode "tree" has a use for it.
+        size: V of a model whose config does not say it.
     Raises:
-        ModelError: an encoder-decoder model, or no causal language model.
+        ModelError: an encoder-decoder model, or no model at all.
     """
 
     mode: str = "tree"
 
     def __new__(
-        cls, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
+        cls,
+        model: Any,
+        mode: str | None = None,
+        share: int = 8,
+        prompts: PromptCache | None = None,
+        size: int | None = None,
     ) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
@@ -89,40 +96,58 @@ class Backbone:
 
     @property
     def sliced(self) -> bool:
-        """Whether `score_listed` is there, and pays."""
+        """Whether `score_listed` pays."""
         return False
 
+    @property
+    def forks(self) -> bool:
+        """Whether a fork goes on from what its sequence has run; else it is run again."""
+        return True
+
+    @property
+    def held_slots(self) -> int:
+        """Keys and values that every token of a pass attends over, whoever's they are."""
+        return 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the keys and values that some sequence holds."""
+        return 0
+
     def __init__(
-        self, model: Any, mode: str | None = None, share: int = 8, prompts: PromptCache | None = None
+        self,
+        model: Any,
+        mode: str | None = None,
+        share: int = 8,
+        prompts: PromptCache | None = None,
+        size: int | None = None,
     ) -> None:
         from .choice import backbone_class
 
         _, mode, notes = backbone_class(model, mode)
-        self._set(model, mode, share, notes)
+        self._set(model, mode, share, notes, size)
         self._prompts = prompts
 
     @classmethod
-    def untried(cls, model: Any, mode: str, share: int = 8) -> Backbone:
+    def untried(cls, model: Any, mode: str, share: int = 8, size: int | None = None) -> Self:
         """A backbone of this class, although nobody knows yet whether it serves the model exactly."""
         backbone = object.__new__(cls)
-        backbone._set(model, mode, share, ())
+        backbone._set(model, mode, share, (), size)
         return backbone
 
-    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
+    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str], size: int | None) -> None:
         if share < 1:
             raise OptionError(f"share is the number of sequences of a cache row, at least 1, not {share}")
-        self.mode = mode
-        self.model = model
-        self.config = (
-            model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-        )
+        self.mode, self.model, self.config = mode, model, text_config(model)
         self.share, self._prompts = share, None
-        self.vocabulary_size = int(self.config.vocab_size)
+        size = getattr(self.config, "vocab_size", size)
+        if size is None:
+            raise OptionError(f"{type(model).__name__} has no config that says its vocabulary; give size=")
+        self.vocabulary_size = int(size)
         self.max_length = _max_length(self.config)
         self.counters = Counters(notes=list(notes))
         self.padding = _padding(model)
-        parameter = next(model.parameters())
-        self.device, self.dtype = parameter.device, parameter.dtype
+        self.device, self.dtype = device_of(model), getattr(_parameter(model), "dtype", torch.float32)
         self._tracks: dict[int, Track] = {}
         self._ids = itertools.count()
 
@@ -223,6 +248,21 @@ class Backbone:
         """
         return cast("dict[int, torch.Tensor]", self._scored(trees, skip, {}))
 
+    def score_once(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
+        """As `score`, of chains that every model can be asked for: one whose cache can't be cut back runs the
+        whole text for them, and keeps nothing."""
+        return self.score(trees)
+
+    def score_listed(
+        self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
+    ) -> dict[int, torch.Tensor | Scores]:
+        """As `score`, of some sequences' rows at listed tokens alone where that takes less time.
+
+        Args:
+            columns: of these sequences the tokens that are wanted at each row, as many as nodes and one.
+        """
+        return self._scored(trees, frozenset(), columns)
+
     def _scored(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
     ) -> dict[int, torch.Tensor | Scores]:
@@ -261,8 +301,10 @@ class Backbone:
         return len(track.tokens) - track.computed
 
     def detach(self, seq: int) -> None:
-        """Copies the sequence's last logits, so that those of the pass that they came from may go."""
+        """Forgets the scored tree, and copies the sequence's last logits, so that those of the pass that they
+        came from may go."""
         track = self._track(seq)
+        self._forget_tree(track)
         track.root = None if track.root is None else track.root.clone()
 
     def last_logits(self, seq: int) -> torch.Tensor | None:
@@ -322,6 +364,23 @@ class Backbone:
         raise NotImplementedError
 
 
+def device_of(model: Any) -> torch.device:
+    """Where a model's first parameter is; the CPU for one without any."""
+    parameter = _parameter(model)
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def text_config(model: Any) -> Any:
+    """The configuration of the language model; None without one."""
+    config = getattr(model, "config", None)
+    named = getattr(config, "get_text_config", None)
+    return config if named is None else named()
+
+
+def _parameter(model: Any) -> torch.Tensor | None:
+    return next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
+
+
 def _padding(model: Any) -> float:
     """What a position whose logits nobody wants costs beside one with them, by the weights it meets."""
     try:
@@ -346,6 +405,3 @@ def _max_length(config: Any) -> int | None:
     ):
         learned = getattr(config, "max_position_embeddings", None)
     return int(learned) if learned else None
-
-
-__all__ = ["ROOT", "Backbone", "Counters", "Track"]

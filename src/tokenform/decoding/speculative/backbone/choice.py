@@ -16,11 +16,13 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.model_cache import cache_name
 from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
+from .base import Backbone, text_config
 from .masks import layer_windows
+from .model_cache import cache_name
+from .padding import FAILURES, differ
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)
@@ -28,38 +30,44 @@ _lock = threading.Lock()
 _tried: weakref.WeakKeyDictionary[Any, tuple[str, str]] = weakref.WeakKeyDictionary()
 
 
-def backbone_class(model: Any, mode: str | None) -> tuple[type, str, list[str]]:
+def check_model(model: Any) -> None:
+    """Refuses what no backbone can run.
+
+    Raises:
+        ModelError
+    """
+    if not callable(model):
+        raise ModelError(f"{type(model).__name__} is not a model; pass a causal language model.")
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        raise ModelError(
+            f"{type(model).__name__} is an encoder-decoder model; the backbone runs decoder-only models."
+            " Use the logits processor with the model's own generate instead"
+        )
+
+
+def backbone_class(model: Any, mode: str | None) -> tuple[type[Backbone], str, list[str]]:
     """(class, mode, notes) for a model; `mode` is what the caller insists on, or None.
 
     Raises:
         ModelError: no causal language model, or an encoder-decoder model.
         OptionError: the mode does not exist, or the model can't be served in it.
     """
-    from .serial import SerialBackbone
+    from .rows import RowBackbone
     from .trees import TreeBackbone
 
     if mode not in (None, "tree", "chain", "plain"):
         raise OptionError(f"mode is 'tree', 'chain', 'plain' or None, not {mode!r}")
-    config = getattr(model, "config", None)
-    if config is None or not hasattr(model, "forward"):
-        raise ModelError(
-            f"{type(model).__name__} is no Hugging Face causal language model: it has no config or forward"
-        )
-    if getattr(config, "is_encoder_decoder", False):
-        raise ModelError(
-            f"{type(model).__name__} is an encoder-decoder model; the backbone runs decoder-only models."
-            " Use the logits processor with the model's own generate instead"
-        )
-    best, why = _best(model, mode)
+    check_model(model)
+    parts = (getattr(model, name, None) for name in ("config", "forward", "parameters"))
+    if any(part is None for part in parts):
+        best, why = "plain", "it is only called like a model, and has no config: decoding is plain"
+    else:
+        best, why = _best(model, mode)
     rank = ("plain", "chain", "tree")
     if mode is not None and rank.index(mode) > rank.index(best):
         raise OptionError(f"{type(model).__name__} can't be served in mode {mode!r}: {why}")
     chosen = mode or best
-    return (
-        (TreeBackbone if chosen == "tree" else SerialBackbone),
-        chosen,
-        [why] if why and best != "tree" else [],
-    )
+    return TreeBackbone if chosen == "tree" else RowBackbone, chosen, [why] if why and best != "tree" else []
 
 
 def _best(model: Any, mode: str | None) -> tuple[str, str]:
@@ -86,7 +94,7 @@ def _best(model: Any, mode: str | None) -> tuple[str, str]:
 
 
 def _by_config(model: Any) -> tuple[str, str]:
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     names = {
         *(getattr(config, "layer_types", None) or ()),
         *(getattr(config, "layers_block_type", None) or ()),
@@ -111,22 +119,18 @@ def _chains(model: Any, why: str) -> tuple[str, str]:
     """What is left to a model that trees can't serve: the model's own cache, cut back after a draft, which a
     sliding window makes impossible (it has forgotten what comes back into view).
     """
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = text_config(model)
     if any(window is not None for window in layer_windows(config).values()):
         return "plain", f"{why}, and its sliding window can't be cut back: decoding is plain"
-    return "chain", f"{why}: drafts are chains, one sequence at a time"
+    return "chain", f"{why}: drafts are chains"
 
 
 def _trial(model: Any) -> str:
     """Scores a tree and its paths on the model; says what differs, or ""."""
-    from .serial import SerialBackbone
+    from .rows import RowBackbone
     from .trees import TreeBackbone
 
-    v = (
-        int(model.config.get_text_config().vocab_size)
-        if hasattr(model.config, "get_text_config")
-        else int(model.config.vocab_size)
-    )
+    v = int(text_config(model).vocab_size)
     prompt, first, second, third = [1 % v, 3 % v, 2 % v], 5 % v, 4 % v, 6 % v
     tree = DraftTree()
     tree.add_path(ROOT, [first, second])
@@ -139,41 +143,20 @@ def _trial(model: Any) -> str:
         trees = TreeBackbone.untried(model, "tree")
         seq, beside = trees.open(prompt), trees.open(prompt[::-1])  # another line, which is padded
         got = trees.score({seq: tree, beside: DraftTree()})[seq]
-        serial = SerialBackbone.untried(model, "chain")
+        alone = RowBackbone.untried(model, "chain")
         for node in range(len(tree)):
             if not tree.children(node):
-                other = serial.open(prompt)
+                other = alone.open(prompt)
                 path = tree.path(node)
-                want = serial.score({other: DraftTree.chain(path)})[other]
+                want = alone.score({other: DraftTree.chain(path)})[other]
                 rows = [0, *(n + 1 for n in tree.walk(path))]
-                problem = _differ(got[rows], want)
-                if problem:
-                    return problem
+                error = differ(got[rows], want)
+                if error:
+                    return f"a tree forward differs from per-path forwards by {error}"
     except torch.OutOfMemoryError:
         raise
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        KeyError,
-        IndexError,
-        NotImplementedError,
-    ) as error:
+    except FAILURES as error:
         return f"a tree forward fails ({type(error).__name__}: {str(error)[:80]})"
     finally:
         model.train(training)
-    return ""
-
-
-def _differ(got: torch.Tensor, want: torch.Tensor) -> str:
-    """A wrong mask moves logits by a good part of their spread, rounding does not.
-
-    Eager attention takes its softmax in float32 whatever the model's type, hence one bound.
-    """
-    error = float((got.double() - want.double()).abs().max())
-    spread = float(want.double().std()) + 1e-30
-    bound = 1e-3 if got.dtype in (torch.float32, torch.float64) else 0.1
-    if not error <= bound * max(spread, 1e-3):
-        return f"a tree forward differs from per-path forwards by {error:.1e}"
     return ""

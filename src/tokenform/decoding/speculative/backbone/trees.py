@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.decoding.model_cache import cache_name
-
 from ..scores import Columns, Scores
 from ..tree import DraftTree
 from .base import Backbone, Track
 from .head import WantedLogits
 from .masks import additive_masks, layer_windows
+from .model_cache import cache_name
 from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
 from .slots import Row, SlotCache
@@ -71,8 +70,8 @@ class _Item:
 class TreeBackbone(Backbone):
     """Scores a draft tree for every sequence in one forward pass."""
 
-    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str]) -> None:
-        super()._set(model, mode, share, notes)
+    def _set(self, model: Any, mode: str, share: int, notes: Sequence[str], size: int | None) -> None:
+        super()._set(model, mode, share, notes, size)
         self._cache, self._edition = SlotCache(), -1
         self._rows: list[Row] = []
         self._windows = layer_windows(self.config)
@@ -148,12 +147,10 @@ class TreeBackbone(Backbone):
 
     @property
     def held_slots(self) -> int:
-        """Keys and values that some sequence holds; one slot a token."""
         return sum(row.used for row in self._rows)
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the keys and values that some sequence holds."""
         rows, slots = self._shape()
         return self._cache.bytes * self.held_slots // max(rows * slots, 1)
 
@@ -180,16 +177,6 @@ class TreeBackbone(Backbone):
     @property
     def sliced(self) -> bool:
         return self._logits.sliced
-
-    def score_listed(
-        self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor | Scores]:
-        """As `score`, of some sequences' rows at listed tokens alone where that takes less time.
-
-        Args:
-            columns: of these sequences the tokens that are wanted at each row, as many as nodes and one.
-        """
-        return self._scored(trees, frozenset(), columns)
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]

@@ -21,7 +21,7 @@ def cache_name(model: Any, *, recurrent: bool = False) -> str | None:
 
     Args:
         model: called as Hugging Face models are.
-        recurrent: look for states that are no keys and values too.
+        recurrent: look for names of states that are no keys and values too.
     Returns:
         None for a model that takes none.
 
@@ -34,29 +34,39 @@ def cache_name(model: Any, *, recurrent: bool = False) -> str | None:
     return next((name for name in names if name in accepted), None)
 
 
-def keeps_keys(cache: Any) -> bool:
-    """Whether some layer of a cache keeps keys, which padding must be masked out of; else all are recurrent
-    states, and a mask would be read as that of the new tokens."""
-    return any(hasattr(layer, "keys") for layer in cache.layers)
+def is_recurrent(cache: Any, name: str | None) -> bool:
+    """Whether a cache, taken by this name, is made of recurrent states alone.
+
+    What has gone into a state is not masked again: it would be read as the mask of the new tokens.
+    """
+    layers = getattr(cache, "layers", None)
+    return name in _RECURRENT or (layers is not None and not any(hasattr(layer, "keys") for layer in layers))
 
 
 def select_rows(cache: Any, rows: torch.Tensor) -> bool:
-    """Leaves some rows of the batch in a cache, in place.
+    """Keeps rows of the batch in a cache, in place.
 
     Args:
         cache: with a list of `layers`, as those of `transformers` have.
         rows: int64 [B], numbers of rows of the batch before.
     Returns:
-        Whether every layer could be cut; else the cache is of no use any more.
+        Whether every layer could; else the cache is of no use any more.
     """
+    if not hasattr(cache, "layers"):
+        return False
     for layer in cache.layers:
         # layers of recurrent states know beams alone, which are rows too
         select = getattr(layer, "batch_select_indices", None) or getattr(layer, "reorder_cache", None)
         if select is None:
             return False
         select(rows)
-        for held in vars(layer).values():
-            parts = held.values() if isinstance(held, dict) else held if isinstance(held, list) else [held]
-            if any(isinstance(p, torch.Tensor) and p.dim() > 1 and len(p) != len(rows) for p in parts):
-                return False
+        held = (part for each in vars(layer).values() for part in tensors(each))
+        if any(part.dim() > 1 and len(part) != len(rows) for part in held):  # some states were left out
+            return False
     return True
+
+
+def tensors(held: Any) -> list[torch.Tensor]:
+    """The tensors that an attribute of a layer is, or holds."""
+    parts = list(held.values()) if isinstance(held, dict) else held if isinstance(held, list) else [held]
+    return [part for part in parts if isinstance(part, torch.Tensor)]

@@ -1,8 +1,10 @@
-"""The cached model adapter: equal to plain forward passes for any order of requests, and cheap for what it
-knows.
+"""The backbone as a language model: equal to plain forward passes for any order of requests, and cheap for
+what it knows, whatever the model can do.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 import pytest
@@ -13,10 +15,11 @@ transformers = pytest.importorskip("transformers")
 from toy import TOKENS, StringsAutomaton  # noqa: E402
 
 from tokenform.decoding.aligned.asap import ASAp  # noqa: E402
+from tokenform.decoding.aligned.backbone_lm import BackboneLM  # noqa: E402
 from tokenform.decoding.aligned.cars import CARS  # noqa: E402
-from tokenform.decoding.aligned.causal_lm import CausalLM  # noqa: E402
 from tokenform.decoding.aligned.enumeration import enumerate_target, total_variation  # noqa: E402
 from tokenform.decoding.aligned.smc import SMC  # noqa: E402
+from tokenform.decoding.speculative.backbone import Backbone  # noqa: E402
 from tokenform.errors import ModelError  # noqa: E402
 
 VOCABULARY = 13
@@ -62,11 +65,49 @@ def plain(model, prefix):
     return torch.log_softmax(logits.double(), -1).numpy()
 
 
+def language_model(model, mode="tree", **options):
+    """The adapter in a mode, which may be less than the model can do; "called" hides what it is."""
+    if mode == "called":
+        return BackboneLM(lambda **named: model(**named), eos=[5], size=VOCABULARY, **options)
+    if mode == "called with a cache":
+        return BackboneLM(Called(model), eos=[5], size=VOCABULARY, **options)
+    lm = BackboneLM(model, eos=[5], **options)
+    if mode != "tree":
+        lm._backbone = Backbone(model, mode)
+    return lm
+
+
+class Called:
+    """Has no config, and says what it takes."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __call__(self, input_ids, attention_mask, position_ids, past_key_values, use_cache):
+        return self._model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            use_cache=use_cache,
+        )
+
+
 @pytest.mark.parametrize("cache_bytes", [512 << 20, 4000, 0])
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "sliding"])
-def test_any_order_of_requests_gives_the_plain_distributions(kind, cache_bytes):
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        *((kind, mode) for kind in ("llama", "gpt2") for mode in ("tree", "chain", "plain")),
+        ("sliding", "tree"),
+        ("sliding", "plain"),
+        ("sliding", "called with a cache"),
+        ("llama", "called with a cache"),
+        ("llama", "called"),
+    ],
+)
+def test_any_order_of_requests_gives_the_plain_distributions(kind, mode, cache_bytes):
     model = tiny(kind)
-    lm = CausalLM(model, cache_bytes=cache_bytes)
+    lm = language_model(model, mode, cache_bytes=cache_bytes)
     assert lm.vocab_size == VOCABULARY
     assert lm.eos == (5,)
     rng = np.random.default_rng(0)
@@ -84,17 +125,19 @@ def test_any_order_of_requests_gives_the_plain_distributions(kind, cache_bytes):
             assert np.logaddexp.reduce(row) == pytest.approx(0, abs=1e-12)
 
 
-def test_known_prefixes_are_not_run_again():
+@pytest.mark.parametrize("mode", ["chain", "called with a cache"])
+def test_known_prefixes_are_not_run_again(mode, monkeypatch):
     model = tiny("llama")
     columns = []
     forward = model.forward
 
+    @functools.wraps(forward)
     def spy(*args, **kwargs):
         columns.append(tuple(kwargs["input_ids"].shape))
         return forward(*args, **kwargs)
 
-    lm = CausalLM(model)
-    lm._model = spy
+    lm = language_model(model, mode)
+    monkeypatch.setattr(model, "forward", spy)
     prompt = tuple(range(1, 10))
     lm.logprobs([prompt])
     lm.logprobs([(*prompt, 1), (*prompt, 2), (*prompt, 2)])
@@ -106,11 +149,12 @@ def test_known_prefixes_are_not_run_again():
     assert lm.forwards == 4
 
 
-def test_samplers_on_a_small_transformer():
+@pytest.mark.parametrize("mode", ["tree", "chain", "plain"])
+def test_samplers_on_a_small_transformer(mode):
     model = tiny("llama", seed=1)
     strings = [b"00000", b"10110", b"1000", b"0110"]
     automaton = StringsAutomaton(strings, [*TOKENS[:5], b"<eos>", *([b""] * 7)], (5,))
-    problem = CARS().bind(CausalLM(model), automaton, prompt=[0, 3])
+    problem = CARS().bind(language_model(model, mode), automaton, prompt=[0, 3])
     exact = enumerate_target(problem)
     for tokens, value in exact.log_measure.items():
         whole = (0, 3, *tokens, 5)
@@ -118,7 +162,7 @@ def test_samplers_on_a_small_transformer():
         assert value == pytest.approx(by_hand, abs=1e-4)
     sample = ASAp(until=0.01).sample(problem, 5, seed=0)
     assert sample.certificate.log_lower - 1e-9 <= exact.log_z <= sample.certificate.log_upper + 1e-9
-    runs = CARS().sample(CARS().bind(CausalLM(model), automaton, prompt=[0, 3]), 200, seed=0)
+    runs = CARS().sample(CARS().bind(language_model(model, mode), automaton, prompt=[0, 3]), 200, seed=0)
     distribution: dict[tuple[int, ...], float] = {}
     for draw in runs.draws:
         distribution[draw.tokens] = distribution.get(draw.tokens, 0.0) + 1 / 200
@@ -129,10 +173,9 @@ def test_samplers_on_a_small_transformer():
 
 def test_what_can_not_be_run_is_refused():
     model = tiny("llama")
-    model.config.eos_token_id = model.generation_config.eos_token_id = None
     with pytest.raises(ModelError, match="EOS"):
-        CausalLM(model)
+        BackboneLM(model, eos=[])
     with pytest.raises(ModelError, match="prompt"):
-        CausalLM(model, eos=[5]).logprobs([()])
+        BackboneLM(model, eos=[5]).logprobs([()])
     with pytest.raises(ModelError, match="not a model"):
-        CausalLM(None, eos=[5])
+        BackboneLM(None, eos=[5])
