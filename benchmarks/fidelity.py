@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import tokenform as tf
+from tokenform.bench.fidelity import ROUNDING, Fidelity, evaluate_fidelity
 from tokenform.bench.ngram import NgramModel
 from tokenform.bench.tables import save
-from tokenform.decoding.aligned.fidelity import ROUNDING, Fidelity, evaluate_fidelity
 from tokenform.decoding.aligned.sampler import AlignedSampler
 
 RESULTS = Path(__file__).resolve().parent / "results"

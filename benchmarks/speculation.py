@@ -24,11 +24,11 @@ from typing import Any
 import tokenform as tf
 from tokenform.bench.data import Case, read_maskbench, sample
 from tokenform.bench.documents import write
+from tokenform.bench.replay import replay
 from tokenform.bench.tables import save, text_table
 from tokenform.bench.vocabulary import BenchVocabulary, tekken
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.report import Report
 from tokenform.errors import TokenformError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from toy import EOS, STRINGS, TOKENS, StringsAutomaton, TableModel, toy_complete, toy_prefix
 
+from tokenform.bench.enumeration import enumerate_target, kl_divergence
 from tokenform.decoding.aligned.cars import CARS
-from tokenform.decoding.aligned.enumeration import enumerate_target, kl_divergence
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.problem import Problem

@@ -14,10 +14,10 @@ import pytest
 from earley import GrammarAutomaton
 
 import tokenform
+from tokenform.bench.fidelity import evaluate_fidelity
 from tokenform.bench.ngram import NgramModel
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.cars import CARS
-from tokenform.decoding.aligned.fidelity import evaluate_fidelity
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.smc import SMC

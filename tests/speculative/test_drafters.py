@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import tokenform as tf
+from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import (
     Budget,
@@ -36,7 +37,6 @@ from tokenform.decoding.speculative.drafters.base import Seen
 from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatch
 from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller, Fixed
-from tokenform.decoding.speculative.replay import replay
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
 from tokenform.decoding.speculative.tree import DraftTree

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from tokenform.bench.speculation_plot import plot
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.samplers import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node
-from tokenform.decoding.speculative.plot import plot
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode

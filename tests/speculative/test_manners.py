@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import tokenform as tf
+from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names, forced
 from tokenform.decoding.speculative.drafters.hints import LAYOUTS
-from tokenform.decoding.speculative.replay import replay
 from tokenform.frontends import forms
 
 PIECES = [

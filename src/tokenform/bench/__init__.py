@@ -1,4 +1,4 @@
 """Benchmarks, judges and evaluations: everything that measures tokenform or compares it with its peers.
 
-Nothing in the library imports from here; this package imports the public face alone, as a user would.
+Nothing that writes texts imports from here: the command, and the pages that compare samplers, do.
 """

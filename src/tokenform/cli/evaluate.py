@@ -66,8 +66,8 @@ def fidelity(
     with reported():
         grammar = constraint(schema, pattern, choices, grammar_file)
         tell(grammar)
-        from tokenform.decoding.aligned.fidelity import LEGEND, default_samplers, evaluate_fidelity
-        from tokenform.decoding.aligned.fidelity_plot import check_picture
+        from tokenform.bench.fidelity import LEGEND, default_samplers, evaluate_fidelity
+        from tokenform.bench.fidelity_plot import check_picture
         from tokenform.integrations.generation import Generator
 
         if plot is not None:

@@ -10,8 +10,8 @@ that can't be cut back, texts are run as a whole, and nothing is kept.
 
 Invariant: a distribution depends on the prefix alone, up to the rounding of the model's kernels.
 Memory: `cache_bytes` for keys, values and the last logits of known prefixes; least recently used first.
-Every token of a tree's pass attends to every slot of the row, so beyond `SLOTS` what the call did not touch is
-forgotten.
+Every token of a tree's pass attends to every slot of the row, so beyond `SLOTS` what the call did not touch
+is forgotten.
 Complexity: one forward pass a call, of rows of similar lengths; bookkeeping O(length) a new prefix.
 Rejected: rows for each prefix where trees are possible: a step of 16 particles after a prompt of 1,000 tokens
 then moves 16,000 keys and values.
@@ -138,7 +138,7 @@ class BackboneLM:
         return places, []
 
     def _chained(self, wanted: list[Tokens]) -> tuple[list[tuple[int, Tokens]], list[int]]:
-        """The same where a sequence has but one chain: each further one is that of a fork, which is listed."""
+        """The same where a sequence has but one chain: each further one is a fork's; the forks."""
         groups: dict[int, list[Tokens]] = {}
         rests, forks = dict[Tokens, tuple[int, Tokens]](), list[int]()
         for prefix, (seq, rest) in zip(wanted, self._placed(wanted)[0], strict=True):

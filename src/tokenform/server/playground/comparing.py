@@ -1,6 +1,6 @@
 """Samplers on a small language, beside the exact distribution over its texts.
 
-Invariant: the exact bars are enumerated (`aligned/enumeration.py`), never sampled; a language of more than
+Invariant: the exact bars are enumerated (`bench/enumeration.py`), never sampled; a language of more than
 `PREFIXES` prefixes is refused.  Each sampler has a budget of its own and pays for its own distributions.
 """
 
@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from tokenform.decoding.aligned.enumeration import enumerate_target
-from tokenform.decoding.aligned.fidelity import sampling_noise, trie_distribution
+from tokenform.bench.enumeration import enumerate_target
+from tokenform.bench.fidelity import sampling_noise, trie_distribution
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tokenform.bench.fidelity import Counted
 from tokenform.decoding.aligned import AWRS, CARS, MCMC, SMC, ASAp, Beam
-from tokenform.decoding.aligned.fidelity import Counted
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.generator import Generator

@@ -1,6 +1,6 @@
 """Rows that were run together, in a cache of the model's own making.
 
-Purpose: what `rows.py` does with such a cache: gather rows of any batches into a new one, keep some rows alone.
+Purpose: what `rows.py` does with such a cache: gather rows of any batches into a new one, keep some alone.
 Invariant: a cache with a key and a value for every column (`apart`) only grows, so columns that a place lists
 stay what they were, whoever goes on in the batch; nothing here writes into one.
 Complexity: gathering copies its rows once, layer by layer; a row alone that is cut back is a view.
@@ -32,7 +32,6 @@ class Batch:
         mask: int64 [rows, width] on the device, which columns are the rows' own; None before the first pass.
         stamp: number of the mask; the places that it holds for have it too.
         apart: whether the cache has a key and a value for every column, so that rows can be cut and gathered.
-        bytes: memory of such a cache.
     """
 
     rows: int
@@ -41,7 +40,6 @@ class Batch:
     mask: torch.Tensor | None = None
     stamp: int = 0
     apart: bool = False
-    bytes: int = 0
 
     def mark(self, places: Sequence[Place], device: torch.device) -> None:
         """Makes the mask anew from the columns of the rows' places."""
@@ -145,9 +143,15 @@ def like(cache: Any) -> Any:
     return twin
 
 
-def is_apart(cache: Any, rows: int, width: int) -> bool:
-    """Whether a cache has a key and a value for every column of every row, and nothing else."""
+def is_apart(cache: Any, rows: int, width: int, *, known: bool) -> bool:
+    """Whether a cache has a key and a value for every column of every row, and nothing else.
+
+    Args:
+        known: it was so before the last pass.
+    """
     layers = list(getattr(cache, "layers", None) or ())
+    if known and layers:
+        return all(layer.keys is None or layer.keys.shape[2] == width for layer in layers)
     return bool(layers) and all(_plain(layer, rows, width) for layer in layers)
 
 

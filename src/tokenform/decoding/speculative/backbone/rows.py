@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,29 +39,23 @@ from .skipping import without_layers
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
 
 
-@dataclass(eq=False)
 class _Item:
-    """What is to be run of a sequence."""
+    """What is to be run of a sequence.
 
-    seq: int
-    track: Track
-    pending: list[int]
-    tree: DraftTree
+    Attributes:
+        tokens: pending ones, and those of the tree.
+        known: columns that its row lists.
+        need, wanted: tokens to run, and how many of them have their logits wanted.
+    """
 
-    @property
-    def known(self) -> int:
-        """Columns that its row lists."""
-        return 0 if self.track.place is None else len(self.track.place.columns)
+    __slots__ = ("known", "need", "pending", "seq", "tokens", "track", "tree", "wanted")
 
-    @property
-    def need(self) -> int:
-        """Tokens to run."""
-        return len(self.pending) + len(self.tree)
-
-    @property
-    def wanted(self) -> int:
-        """How many of them have their logits wanted."""
-        return min(len(self.pending), 1) + len(self.tree)
+    def __init__(self, seq: int, track: Track, pending: list[int], tree: DraftTree) -> None:
+        self.seq, self.track, self.pending, self.tree = seq, track, pending, tree
+        self.tokens = pending + tree.tokens if tree.tokens else pending
+        self.known = 0 if track.place is None else len(track.place.columns)
+        self.need = len(self.tokens)
+        self.wanted = self.need - max(len(pending) - 1, 0)
 
 
 class RowBackbone(Backbone):
@@ -87,7 +80,8 @@ class RowBackbone(Backbone):
         return self._chains(trees, frozenset())
 
     def _chains(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
-        if any(parent != node - 1 for tree in trees.values() for node, parent in enumerate(tree.parents)):
+        drafts = [tree for tree in trees.values() if tree.tokens]
+        if any(parent != node - 1 for tree in drafts for node, parent in enumerate(tree.parents)):
             raise OptionError("this model scores chains alone; use one path of the tree")
         return super().score(trees, skip=skip)
 
@@ -98,7 +92,8 @@ class RowBackbone(Backbone):
     @property
     def held_bytes(self) -> int:
         places = (track.place for track in self._tracks.values())
-        return sum(batch.bytes for batch in {place.batch for place in places if place is not None})
+        batches = {place.batch for place in places if place is not None and place.batch.apart}
+        return sum(held_bytes(batch.cache) for batch in batches)
 
     def _start(self, tokens: list[int]) -> Track:
         return Track(tokens)
@@ -265,7 +260,7 @@ class RowBackbone(Backbone):
         ids, positions, fresh = np.zeros((3, len(items), new), np.int64)
         for row, item in enumerate(items):
             tokens, start = slice(new - item.need, new), item.track.computed
-            ids[row, tokens] = item.pending + item.tree.tokens
+            ids[row, tokens] = item.tokens
             positions[row, tokens] = np.arange(start, start + item.need)
             fresh[row, tokens] = 1
         seen = torch.from_numpy(fresh).to(self.device)
@@ -290,11 +285,10 @@ class RowBackbone(Backbone):
 
     def _book(self, batch: Batch, items: list[_Item], mask: torch.Tensor, cache: Any) -> None:
         """Where the sequences are after a pass."""
-        width = mask.shape[1]
-        if cache is not None:
-            self._apart = self._apart and is_apart(cache, batch.rows, width)
+        width, new = mask.shape[1], max(item.need for item in items)
+        if cache is not None and self._apart:
+            self._apart = is_apart(cache, batch.rows, width, known=batch.apart)
         batch.cache, batch.mask, batch.width, batch.apart = cache, mask, width, self._apart
-        batch.bytes = held_bytes(cache) if batch.apart and cache is not None else 0
         batch.stamp += 1
         forgets = cache is None or not (batch.apart or all(not len(item.tree) for item in items))
         for row, item in enumerate(items):
@@ -310,9 +304,8 @@ class RowBackbone(Backbone):
                 place.columns += own[:n]
                 place.nodes, place.stamp = own[n:], batch.stamp
             else:
-                past = width - max(i.need for i in items)
-                known = 0 if place is None else len(place.columns)
-                track.place = Place(batch, row, [*range(past - known, past), *own[:n]], own[n:], batch.stamp)
+                past = range(width - new - item.known, width - new)
+                track.place = Place(batch, row, [*past, *own[:n]], own[n:], batch.stamp)
 
 
 def _order(item: _Item) -> tuple[int, int]:

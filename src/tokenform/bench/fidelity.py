@@ -29,10 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from tokenform.bench.enumeration import ExactDistribution, enumerate_target, total_variation
 from tokenform.decoding.aligned.asap import ASAp
 from tokenform.decoding.aligned.awrs import AWRS
 from tokenform.decoding.aligned.cars import CARS
-from tokenform.decoding.aligned.enumeration import ExactDistribution, enumerate_target, total_variation
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.mcmc import MCMC
 from tokenform.decoding.aligned.problem import Problem
@@ -156,7 +156,7 @@ class Fidelity:
 
     def plot(self, path: str | Path) -> None:
         """Distance against cost, a labelled point for each sampler; see `fidelity_plot`."""
-        from tokenform.decoding.aligned.fidelity_plot import plot
+        from tokenform.bench.fidelity_plot import plot
 
         plot(self, path)
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
-from .drafters.base import Context, Seen
-from .drafters.hints import Hints
-from .drafters.merge import Merge
-from .policies import Fixed, Policy
-from .report import Report
-from .tree import DraftTree
+from tokenform.decoding.speculative.drafters.base import Context, Seen
+from tokenform.decoding.speculative.drafters.hints import Hints
+from tokenform.decoding.speculative.drafters.merge import Merge
+from tokenform.decoding.speculative.policies import Fixed, Policy
+from tokenform.decoding.speculative.report import Report
+from tokenform.decoding.speculative.tree import DraftTree
 
 
 def replay(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tokenform.errors import OptionError, extras
 
 if TYPE_CHECKING:
-    from tokenform.decoding.aligned.fidelity import Fidelity, Row
+    from tokenform.bench.fidelity import Fidelity, Row
 
 _COLOURS = ("#1b6ca8", "#c1440e", "#2f7d32", "#7b3fa0", "#8a6d00", "#b3125f", "#00838f", "#555555")
 _MARKERS = "osD^vP*X"

@@ -13,9 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tokenform.decoding.speculative.report import Report
 from tokenform.errors import MissingExtra, OptionError, extras
-
-from .report import Report
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
