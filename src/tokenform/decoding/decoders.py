@@ -1,7 +1,7 @@
 """What runs the rows of a generator's calls.
 
-Purpose: each call gets a decoder of its own; what calls leave to later ones is kept here: prompts, what passes
-cost, what was spelled, and each thread's masks on the device.
+Purpose: each call gets a decoder of its own; what calls leave to later ones is kept here: prompts, what
+passes cost, what was spelled, and each thread's masks on the device.
 Invariant: calls share no cache of a model that is being written to.
 """
 
