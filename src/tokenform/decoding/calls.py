@@ -5,9 +5,9 @@ Invariant: an entry's results stand where the entry did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.prompts import is_batch
@@ -24,6 +24,34 @@ AnySampler = Local | AlignedSampler
 
 Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
 """One prompt: text, chat messages, or token ids."""
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `Generator.sample`, for type checkers."""
+
+    n: int
+    seed: int | Sequence[int] | None
+    max_tokens: int
+    sampler: AnySampler | None
+    progress: bool | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_error: str
+    on_invalid: str
+    max_tries: int
+    logprobs: bool
+
+
+class StreamOptions(TypedDict, total=False):
+    """The options of `Generator.stream`, for type checkers."""
+
+    seed: int | None
+    max_tokens: int
+    sampler: AnySampler | None
+    companion_prompt: Any
+    stop: str | Sequence[str]
+    on_field: Mapping[str, Callable[[Any], Any]] | None
+    logprobs: bool
 
 
 def check_counts(**counts: Any) -> None:

@@ -10,12 +10,10 @@ which a call's own loop can't).
 from __future__ import annotations
 
 import secrets
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
-from functools import cached_property
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import TypeForm, Unpack
 
@@ -30,6 +28,8 @@ from tokenform.decoding.calls import (
     AnySampler,
     Constraint,
     Prompt,
+    SampleOptions,
+    StreamOptions,
     check_counts,
     ending_at,
     given_back,
@@ -38,6 +38,7 @@ from tokenform.decoding.calls import (
     texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
+from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
@@ -47,12 +48,10 @@ from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone, PromptCache, check_model, device_of
+from tokenform.decoding.speculation import Decoder
+from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
-from tokenform.decoding.speculative.drafters import auto as auto_drafter
-from tokenform.decoding.speculative.matching import DeviceDraws
-from tokenform.decoding.speculative.policies import Controller, Policy
+from tokenform.decoding.speculative.policies import Policy
 from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.decoding.tracing import span_of, traced
@@ -61,35 +60,6 @@ from tokenform.decoding.weighted import all_weighted
 from tokenform.engine import Limits, Vocabulary
 from tokenform.errors import DrafterError, ModelError, OptionError, PromptTooLong, TokenformError
 from tokenform.frontends import Condition, to_constraint
-from tokenform.masking import CAPACITY, MaskTable
-
-
-class SampleOptions(TypedDict, total=False):
-    """The options of `Generator.sample`, for type checkers."""
-
-    n: int
-    seed: int | Sequence[int] | None
-    max_tokens: int
-    sampler: AnySampler | None
-    progress: bool | None
-    companion_prompt: Any
-    stop: str | Sequence[str]
-    on_error: str
-    on_invalid: str
-    max_tries: int
-    logprobs: bool
-
-
-class StreamOptions(TypedDict, total=False):
-    """The options of `Generator.stream`, for type checkers."""
-
-    seed: int | None
-    max_tokens: int
-    sampler: AnySampler | None
-    companion_prompt: Any
-    stop: str | Sequence[str]
-    on_field: Mapping[str, Callable[[Any], Any]] | None
-    logprobs: bool
 
 
 class Generator:
@@ -155,7 +125,7 @@ class Generator:
                 f"{type(model).__name__} was in training mode; eval() was called on it", stacklevel=2
             )
             model.eval()
-        self.model, self._prompt_cache = model, PromptCache(prompt_cache)
+        self.model = model
         self.tokenizer = None if isinstance(tokenizer, Vocabulary) else tokenizer
         self.vocabulary = (
             tokenizer if isinstance(tokenizer, Vocabulary) else read_vocabulary(model, tokenizer)
@@ -166,7 +136,7 @@ class Generator:
         self.mixing = Mixing(mixture, companion, penalties)
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
-        self._of_thread = threading.local()
+        self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache)
         self._prompts = PromptReader(
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
@@ -353,7 +323,7 @@ class Generator:
     def language_model(self) -> LanguageModel:
         """The model as the samplers of `tokenform.decoding.aligned` ask it, with a cache of its own."""
         eos, size = self.vocabulary.eos, self.vocabulary.size
-        return BackboneLM(self.model, eos=eos, size=size, prompts=self._prompt_cache)
+        return BackboneLM(self.model, eos=eos, size=size, prompts=self._decoders.prompts)
 
     def problem(
         self,
@@ -384,8 +354,7 @@ class Generator:
         budget = self._prompts.room(ids, max_tokens)
         known = compiled(constraint, self.vocabulary, validators=validators)
         check_shortest(known.distance(known.start, budget), budget)
-        spell = speller(self.tokenizer, self.vocabulary)
-        return chosen.bind(model or self.language_model(), known, ids, budget, encode=spell)
+        return chosen.bind(model or self.language_model(), known, ids, budget, encode=self._decoders.encode)
 
     def _stream(
         self, row: Row, grammar: Constraint, decoder: Decoder, stop: str | Sequence[str] = ()
@@ -416,58 +385,13 @@ class Generator:
         return chosen
 
     def decoder(self, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
-        """What runs rows.
-
-        Args:
-            rows: how many run together.
-            joining: they come and go one by one, and perhaps in another thread than the generator's calls.
-        """
-        vocabulary, drafter = self.vocabulary, self.drafter
-        backbone = Backbone(self.model, prompts=self._prompt_cache, size=vocabulary.size)
-        if drafter == "auto":
-            drafter = self._default_drafter if pays(backbone, rows) else None
-        matcher = DeviceDraws(device_of(self.model)) if joining else self._matcher(rows)
-        return Decoder(
-            backbone,
-            chosen,
-            vocabulary,
-            self.transforms,
-            drafter=drafter,
-            verifier=None if drafter is None else self.verifier,
-            policy=self._controller if self.policy is None else self.policy(),
-            encode=self._encode,
-            mixing=self.mixing,
-            matcher=matcher,
-        )
-
-    def _matcher(self, rows: int) -> DeviceDraws:
-        """Draws where this thread's calls left masks on the model's device."""
-        device = device_of(self.model)
-        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows))
-
-    def _table(self, rows: int) -> MaskTable:
-        """The masks that this thread's calls left on the model's device."""
-        table: MaskTable | None = getattr(self._of_thread, "table", None)
-        if table is None or table.capacity < rows:
-            table = MaskTable(self.vocabulary.size, device_of(self.model), capacity=max(CAPACITY, rows))
-            self._of_thread.table = table
-        return table
-
-    @cached_property
-    def _default_drafter(self) -> Any:
-        return auto_drafter()
-
-    @cached_property
-    def _controller(self) -> Controller:
-        return Controller()  # what passes cost is learnt over all calls
-
-    @cached_property
-    def _encode(self) -> Callable[[bytes], list[int]] | None:
-        return speller(self.tokenizer, self.vocabulary)
+        """What runs rows; see `Decoders.make`."""
+        return self._decoders.make(self, chosen, rows, joining=joining)
 
     def spell(self, text: bytes) -> list[int]:
         """Bytes as the model's tokenizer writes them; longest match without one."""
-        return self.vocabulary.greedy(text) or [] if self._encode is None else self._encode(text)
+        encode = self._decoders.encode
+        return self.vocabulary.greedy(text) or [] if encode is None else encode(text)
 
     def _companions(self, prompts: Any, count: int) -> list[Any]:
         """The companion's prompt for each prompt; None where it reads the same."""

@@ -1,0 +1,88 @@
+"""What runs the rows of a generator's calls.
+
+Purpose: each call gets a decoder of its own; what calls leave to later ones is kept here: prompts, what
+passes cost, what was spelled, and each thread's masks on the device.
+Invariant: calls share no cache of a model that is being written to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculation import Decoder, pays, speller
+from tokenform.decoding.speculative.backbone import Backbone, PromptCache, device_of
+from tokenform.decoding.speculative.drafters import auto as auto_drafter
+from tokenform.decoding.speculative.matching import DeviceDraws
+from tokenform.decoding.speculative.policies import Controller
+from tokenform.engine import Vocabulary
+from tokenform.masking import CAPACITY, MaskTable
+
+if TYPE_CHECKING:
+    from tokenform.decoding.generator import Generator
+
+
+class Decoders:
+    """Makes the decoders of a generator.
+
+    Args:
+        prompts: most bytes of what prompts leave.
+    """
+
+    def __init__(self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int) -> None:
+        self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
+        self.prompts, self._of_thread = PromptCache(prompts), threading.local()
+
+    def make(self, own: Generator, chosen: Local, rows: int, *, joining: bool = False) -> Decoder:
+        """What runs rows.
+
+        Args:
+            own: the generator, for its options.
+            rows: how many run together.
+            joining: they come and go one by one, and perhaps in another thread than the generator's calls.
+        """
+        drafter = own.drafter
+        backbone = Backbone(self._model, prompts=self.prompts, size=self._vocabulary.size)
+        if drafter == "auto":
+            drafter = self._default_drafter if pays(backbone, rows) else None
+        return Decoder(
+            backbone,
+            chosen,
+            self._vocabulary,
+            own.transforms,
+            drafter=drafter,
+            verifier=None if drafter is None else own.verifier,
+            policy=self._controller if own.policy is None else own.policy(),
+            encode=self.encode,
+            mixing=own.mixing,
+            matcher=DeviceDraws(backbone.device) if joining else self._matcher(rows),
+        )
+
+    def _matcher(self, rows: int) -> DeviceDraws:
+        """Draws where this thread's calls left masks on the model's device."""
+        device = device_of(self._model)
+        return DeviceDraws(device, None if device.type == "cpu" else self._table(rows, device))
+
+    def _table(self, rows: int, device: Any) -> MaskTable:
+        """The masks that this thread's calls left on the model's device."""
+        table: MaskTable | None = getattr(self._of_thread, "table", None)
+        if table is None or table.capacity < rows:
+            table = MaskTable(self._vocabulary.size, device, capacity=max(CAPACITY, rows))
+            self._of_thread.table = table
+        return table
+
+    @cached_property
+    def _default_drafter(self) -> Any:
+        return auto_drafter()
+
+    @cached_property
+    def _controller(self) -> Controller:
+        return Controller()  # what passes cost is learnt over all calls
+
+    @cached_property
+    def encode(self) -> Callable[[bytes], list[int]] | None:
+        """Bytes as the model's tokenizer writes them; None without one."""
+        return speller(self._tokenizer, self._vocabulary)
