@@ -266,3 +266,28 @@ def test_multiples_of_one_number_and_not_of_another(unit: str, excluded: str) ->
             state, written = automaton.advance(state, token), written + bytes([token] * (token != EOS))
         number = fractions.Fraction(decimal.Decimal(written.decode()))
         assert (number / taken[0]).denominator == 1 and (number / taken[1]).denominator != 1, written
+
+
+@pytest.mark.parametrize(
+    ("schema", "work"),
+    [
+        # each key's shape named all the others
+        (
+            {
+                "type": "object",
+                "unevaluatedProperties": False,
+                "anyOf": [{"properties": {f"k{i}": {"type": "integer"}}} for i in range(4000)],
+            },
+            1_200_000,
+        ),
+        # the negation of a branch was made once for each of the others
+        (
+            {"type": "string", "oneOf": [{"pattern": f"{c}{i}"} for i in range(80) for c in "abcde"]},
+            3_000_000,
+        ),
+    ],
+    ids=["unevaluatedProperties", "oneOf of patterns"],
+)
+def test_keywords_over_many_branches_grow_no_faster_than_they_must(schema: Any, work: int) -> None:
+    compiled_within = tf.json_schema(schema).compile(VOCABULARY, limits=tf.Limits(work=work))
+    assert len(compiled_within.allowed_tokens(compiled_within.start))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lark import Lark, load_grammar
 
 import tokenform as tf
 from tokenform import errors
+from tokenform.frontends import lark_errors, lark_groups
+from tokenform.frontends.lark_reader import read_lark
 
 BYTES = tf.Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos=[256], special=[256])
 DIGITS = "1" * 5000
@@ -136,3 +140,74 @@ def test_mistakes_in_directives_have_a_place(text: str, line: int, column: int, 
         and "__IGNORE" not in str(caught.value)
         and "NonTerminal" not in str(caught.value)
     )
+
+
+def chain(n: int, name: str, last: str = '"b"') -> str:
+    return "\n".join(f'{name}{i}: {name}{i + 1} "a"' for i in range(n)) + f"\n{name}{n}: {last}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start: T0\n" + chain(800, "T"), "parts when those that they name"),
+        ('start: "a"' + "\n" * 10**6, "steps of work"),
+        ("start: " + " ".join(["(a|b)?"] * 20_000) + '\na: "a"\nb: "b"\n', "steps of work"),
+        ("start: r0\n" + chain(20_000, "r"), "steps of work"),
+        ('start: "' + "a" * 2_000_000 + '"\n', "steps of work"),
+    ],
+    ids=["a chain of terminals", "a million empty lines", "groups", "rules", "a long string"],
+)
+def test_what_lark_would_read_for_too_long_is_refused_before(text: str, message: str) -> None:
+    with pytest.raises(errors.LimitExceeded, match=message):
+        tf.lark(text)
+
+
+def test_the_limit_on_reading_is_the_limit_of_work() -> None:
+    text = "start: r0\n" + chain(200, "r")
+    usual = tf.Limits()
+    tf.set_limits(tf.Limits(work=10**6))
+    try:
+        with pytest.raises(errors.LimitExceeded, match="1000000 steps of work"):
+            tf.lark(text + "// once\n")
+    finally:
+        tf.set_limits(usual)
+    assert tf.lark(text + "// twice\n").compile(BYTES).matches(b"b" + b"a" * 200)
+
+
+def test_comments_and_some_empty_lines_are_hardly_charged() -> None:
+    text = "// a line of a header that is long\n" * 50_000 + "\n" * 500 + 'start: "a"\n' + "\n# more" * 50_000
+    assert tf.lark(text).compile(BYTES).matches(b"a")
+
+
+def test_a_chain_of_unused_rules_is_dropped_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    original = load_grammar.classify_bool
+    monkeypatch.setattr(load_grammar, "classify_bool", lambda *a: looks.append(1) or original(*a))
+    unused = chain(300, "r", "R") + 'R: "c"\ncircle: other\nother: circle | K\nK: "k"\nown: own "o" | "p"\n'
+    read = read_lark(f'start: "x" [shown]\nshown: "y"\n{unused}%ignore I\nI: " "\n')
+    assert len(looks) < 10
+    # a circle names itself, so that Lark keeps it
+    plain = Lark(f'start: "x" [shown]\nshown: "y"\n{unused}%ignore I\nI: " "\n', parser="earley")
+    assert {rule["origin"] for rule in read["rules"]} == {str(rule.origin.name) for rule in plain.rules}
+    assert {terminal["name"] for terminal in read["terminals"]} == {str(t.name) for t in plain.terminals}
+
+
+def test_the_first_of_many_mistakes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    original = lark_errors._get_parser
+    monkeypatch.setattr(lark_errors, "_get_parser", lambda: reads.append(1) or original())
+    text = 'start: "a"\n' + "\n".join(f"r{i}: ) (" for i in range(3000))
+    with pytest.raises(errors.InvalidGrammar) as caught:
+        tf.lark(text)
+    assert (caught.value.line, caught.value.column) == (2, 5) and len(reads) == 1
+
+
+@pytest.mark.parametrize("text", ["a b? c? d?", "a? (b|c)? (b d)?", "[a] b [c d] (a b|c)?"])
+def test_groups_mean_the_same_where_there_are_many_rules(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = f'start: {text}\na: "a"\nb: "b"\nc: "c"\nd: "d"\n'
+    words = ["".join(w) for n in range(5) for w in itertools.product("abcd", repeat=n)]
+    usual = tf.lark(grammar).compile(BYTES)
+    monkeypatch.setattr(lark_groups, "ALL", 1)
+    monkeypatch.setattr(lark_groups, "FEW", 2)
+    named = tf.lark(grammar + "// again\n").compile(BYTES)
+    assert [named.matches(w.encode()) for w in words] == [usual.matches(w.encode()) for w in words]

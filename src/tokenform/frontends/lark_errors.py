@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from lark import Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
-from lark.load_grammar import _get_parser, find_grammar_errors
+from lark.load_grammar import _error_repr, _get_parser
 
 from tokenform.errors import InvalidGrammar, LimitExceeded, TokenformError
 
@@ -112,7 +112,7 @@ def foreign_error(error: Exception, plain: str, text: str) -> TokenformError:
         return syntax_error(plain, text)
     if isinstance(error, OverflowError):
         return _in_limit(text)
-    if isinstance(error, (TypeError, AttributeError, IndexError)) and _parser_error(plain):
+    if isinstance(error, (TypeError, AttributeError, IndexError)) and _first_error(plain):
         return syntax_error(plain, text)  # Lark's own report failed
     if isinstance(error, AssertionError) and (name := _holder_of_declared(plain)):
         return holds_declared(name, text)
@@ -150,23 +150,18 @@ def _first_token(tree: Any) -> Token | None:
 
 
 def _first_error(plain: str) -> tuple[UnexpectedInput, str] | None:
-    """Lark's first complaint: with its explanation, or, where its recovery fails, as its parser has it."""
-    try:
-        return cast("list[tuple[UnexpectedInput, str]]", find_grammar_errors(plain))[0]
-    except (AttributeError, IndexError, RecursionError, TypeError, UnexpectedInput):
-        pass  # the recovery fails on an end of text amid parentheses
-    error = _parser_error(plain)
-    if error is None:
-        return None
-    shown = getattr(error, "token", None)
-    return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"
+    """Lark's first complaint, with its explanation.
 
-
-def _parser_error(plain: str) -> UnexpectedInput | None:
+    Not by `find_grammar_errors`: it goes on after the first, and copies what was read so far for each.
+    """
     try:
         _get_parser().parse(plain + "\n", "start")  # type: ignore[no-untyped-call]
     except UnexpectedInput as error:
-        return error
+        try:
+            return error, _error_repr(error)  # type: ignore[no-untyped-call]
+        except TypeError:  # an explanation of Lark's that is a mistake itself
+            shown = getattr(error, "token", None)
+            return error, f"unexpected {str(shown)!r}" if shown else "unexpected end"
     return None
 
 

@@ -2,8 +2,9 @@
 
 Purpose: Lark writes a rule's alternatives without groups: `a? b?` becomes four expansions, and twenty
 optional clauses a million.  Where an alternative would have more than `MOST`, each group of its rule
-(`(..|..)`, `?`, `[..]`, `~`) becomes a rule first, so that the whole stays as large as its text.
-Invariant: the texts of every rule stay the same; rules below `MOST` are left as they are.
+(`(..|..)`, `?`, `[..]`, `~`) becomes a rule first, so that the whole stays as large as its text.  Where all
+would have more than `ALL` together, an alternative may have `FEW`.
+Invariant: the texts of every rule stay the same; rules below the bound are left as they are.
 Complexity: linear in the grammar.
 Rejected: this form for all rules (a few expansions are quicker to walk than a rule for each group); an own
 expansion of the operators (Lark's is what the grammar means).
@@ -18,22 +19,32 @@ from lark.grammar import NonTerminal, RuleOptions
 from lark.load_grammar import Grammar
 
 MOST = 64  # expansions of one alternative
+ALL = 10_000
+FEW = 4
 _CEILING = 10**6  # counts stop here
 
 Node = Any  # a tree of Lark's, a symbol or a token
 
 
-def name_groups(grammar: Grammar) -> None:
-    """Gives a rule to each group of the rules that are too large, in place."""
+def name_groups(grammar: Grammar) -> int:
+    """Gives a rule to each group of the rules that are too large, in place; how much Lark writes out then,
+    counted in expansions."""
+    counted = [_expansions(rule[2]) for rule in grammar.rule_defs]
+    together = sum(total for largest, total in counted if largest <= MOST)
+    most = MOST if together <= ALL else FEW
     helpers: dict[tuple[tuple[str, ...], Node], Node] = {}
     for place, (name, parameters, tree, options) in enumerate(list(grammar.rule_defs)):
-        if _expansions(tree) > MOST:
+        if counted[place][0] > most:
             namer = _Namer(grammar, str(name), parameters, helpers)
             grammar.rule_defs[place] = (name, parameters, namer.named(tree), options)
+            counted[place] = _expansions(grammar.rule_defs[place][2])
+    made = grammar.rule_defs[len(counted) :]
+    # a rule costs Lark a few times what one more of its expansions does
+    return sum(total for _, total in counted) + sum(_expansions(rule[2])[1] + 3 for rule in made)
 
 
-def _expansions(tree: Node) -> int:
-    """The most expansions that Lark makes of one alternative of the tree."""
+def _expansions(tree: Node) -> tuple[int, int]:
+    """The most expansions that Lark makes of one alternative of the tree, and those of all."""
     largest = 0
 
     def count(node: Node) -> int:
@@ -62,8 +73,8 @@ def _expansions(tree: Node) -> int:
             return 2 if operator == "*" else 1
         return _repeated(ways, int(str(bounds[0])), int(str(bounds[-1])))
 
-    count(tree)
-    return largest
+    total = count(tree)
+    return largest, total
 
 
 def _repeated(ways: int, least: int, most: int) -> int:

@@ -1,8 +1,11 @@
-"""Grammars that would grow without end while Lark reads them: told before they do.
+"""Grammars that Lark would read for too long: told before it does.
 
 Purpose: Lark writes a template out for each list of arguments that it meets (`t{x}: x | t{t{x}}` has no last
-one), and a terminal into each terminal that names it (sixteen levels of `A: B B` are 65,536 copies).
-Invariant: a grammar that passes grows by a bounded amount; the counts are the same on every machine.
+one), and a terminal into each terminal that names it (sixteen levels of `A: B B` are 65,536 copies).  What it
+needs for a text is about its tokens and the alternatives that it writes its rules out to: both are charged to
+`Limits.work`, as work of the engine is.
+Invariant: a grammar that passes grows by a bounded amount and is read in a bounded time; the counts are the
+same on every machine.
 Complexity: linear in what is counted.
 Rejected: giving such a terminal to the engine as a graph (a terminal is one pattern for Lark, and a rule says
 the same in linear size).
@@ -10,6 +13,7 @@ the same in linear size).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,12 +28,58 @@ from lark.load_grammar import (
     nr_deepcopy_tree,
 )
 
+from tokenform import _core
 from tokenform.errors import LimitExceeded
-from tokenform.frontends.lark_errors import holds_declared, limit_at
+from tokenform.frontends.lark_errors import SKIPPED, holds_declared, limit_at
 
 TEMPLATES = 2_000  # rules that templates are written out to
 NAME = 1_000  # characters of such a rule's name, which holds its arguments
 PARTS = 10_000  # parts of a terminal with the terminals that it names written into it
+ALL_PARTS = 50_000  # those of all terminals together: Lark goes over each of them a dozen times
+
+# Steps of work that Lark's reading is about, a step being some 20 nanoseconds of the engine's.
+TOKEN = 1_200
+CHARACTER = 40  # of a string, which is unescaped one by one
+ALTERNATIVE = 800  # of a rule, as Lark writes them out
+_SKIP = 100
+# `(\r?\n)+\s*\|`, by which Lark looks for an alternative on a line below, begins at each break of a row anew
+_BREAKS = 12  # characters that it passes in a step
+
+_PIECE = re.compile(rf"(?P<skip>\s*(?://|#)[^\n]*|\\[ ]*\n)|(?P<blank>\s+)|(?P<literal>{SKIPPED})|\w+|.")
+
+
+class Reading:
+    """The work of reading one text, so far."""
+
+    def __init__(self) -> None:
+        self._limit = _core.Limits().work
+        self._spent = 0
+
+    def spend(self, steps: int, line: int | None = None) -> None:
+        """Counts steps.
+
+        Raises:
+            LimitExceeded: they are more than the process's `Limits.work`.
+        """
+        self._spent += steps
+        if self._spent > self._limit:
+            raise LimitExceeded(
+                f"Reading the grammar needs more than {self._limit} steps of work (Limits.work): about "
+                f"{TOKEN} a token and {ALTERNATIVE} an alternative; shorten it, or raise the limit by "
+                "set_limits",
+                line=line,
+            )
+
+    def text(self, text: str) -> None:
+        """Counts what Lark needs to parse a text."""
+        line = 1
+        for found in _PIECE.finditer(text):
+            length, kind = found.end() - found.start(), found.lastgroup
+            breaks = found.group().count("\n")
+            line += breaks
+            steps = _SKIP if kind == "skip" or (kind == "blank" and not breaks) else TOKEN
+            literal = CHARACTER * length if kind == "literal" else 0
+            self.spend(steps + literal + breaks * length // _BREAKS, line)
 
 
 class CheckedDefinitions(dict[str, Any]):
@@ -60,12 +110,21 @@ def check_terminals(definitions: Mapping[str, Any], text: str) -> None:
             if other in trees and trees[other] is None:
                 raise holds_declared(name, text)
     sizes: dict[str, int] = {}
+    total = 0
     for name in named:
         _measure(name, named, trees, sizes)
         if sizes.get(name, 0) > PARTS:
             raise limit_at(
                 f"The terminal {name} has more than {PARTS} parts when the terminals that it names are "
                 "written into it; make it a rule (a name in lower case)",
+                text,
+                name,
+            )
+        total += sizes.get(name, 0)
+        if total > ALL_PARTS:
+            raise limit_at(
+                f"The terminals have more than {ALL_PARTS} parts when those that they name are written into "
+                f"them; make some of them rules (names in lower case), {name} for one",
                 text,
                 name,
             )

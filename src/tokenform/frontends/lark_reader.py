@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal, cast
 
 from lark.exceptions import GrammarError, UnexpectedInput
-from lark.grammar import Rule
+from lark.grammar import NonTerminal, Rule
 from lark.lexer import PatternStr, TerminalDef
 from lark.load_grammar import Grammar, GrammarBuilder
 
@@ -47,7 +49,7 @@ from tokenform.frontends.lark_errors import (
     syntax_error,
 )
 from tokenform.frontends.lark_groups import name_groups
-from tokenform.frontends.lark_limits import CheckedDefinitions, check_templates
+from tokenform.frontends.lark_limits import ALTERNATIVE, CheckedDefinitions, Reading, check_templates
 from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
@@ -91,6 +93,8 @@ def read_lark(
         raise OptionError(f"lexer must be 'contextual' or 'dynamic', not {lexer_name!r}")
     _check_numbers(text)
     plain, schemas = _extract_schemas(text)
+    reading = Reading()
+    reading.text(plain)
     try:
         grammar = _load(plain, text, import_paths or [])
     except RecursionError:
@@ -105,7 +109,7 @@ def read_lark(
         raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
     try:
         check_templates(grammar, text)
-        name_groups(grammar)
+        reading.spend(ALTERNATIVE * name_groups(grammar))
         terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
     except RecursionError:
         raise _too_deep() from None
@@ -182,7 +186,7 @@ def _compile(
 ) -> tuple[list[TerminalEntry], list[RuleEntry], list[str]]:
     keep = {indenter["newline"], *indenter["open"], *indenter["close"]} if indenter else set()
     try:
-        definitions, rules, ignore = grammar.compile([start], keep)
+        definitions, rules, ignore = _used(grammar, start, keep)
         for definition in definitions:
             _check_terminal(definition, text)
         # The order of `lark.lexer.BasicLexer`, with which it settles matches of one priority.
@@ -194,6 +198,38 @@ def _compile(
             raise _broken_escape(str(error.args[0]), text) from None
         raise semantic_error(str(error), text) from None
     return [_terminal(t) for t in definitions], [_rule(r) for r in rules], list(ignore)
+
+
+def _used(grammar: Grammar, start: str, keep: set[str]) -> tuple[list[TerminalDef], list[Rule], list[str]]:
+    """Lark's terminals and rules without those that nothing leads to.
+
+    Lark drops rules that no other names, again and again: of a chain one at a time, each after a look at all
+    rules.  Told that every rule is a start, it keeps them, and they are dropped here.
+    """
+    everything = [str(rule[0]) for rule in grammar.rule_defs]
+    terminals, rules, ignore = grammar.compile([start, *everything], "*")
+    users: Counter[NonTerminal] = Counter()
+    by_origin: dict[NonTerminal, list[Rule]] = {}
+    for rule in rules:
+        by_origin.setdefault(rule.origin, []).append(rule)
+        users.update(_named(rule))
+    users[NonTerminal(start)] += 1
+    unused = [origin for origin in by_origin if not users[origin]]
+    while unused:
+        for rule in by_origin.pop(unused.pop()):
+            for symbol in _named(rule):
+                users[symbol] -= 1
+                if not users[symbol] and symbol in by_origin:
+                    unused.append(symbol)
+    rules = [rule for rule in rules if rule.origin in by_origin]
+    wanted = {symbol.name for rule in rules for symbol in rule.expansion if symbol.is_term}
+    wanted.update(ignore, keep)
+    return [terminal for terminal in terminals if terminal.name in wanted], rules, ignore
+
+
+def _named(rule: Rule) -> Iterator[NonTerminal]:
+    """The other rules that a rule names, as often as it does."""
+    return (symbol for symbol in rule.expansion if not symbol.is_term and symbol != rule.origin)
 
 
 def _check_terminal(definition: TerminalDef, text: str) -> None:

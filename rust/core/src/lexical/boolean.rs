@@ -45,7 +45,8 @@ impl Terms {
                 _ => flat.push(x),
             }
         }
-        self.spend(2 + flat.len() as u64 / 4);
+        // the rules for a union go over all operands a dozen times
+        self.spend(2 + (flat.len() / 4 + flat.len().saturating_sub(16)) as u64);
         flat.sort_unstable();
         flat.dedup();
         if flat.len() > 1 {

@@ -18,6 +18,9 @@ pub struct Run {
     pub to: TermId,
 }
 
+/// Lists from which on a merge of them waits for memory at each.
+const MANY: usize = 64;
+
 pub type Runs = std::sync::Arc<[Run]>;
 
 /// Derivatives by the number of their term, as far as they were asked for.
@@ -221,7 +224,9 @@ impl Terms {
         let mut known: FxHashMap<Vec<TermId>, TermId> = FxHashMap::default();
         known.insert(targets.clone(), to);
         let mut out: Vec<Run> = Vec::new();
-        let mut looked = 0;
+        let mut looked = 8 * parts.len() as u64;
+        // a few lists are near; many are each somewhere else
+        let near = if parts.len() < MANY { 32 } else { 8 };
         loop {
             looked += 8 + parts.len() as u64;
             let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
@@ -230,7 +235,7 @@ impl Terms {
                 _ => out.push(Run { end, to }),
             }
             if end >= MAX_CP {
-                self.spend(1 + looked / 32);
+                self.spend(1 + looked / near);
                 return out.into();
             }
             let mut changed = false;

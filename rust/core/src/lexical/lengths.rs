@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::term::{Term, TermId, Terms, INF};
 use crate::work;
@@ -151,6 +151,8 @@ impl Terms {
     fn walk_levels(&mut self, start: TermId, lo: u32, hi: u32) -> bool {
         let mut seen: FxHashMap<Vec<TermId>, u32> = FxHashMap::default();
         let mut history: Vec<bool> = Vec::new();
+        // many ranges of a term lead to one place
+        let mut found: FxHashSet<TermId> = FxHashSet::default();
         let mut level = vec![start];
         for k in 0.. {
             let accepts = level.iter().any(|&t| self.nullable(t));
@@ -167,14 +169,15 @@ impl Terms {
             }
             seen.insert(level.clone(), k);
             history.push(accepts);
-            let mut next: Vec<TermId> = Vec::new();
             for &t in &level {
                 let runs = self.delta_raw(t);
-                next.extend(runs.iter().map(|r| r.to).filter(|&to| to != Self::EMPTY));
+                self.spend(1 + runs.len() as u64 / 4);
+                found.extend(runs.iter().map(|r| r.to));
             }
+            found.remove(&Self::EMPTY);
+            let mut next: Vec<TermId> = found.drain().collect();
             next.sort_unstable();
-            next.dedup();
-            self.spend(1 + next.len() as u64);
+            self.spend(1 + 2 * next.len() as u64);
             if self.overflow {
                 return true;
             }

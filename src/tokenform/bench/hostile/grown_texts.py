@@ -111,6 +111,20 @@ def _grammars() -> dict[str, tuple[str, Callable[[int], str]]]:
             "lark",
             lambda n: "start: (" + "|".join(f"/a{{1,{i + 1}}}/" for i in range(n)) + ")+\n",
         ),
+        "a chain of rules that nothing names": (
+            "lark",
+            lambda n: 'start: "x"\n' + rules(n, lambda i: f'r{i + 1} "a"'),
+        ),
+        "a chain of terminals": (
+            "lark",
+            lambda n: "start: T0\n" + "\n".join(f'T{i}: T{i + 1} "a"' for i in range(n)) + f'\nT{n}: "b"\n',
+        ),
+        "empty lines": ("lark", lambda n: 'start: "a"' + "\n" * (n * n // 16)),
+        "mistakes": ("lark", lambda n: "start: a\n" + "\n".join(f"r{i}: ) (" for i in range(n))),
+        "groups in a row": (
+            "lark",
+            lambda n: "start: " + " ".join(["(a|b)?"] * n) + '\na: "a"\nb: "b"\n',
+        ),
         "templates": ("lark", lambda n: "start: " + "t{" * n + '"a"' + "}" * n + '\nt{x}: x | "(" x ")"\n'),
         "gbnf: repeats": ("gbnf", lambda n: f'root ::= (("a" | "b" "c"?){{1,{n}}} "d"?){{1,{n}}}'),
         "gbnf: optional rules": ("gbnf", lambda n: gbnf(n, lambda i: f"r{i + 1}? r{i + 1}? [a-z]?")),

@@ -172,12 +172,24 @@ impl Decimal {
     /// `M*10^t / U` is whole exactly if the part of U without 2 and 5 divides M, and t makes up for the twos and the
     /// fives that M lacks.
     pub fn least_shift_to_multiple(&self, unit: &Self) -> Option<i64> {
-        let (own_twos, own) = strip(&self.mantissa, 2);
-        let (own_fives, own) = strip(&own, 5);
-        let (twos, rest) = strip(&unit.mantissa, 2);
-        let (fives, rest) = strip(&rest, 5);
-        let whole = (own % rest).is_zero();
-        whole.then(|| (twos - own_twos).max(fives - own_fives) - self.exponent + unit.exponent)
+        let (own, other) = (self.mantissa.magnitude().to_u64(), unit.mantissa.magnitude().to_u64());
+        let (twos, fives, whole) = match own.zip(other) {
+            Some((own, other)) => {
+                let (own_twos, own) = strip_word(own, 2);
+                let (own_fives, own) = strip_word(own, 5);
+                let (twos, rest) = strip_word(other, 2);
+                let (fives, rest) = strip_word(rest, 5);
+                (twos - own_twos, fives - own_fives, own % rest == 0)
+            }
+            None => {
+                let (own_twos, own) = strip(&self.mantissa, 2);
+                let (own_fives, own) = strip(&own, 5);
+                let (twos, rest) = strip(&unit.mantissa, 2);
+                let (fives, rest) = strip(&rest, 5);
+                (twos - own_twos, fives - own_fives, (own % rest).is_zero())
+            }
+        };
+        whole.then(|| twos.max(fives) - self.exponent + unit.exponent)
     }
 
     /// Least common multiple of two positive decimals.
@@ -245,13 +257,24 @@ fn dividing(a: &Decimal, b: &Decimal) -> (BigInt, BigInt) {
 fn strip(number: &BigInt, prime: u32) -> (i64, BigInt) {
     let (mut count, mut left) = (0, number.clone());
     loop {
-        work::spend(1 + left.bits() / 1024);
+        work::spend(2 + left.bits() / 512);
         let (q, r) = left.div_rem(&BigInt::from(prime));
         if !r.is_zero() {
             return (count, left);
         }
         (count, left) = (count + 1, q);
     }
+}
+
+/// The same of a machine word.
+fn strip_word(mut number: u64, prime: u64) -> (i64, u64) {
+    let mut count = 0;
+    while number.is_multiple_of(prime) {
+        number /= prime;
+        count += 1;
+    }
+    work::spend(1);
+    (count, number)
 }
 
 impl PartialOrd for Decimal {
@@ -297,6 +320,19 @@ mod tests {
         assert!(small(999).is_some() && small(1000).is_none());
         assert!(Decimal::parse("1e-1000").is_some() && Decimal::parse("0.1e-1000").is_none());
         assert!(Decimal::parse("1e-1001").is_none() && Decimal::parse("10e1000").is_none());
+    }
+
+    #[test]
+    fn shifts_to_a_multiple_are_the_least_in_words_and_in_long_numbers() {
+        let numbers = ["1", "-12", "75", "1e3", "0.08", "3e-5", "98765432109876543210", "-2.5e30", "7e40"];
+        let units =
+            ["1", "2", "0.5", "3", "0.3", "40", "1.6e-3", "125", "3000000000000000000000000", "64e18"];
+        for x in numbers.map(|text| Decimal::parse(text).expect("a number")) {
+            for unit in units.map(|text| Decimal::parse(text).expect("a number")) {
+                let least = (-80..=80).find(|&k| x.scale(k).is_multiple_of(&unit));
+                assert_eq!(x.least_shift_to_multiple(&unit), least, "{x:?} {unit:?}");
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn possible(language: &Spelled, part: &Partial) -> bool {
             true => canonical_exponents(text).any(|e| low <= e && e <= high),
             false => some_exponent(text, low, high),
         };
-        return set.pieces.iter().filter_map(|p| p.exponents(&mantissa, MAX_EXP)).any(written);
+        return set.looked_at().filter_map(|p| p.exponents(&mantissa, MAX_EXP)).any(written);
     }
     if part.digits.is_empty() {
         let mut side = half_line(part);
@@ -60,7 +60,7 @@ fn plain(language: &Spelled, part: &Partial) -> bool {
     let range = interval(part, 0, false);
     let own = part.digits.len() as i64;
     let left = language.whole as i64 - own;
-    set.pieces.iter().any(|p| {
+    set.looked_at().any(|p| {
         let Some((least, most)) = shifts(p, part) else { return false };
         // without a bound ahead: past the bound behind, an interval longer than the units holds what is sought,
         // however many digits there are already
@@ -94,8 +94,8 @@ pub(super) fn shifts(p: &Piece, part: &Partial) -> Option<(i64, Option<i64>)> {
 fn free(language: &Spelled, part: &Partial) -> bool {
     // zeros and an exponent may follow at once
     let mantissa = part.mantissa();
-    let pieces = &language.values.pieces;
-    if pieces.iter().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
+    let values = &language.values;
+    if values.looked_at().any(|p| p.exponents(&mantissa, MAX_EXP).is_some()) {
         return true;
     }
     let left = |most: u32, written: usize| match most {
@@ -106,7 +106,7 @@ fn free(language: &Spelled, part: &Partial) -> bool {
         if part.has_point || part.digits == "0" { 0 } else { left(language.whole, part.digits.len()) };
     let more = whole.saturating_add(left(language.places, part.fraction));
     let shifts = (-MAX_EXP - part.fraction as i64, MAX_EXP - part.fraction as i64 + whole as i64);
-    more > 0 && pieces.iter().any(|p| within_reach(p, part, more, shifts))
+    more > 0 && values.looked_at().any(|p| within_reach(p, part, more, shifts))
 }
 
 /// Whether the piece holds a number that is not zero, begins with the text's digits, has at most so many more of them
@@ -152,7 +152,7 @@ pub(super) fn interval(part: &Partial, shift: i64, open_start: bool) -> Piece {
 
 /// Whether the set holds a number of the range, an interval without units.
 pub(super) fn meets(set: &NumSet, range: &Piece) -> bool {
-    !range.is_empty() && set.pieces.iter().any(|p| p.meets(range))
+    !range.is_empty() && set.looked_at().any(|p| p.meets(range))
 }
 
 /// The side of zero that a bare sign leaves open.
@@ -173,7 +173,7 @@ pub(super) fn one_lead_digit(part: &Partial) -> bool {
 /// the magnitudes of a piece's bounds are tried.
 fn scientific(set: &NumSet, part: &Partial) -> bool {
     let open = part.has_point && (part.fraction == 0 || part.digits.ends_with('0'));
-    set.pieces.iter().any(|p| {
+    set.looked_at().any(|p| {
         let (near, far) = if part.negative { (&p.hi, &p.lo) } else { (&p.lo, &p.hi) };
         let beyond_zero = |b: &Bound| !b.at.is_zero() && b.at.is_positive() != part.negative;
         let least = match near {

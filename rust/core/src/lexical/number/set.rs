@@ -308,8 +308,13 @@ impl NumSet {
         NumSet { pieces: at.into_iter().map(Piece::point).collect() }
     }
 
+    /// The pieces, each one looked at being work: a set may have thousands.
+    pub(super) fn looked_at(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter().inspect(|_| work::spend(2))
+    }
+
     pub fn contains(&self, x: &Decimal) -> bool {
-        self.pieces.iter().any(|p| p.contains(x))
+        self.looked_at().any(|p| p.contains(x))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -442,6 +447,7 @@ impl NumSets {
     }
 
     pub fn intern(&mut self, set: NumSet) -> NumSetId {
+        work::spend(1 + set.pieces.len() as u64);
         NumSetId(self.sets.insert_full(set).0 as u32)
     }
 
@@ -453,6 +459,20 @@ impl NumSets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_at_a_set_is_work_for_each_piece() {
+        let points: Vec<Decimal> = (0..4096).map(|n| Decimal::new(n.into(), 0)).collect();
+        let (set, last) = (NumSet::points(points.clone()), points[4095].clone());
+        let spent =
+            |call: &dyn Fn() -> bool| work::run(u64::MAX - 1, || (call(), work::spent())).expect("no limit");
+        let (found, units) = spent(&|| set.contains(&last));
+        assert!(found && units >= 4096, "{units}");
+        assert!(spent(&|| set.contains(&points[0])).1 < 16);
+        let other = NumSet::points(points[2048..].to_vec());
+        let (same, units) = spent(&|| set.intersect(&other).as_ref() == Some(&other));
+        assert!(same && units >= 2048 * 2048, "{units}");
+    }
 
     #[test]
     fn exponents_are_those_whose_numbers_are_in_the_piece() {

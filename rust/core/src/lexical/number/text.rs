@@ -306,6 +306,7 @@ impl Terms {
     }
 
     fn spelled(&mut self, language: Spelled) -> TermId {
+        crate::work::spend(1 + language.values.pieces.len() as u64);
         let (id, _) = self.numbers.languages.insert_full(language.into());
         let start = self.number(SpelledId(id as u32), "");
         let runs = self.delta(start);

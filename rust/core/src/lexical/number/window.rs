@@ -13,9 +13,9 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
     if part.has_point || part.exponent.is_some() || part.digits.is_empty() || part.digits.starts_with('0') {
         return None;
     }
-    let top = set.pieces.iter().map(|p| reach(p, part.negative)).max().unwrap_or(0) + 1;
+    let top = set.looked_at().map(|p| reach(p, part.negative)).max().unwrap_or(0) + 1;
     let begun = interval(part, 0, false);
-    let near: Vec<_> = set.pieces.iter().filter_map(|p| shifts(p, part)).collect();
+    let near: Vec<_> = set.looked_at().filter_map(|p| shifts(p, part)).collect();
     let fits = |shift: i64| {
         // so many digits are no number of any piece
         if !near.iter().any(|shifts| shifts.0 <= shift && shifts.1.is_none_or(|most| shift <= most)) {
@@ -29,7 +29,7 @@ pub(super) fn digit_window(set: &NumSet, part: &Partial) -> Option<(u32, u32)> {
         }
         let whole =
             |p: &Piece| p.not_units.is_empty() && p.unit.as_ref().is_none_or(|u| *u == Decimal::one());
-        match set.pieces.iter().any(|p| whole(p) && covers(p, &range)) {
+        match set.looked_at().any(|p| whole(p) && covers(p, &range)) {
             true => Some(true),
             false if meets(set, &range) => None,
             false => Some(false),
@@ -61,7 +61,7 @@ pub(super) fn includes_all(language: &Spelled, part: &Partial) -> bool {
         }
         if language.whole != INF {
             return held(vec![side]).pieces.iter().all(|part| {
-                language.values.pieces.iter().any(|p| free_of_units(p, integral) && covers(p, part))
+                language.values.looked_at().any(|p| free_of_units(p, integral) && covers(p, part))
             });
         }
         side
@@ -78,7 +78,7 @@ pub(super) fn includes_all(language: &Spelled, part: &Partial) -> bool {
             false => Piece { hi: None, ..start },
         }
     };
-    language.values.pieces.iter().any(|p| free_of_units(p, integral) && covers(p, &hull))
+    language.values.looked_at().any(|p| free_of_units(p, integral) && covers(p, &hull))
 }
 
 fn free_of_units(p: &Piece, integral: bool) -> bool {

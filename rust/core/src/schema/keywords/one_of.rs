@@ -25,6 +25,7 @@ impl Schema {
     pub(super) fn exactly_one(&mut self, list: &[ValId]) -> ValId {
         let apart = self.told_apart(list);
         let mut disjoint: FxHashMap<(usize, usize), bool> = FxHashMap::default();
+        let mut denied: Vec<Option<ValId>> = vec![None; list.len()];
         let mut each = Vec::with_capacity(list.len());
         for (i, &v) in list.iter().enumerate() {
             let mut only = vec![v];
@@ -33,15 +34,16 @@ impl Schema {
                 None => (0..list.len()).filter(|&j| j != i).collect(),
             };
             for j in others {
-                crate::work::spend(8);
+                crate::work::spend(4);
                 let pair = (i.min(j), i.max(j));
-                let known = disjoint.get(&pair).copied();
-                // "and not the other" is always right: that they exclude each other only makes it needless
-                let ask = disjoint.len() < MOST_PAIRS;
-                let are_disjoint = known.unwrap_or_else(|| ask && self.provably_disjoint(v, list[j]));
-                disjoint.insert(pair, are_disjoint);
+                let are_disjoint = match disjoint.get(&pair) {
+                    Some(&known) => known,
+                    // "and not the other" is always right: that they exclude each other only makes it needless
+                    None if disjoint.len() >= MOST_PAIRS => false,
+                    None => *disjoint.entry(pair).or_insert(self.provably_disjoint(v, list[j])),
+                };
                 if !are_disjoint {
-                    only.push(self.not_value(list[j]));
+                    only.push(*denied[j].get_or_insert_with(|| self.not_value(list[j])));
                 }
             }
             each.push(self.and_all(&only));

@@ -4,8 +4,10 @@
 //! *evaluation*: where its condition holds, these properties or items are evaluated.  A property must satisfy the
 //! keyword's schema unless an evaluation that holds has its key: one conjunct for each set of evaluations that some
 //! key is in, "all such keys' values satisfy the schema, or one of these conditions holds".
-//! Complexity: linear in the subschemas that evaluate and the keys that they name.
+//! Complexity: linear in the subschemas that evaluate and the keys that they name, with patterns in their product.
 //! Rejected: a case for each set of applicators that may hold together, a million for an `anyOf` of twenty.
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array as arrays;
 use super::object as objects;
@@ -17,6 +19,7 @@ use crate::schema::live::object::Cell;
 use crate::schema::resolve::Draft;
 use crate::schema::value::{ExprId, ValId, Value};
 use crate::schema::{NameId, Schema};
+use crate::work;
 
 /// `contains` below applicators that may or may not hold: each set of them is a case.
 const MAX_CONTAINS: usize = 8;
@@ -64,18 +67,17 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
     let mut patterns: Vec<TermId> = found.iter().flat_map(|e| e.patterns.iter().copied()).collect();
     patterns.sort_unstable();
     patterns.dedup();
-    let sets = |has: &mut dyn FnMut(&Evaluation) -> bool| -> Vec<usize> {
-        (0..found.len()).filter(|&i| found[i].all || has(&found[i])).collect()
-    };
     // keys that are named, keys of each combination of patterns
     let mut groups: Groups<(Vec<NameId>, Vec<Cell>)> = Groups::new();
-    for &name in &names {
-        let set =
-            sets(&mut |e| e.names.contains(&name) || e.patterns.iter().any(|&p| schema.key_matches(p, name)));
-        groups.entry(set).or_default().0.push(name);
+    for (set, name) in evaluated_names(schema, found, &names).into_iter().zip(&names) {
+        groups.entry(set).or_default().0.push(*name);
     }
     for cell in schema.cells_of(&patterns).iter() {
-        let set = sets(&mut |e| e.patterns.iter().any(|p| cell.0.contains(&(*p, true))));
+        let matched = |e: &Evaluation| {
+            work::spend(1 + (e.patterns.len() * cell.0.len() / 8) as u64);
+            e.patterns.iter().any(|p| cell.0.contains(&(*p, true)))
+        };
+        let set = (0..found.len()).filter(|&i| found[i].all || matched(&found[i])).collect();
         groups.entry(set).or_default().1.push(cell.clone());
     }
     schema.check_limits()?;
@@ -84,12 +86,14 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
         if set.iter().any(|&i| found[i].condition == ValId::TRUE) {
             continue;
         }
-        // the others stay named, so that they do not fall to a cell
-        let props = names.iter().map(|&n| (n, if own.contains(&n) { sub } else { ExprId::TRUE })).collect();
+        let mut props: Vec<(NameId, ExprId)> = own.iter().map(|&name| (name, sub)).collect();
         let (patterns, rest) = match &cells[..] {
             [] => (Vec::new(), ExprId::TRUE),
-            // keys that no pattern matches are what a shape calls the rest
+            // keys that no pattern matches are what a shape calls the rest; those that are named are not of them
             [(held, _)] if held.iter().all(|p| !p.1) => {
+                let own: FxHashSet<NameId> = own.into_iter().collect();
+                let sub_of = |name| if own.contains(&name) { sub } else { ExprId::TRUE };
+                props = names.iter().map(|&name| (name, sub_of(name))).collect();
                 (patterns.iter().map(|&p| (p, ExprId::TRUE)).collect(), sub)
             }
             cells => (vec![(keys_of(schema, cells, &names), sub)], ExprId::TRUE),
@@ -99,6 +103,24 @@ fn properties(schema: &mut Schema, found: &[Evaluation], sub: ExprId, node: Json
         all.push(unless(schema, v, &set, found));
     }
     Ok(schema.and_all(&all))
+}
+
+/// The evaluations that each of the names (in order) is in.
+fn evaluated_names(schema: &mut Schema, found: &[Evaluation], names: &[NameId]) -> Vec<Vec<usize>> {
+    let places: FxHashMap<NameId, usize> = names.iter().enumerate().map(|(at, &name)| (name, at)).collect();
+    let mut sets: Vec<Vec<usize>> = vec![Vec::new(); names.len()];
+    for (i, e) in found.iter().enumerate() {
+        let mut own: Vec<usize> = e.names.iter().map(|name| places[name]).collect();
+        work::spend(1 + own.len() as u64);
+        if e.all || !e.patterns.is_empty() {
+            work::spend((names.len() * (1 + e.patterns.len())) as u64);
+            let matched = |&at: &usize| e.all || e.patterns.iter().any(|&p| schema.key_matches(p, names[at]));
+            own.extend((0..names.len()).filter(matched));
+        }
+        crate::schema::formula::dedup(&mut own);
+        own.into_iter().for_each(|at| sets[at].push(i));
+    }
+    sets
 }
 
 /// The keys of some cells that are not named.

@@ -282,13 +282,16 @@ impl Schema {
             }
             chosen.push((name, sub));
         }
-        self.violate(&conj, 0, chosen, keys)
+        let named = if conj.violated.is_empty() { Vec::new() } else { self.named(&conj) };
+        self.violate(&conj, &named, 0, chosen, keys)
     }
 
-    /// Finds a key for each negated shape from the i-th on, then enough keys for the count.
+    /// Finds a key for each negated shape from the i-th on, then enough keys for the count; `named`: those that shapes
+    /// name.
     fn violate(
         &mut self,
         conj: &Conjunction,
+        named: &[NameId],
         i: usize,
         chosen: Vec<(NameId, ExprId)>,
         keys: &Keys,
@@ -308,12 +311,13 @@ impl Schema {
             if let Some(both) = self.violation(shape, &Key::Name(name), value) {
                 let mut next = chosen.clone();
                 next[at].1 = both;
-                if let Some(found) = self.violate(conj, i + 1, next, keys) {
+                if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
                     return Some(found);
                 }
             }
         }
-        for name in self.named(conj) {
+        for &name in named {
+            crate::work::spend(2 + chosen.len() as u64 / 32);
             let known = chosen.iter().any(|c| c.0 == name);
             if known || !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 continue;
@@ -322,7 +326,7 @@ impl Schema {
             if let Some(both) = self.violation(shape, &Key::Name(name), own) {
                 let mut next = chosen.clone();
                 next.push((name, both));
-                if let Some(found) = self.violate(conj, i + 1, next, keys) {
+                if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
                     return Some(found);
                 }
             }
@@ -333,7 +337,7 @@ impl Schema {
             let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
             let mut next = chosen.clone();
             next.push((name, both));
-            if let Some(found) = self.violate(conj, i + 1, next, keys) {
+            if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
                 return Some(found);
             }
         }
@@ -365,6 +369,7 @@ impl Schema {
             if chosen.len() >= conj.lo as usize {
                 return Some(chosen);
             }
+            crate::work::spend(2 + chosen.len() as u64 / 32);
             let known = chosen.iter().any(|c| c.0 == name);
             if known || !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
                 continue;
