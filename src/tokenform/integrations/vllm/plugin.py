@@ -191,7 +191,8 @@ def _filled(original: Callable[..., Any]) -> Callable[..., Any]:
                 if scheduled_spec_decode_tokens:
                     scheduled = scheduled_spec_decode_tokens.get
                     drafts = [scheduled(one, _NO_DRAFT) for one in structured_output_request_ids]
-                filled = _filled_blocks(self, [one.grammar for one in asked], drafts)
+                # the property `grammar` looks first whether each is compiled, as the scheduler did
+                filled = _filled_blocks(self, [one._grammar for one in asked], drafts)
                 if filled is not None:
                     return filled
         return original(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
