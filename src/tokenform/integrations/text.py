@@ -170,8 +170,10 @@ def fill_rows(
     rows: Sequence[int] | None = None,
     threads: int = 1,
 ) -> bool:
-    """Writes each text's block of rows in one call: what may follow, and what after each token of its draft; after
-    its end everything, as hosts have it: they drop what comes there, and a row that allows nothing would be NaN.
+    """Writes each text's block of rows in one call: what may follow, and what after each token of its draft.
+
+    Rows after the end are open, as hosts have them: what comes there is dropped, and a row that allows none
+    of the tokens is not a distribution.
 
     Args:
         words: int32 [rows, ceil(V / 32)].
@@ -179,8 +181,8 @@ def fill_rows(
         rows: the first of each block, ascending; None: they follow each other.
         threads: of rows that are not known yet.
     Returns:
-        Whether all of them were written; else (a text that was given up or fails now, a draft token that may not
-        stand) the rows are to be filled one by one, which says what becomes of that text.
+        Whether all of them were written; else (a text that was given up or fails now, a draft token that may
+        not stand) the rows are to be filled one by one, which says what becomes of that text.
     """
     try:
         matchers = [one.going or one.begin() for one in texts]

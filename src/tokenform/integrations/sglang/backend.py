@@ -211,7 +211,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
 
 
 class Recent(OrderedDict[Any, Any]):
-    """Grammars by what was asked for, the last `KEPT` of them; SGLang's own table grows as long as it runs."""
+    """Grammars by what was asked for, the last `KEPT` of them; SGLang's own table grows without end."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The grammar, which is now the last asked for."""
