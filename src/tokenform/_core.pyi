@@ -149,11 +149,12 @@ def accept_tokens(
 ) -> dict[int, Exception]: ...
 def fill_draft_masks(
     matchers: Sequence[Matcher],
-    drafts: Sequence[Sequence[int]],
+    drafts: Sequence[Sequence[int]] | None,
     out: Any,
     *,
     rows: Sequence[int] | None = None,
     threads: int = 1,
+    open_after_end: bool = False,
     errors: str = "raise",
 ) -> dict[int, Any]: ...
 def fill_masks(

@@ -251,6 +251,23 @@ def test_a_draft_that_fails_leaves_the_others() -> None:
         tf.fill_draft_masks(matchers, drafts, out)
 
 
+def test_a_batch_without_drafts_is_one_row_each_and_open_after_an_end() -> None:
+    ended, other = tf.Matcher(AUTOMATA[2]), tf.Matcher(AUTOMATA[2])
+    ended.accept_tokens([*b"7", EOS])
+    for last in (0, 0xFFFFFFFF):
+        out, single = np.full((4, WIDTH), 7, np.uint32), np.zeros((1, WIDTH), np.uint32)
+        other.fill_mask(single)
+        assert tf.fill_draft_masks([ended, other], None, out, open_after_end=last != 0) == {}
+        assert (out[0] == last).all() and np.array_equal(out[1], single[0]) and (out[2:] == 7).all()
+        drafts = [[], (ord("7"), EOS)]
+        assert tf.fill_draft_masks([ended, other], drafts, out, open_after_end=last != 0) == {}
+        assert (out[[0, 3]] == last).all() and np.array_equal(out[1], single[0])
+        other.accept_tokens([ord("7")])
+        other.fill_mask(single)
+        assert np.array_equal(out[2], single[0])
+        other.rollback(1)
+
+
 def test_a_draft_that_does_not_fit_is_refused() -> None:
     matcher, out = tf.Matcher(AUTOMATA[2]), np.zeros((3, WIDTH), np.uint32)
     for wrong in (

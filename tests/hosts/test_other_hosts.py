@@ -114,9 +114,9 @@ def test_a_job_of_exllamav3_with_tokens_taken_back(exllama_filter, job, vocabula
         ended = filter_.feed(tokens[-1])
         job.new_tokens += 1
         if random.random() < 0.2 and len(tokens) > 3:  # a banned string
-            before = filter_.text.matcher.tokens
+            before = filter_.text.going.tokens
             filter_.rewind(3)
-            assert filter_.is_active and filter_.text.matcher.tokens == before[:-3] == tokens[:-3]
+            assert filter_.is_active and filter_.text.going.tokens == before[:-3] == tokens[:-3]
             del tokens[-3:]
             job.new_tokens -= 3
             ended = False

@@ -138,6 +138,41 @@ def test_batches_are_valid_and_within_max_new_tokens(made):
             assert text.strip("()").isdigit() and text.count("(") == text.count(")")
 
 
+def test_a_batchs_rows_are_those_of_each_text(made):
+    from sglang.srt.constrained.base_grammar_backend import GrammarRow
+
+    backend, _ = made()
+    grammars = [compiled(backend, "json", json.dumps(SCHEMA)) for _ in range(4)]
+    draw = random_model(SIZE, 5)
+    for fails in (False, True):
+        if fails:
+            grammars[2].text.give_up("a fault")
+        entries = [GrammarRow(row=2 * at + 1, grammar=one) for at, one in enumerate(grammars)]
+        for _ in range(5):
+            rows, single = (torch.full((9, SIZE // 32), 7, dtype=torch.int32) for _ in range(2))
+            grammars[0].fill_vocab_mask_batched(entries, rows)
+            for entry in entries:
+                entry.grammar.fill_vocab_mask(single, entry.row)
+            assert torch.equal(rows, single) and (rows[::2] == 7).all()
+            assert (rows[5] == -1).all() == fails
+            for entry in entries:
+                if not entry.grammar.text.failed:
+                    entry.grammar.accept_token(draw(rows[entry.row].numpy().view(np.uint32), 0))
+    assert grammars[2].try_jump_forward(None) is None
+
+
+def test_grammars_that_were_not_asked_for_lately_are_let_go(made, serving, monkeypatch, thinking_folder):
+    from tokenform.integrations.sglang import backend as module
+
+    monkeypatch.setattr(module, "KEPT", 3)
+    for parser, folder in ((None, {}), ("deepseek-r1", {"folder": thinking_folder})):
+        serving.reasoning_parser = parser
+        backend, _ = made(**folder)
+        for number in (1, 2, 3, 1, 4, 5):
+            compiled(backend, "regex", f"[a-f]{{{number}}}")
+        assert [key[1] for key in backend.cache] == ["[a-f]{1}", "[a-f]{4}", "[a-f]{5}"]
+
+
 def test_too_few_tokens_end_the_request_with_a_message(made):
     from tokenform.integrations.sglang.plugin import _met
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import weakref
 
 import jsonschema
 import numpy as np
@@ -334,6 +336,49 @@ def test_rows_of_a_draft_that_may_not_stand_are_vllms_own(engine):
     assert np.array_equal(found[1], found[2]) and found[2].any()
 
 
+def test_rows_after_an_end_are_open_as_vllms_own(engine):
+    one = engine(drafts=2)
+    for name in ("ended", "ends", "goes on"):
+        one.add(name, asked(choice=["a"] if name != "goes on" else ["a", "b"]))
+    one.settle()
+    requests, ids = {name: text.request for name, text in one.texts.items()}, list(one.texts)
+    letter, end = one.tokenizer.convert_tokens_to_ids("a"), one.tokenizer.eos_token_id
+    assert one.manager.accept_tokens(requests["ended"], [letter, end])
+    one.manager.grammar_bitmask(requests, ids, {})
+    for scheduled in ({}, {"ends": [letter, end]}, {"ended": [], "ends": [letter, -1]}):
+        one.manager._grammar_bitmask.fill_(7)
+        found = one.manager.grammar_bitmask(requests, ids, scheduled).copy()
+        one.manager._grammar_bitmask.fill_(7)
+        plainly = type(one.manager).grammar_bitmask.__wrapped__
+        assert np.array_equal(found, plainly(one.manager, requests, ids, scheduled))
+        assert (found[0] == -1).all() and not (found[[3, 6]] == -1).all()
+
+
+def test_a_prompt_that_leaves_no_room_is_an_error_of_its_request(engine):
+    one = engine(context=40)
+    for name, used in (("room", 5), ("none", 30)):
+        one.add(name, asked(json=HARD), prompt=[1] * used)
+    one.run(random_model(SIZE, 9))
+    assert one.texts["room"].reason == "stop" and len(one.texts["room"].tokens) <= 35
+    assert one.texts["none"].reason == "error" and not one.texts["none"].tokens
+    assert re.search(r"max_tokens=10: the shortest .* [0-9]+ tokens", one.texts["none"].error)
+
+
+def test_nothing_stays_of_texts_that_have_ended_or_were_aborted(engine):
+    one, alive = engine(), []
+    for number in range(60):
+        one.add(str(number), asked(json={"type": "array", "items": {"enum": list(range(number + 1))}}))
+    one.settle()
+    for _ in range(3):
+        one.step(random_model(SIZE, 4))
+    for text in one.texts.values():
+        alive.append(weakref.ref(text.request.structured_output_request.grammar))
+    del text
+    one.texts.clear()
+    gc.collect()
+    assert not any(ref() for ref in alive)
+
+
 def test_the_rows_of_vllm_0_32_follow_each_other(engine, monkeypatch):
     one = engine(drafts=2)
     for name in ("x", "y"):
@@ -380,14 +425,14 @@ def test_a_fault_fails_one_request_alone(engine, monkeypatch, fault, call):
     good, bad = one.add("good", asked(json=HARD)), one.add("bad", asked(json=HARD))
     one.settle()
     text = bad.request.structured_output_request.grammar
-    inner = text.matcher
+    inner = text.begin()
 
     def broken(*_):
         raise fault("broken")
 
     calls = {name: getattr(inner, name) for name in ("fill_mask", "accept_tokens", "validate_tokens")}
     calls |= {name: getattr(inner, name) for name in ("is_terminated", "rollback", "fill_draft_masks")}
-    monkeypatch.setattr(text, "_matcher", type("Broken", (), {**calls, call: broken})())
+    monkeypatch.setattr(text, "going", type("Broken", (), {**calls, call: broken})())
     one.run(random_model(SIZE, 5))
     assert (good.reason, bad.reason) == ("stop", "error")
 

@@ -107,7 +107,7 @@ class PanicException(BaseException):
 
 
 def register():
-    compiled, matcher = asked.Asked.automaton, text.Text.matcher.fget
+    compiled, begin = asked.Asked.automaton, text.Text.begin
 
     def automaton(self, kind, source, **options):
         made = compiled(self, kind, source, **options)
@@ -118,9 +118,9 @@ def register():
     def broken(self):
         if any(self._automaton is one for one in MARKED):
             raise PanicException("injected")
-        return matcher(self)
+        return begin(self)
 
-    asked.Asked.automaton, text.Text.matcher = automaton, property(broken)
+    asked.Asked.automaton, text.Text.begin = automaton, broken
 """
 """A plug-in of vLLM's that lets texts of patterns that begin with "fault" fail at their first token."""
 

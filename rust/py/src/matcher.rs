@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use tokenform_core::mask::batch::{self, Asked};
 use tokenform_core::mask::Matcher as Core;
 use tokenform_core::vocab::TokenId;
@@ -50,8 +50,19 @@ pub struct Matcher {
 }
 
 /// Tokens of the caller's; a number that no token has is refused where it is taken.
-fn tokens_of(tokens: &[i64]) -> Vec<TokenId> {
-    tokens.iter().map(|&t| TokenId(u32::try_from(t).unwrap_or(u32::MAX))).collect()
+#[derive(Default)]
+pub struct Tokens(Vec<TokenId>);
+
+impl<'py> FromPyObject<'py> for Tokens {
+    fn extract_bound(given: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let token = |t: i64| TokenId(u32::try_from(t).unwrap_or(u32::MAX));
+        // engines hand over short lists: an iterator over one costs more than its tokens
+        let tokens: PyResult<_> = match given.downcast::<PyList>() {
+            Ok(list) => (0..list.len()).map(|i| Ok(token(list.get_item(i)?.extract()?))).collect(),
+            Err(_) => Ok(given.extract::<Vec<i64>>()?.into_iter().map(token).collect()),
+        };
+        tokens.map(Tokens)
+    }
 }
 
 fn plain(tokens: &[TokenId]) -> Vec<u32> {
@@ -171,8 +182,8 @@ impl Matcher {
     }
 
     /// Takes the tokens, all of them or none; raises TokenRejected.
-    fn accept_tokens(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<()> {
-        let tokens = tokens_of(&tokens);
+    fn accept_tokens(&self, py: Python<'_>, tokens: Tokens) -> PyResult<()> {
+        let Tokens(tokens) = tokens;
         match self.quick(|core| core.accept_known(&tokens).then_some(())) {
             Some(()) => Ok(()),
             None => self.call(py, |core| core.accept_tokens(&tokens)),
@@ -180,8 +191,8 @@ impl Matcher {
     }
 
     /// How many of the tokens may follow one after the other.
-    fn validate_tokens(&self, py: Python<'_>, tokens: Vec<i64>) -> PyResult<usize> {
-        let tokens = tokens_of(&tokens);
+    fn validate_tokens(&self, py: Python<'_>, tokens: Tokens) -> PyResult<usize> {
+        let Tokens(tokens) = tokens;
         match self.quick(|core| core.validate_known(&tokens)) {
             Some(count) => Ok(count),
             None => self.call(py, |core| core.validate_tokens(&tokens)),
@@ -229,7 +240,7 @@ impl Matcher {
     fn fill_draft_masks<'py>(
         &self,
         py: Python<'py>,
-        tokens: Vec<i64>,
+        tokens: Tokens,
         out: &Bound<'py, PyAny>,
         row: usize,
         parents: Option<Vec<i64>>,
@@ -238,11 +249,12 @@ impl Matcher {
         // what is neither a place nor -1 stands behind every child
         let place = |p: i64| (p != -1).then(|| usize::try_from(p).unwrap_or(usize::MAX));
         let parents: Option<Vec<_>> = parents.map(|p| p.into_iter().map(place).collect());
+        let Tokens(tokens) = tokens;
         let fork = self.look(py, Core::fork);
         let held = array_of(out)?;
         let width = fork.automaton().vocabulary().mask_words();
         let words = self.rows_of(&held, row, tokens.len() + 1, width)?;
-        let fill = || fork.fill_draft_masks(&tokens_of(&tokens), parents.as_deref(), words, threads);
+        let fill = || fork.fill_draft_masks(&tokens, parents.as_deref(), words, threads);
         Ok(PyArray1::from_vec(py, unlocked(py, fill).map_err(raise)?))
     }
 
@@ -303,7 +315,7 @@ impl Matcher {
 pub fn accept_tokens<'py>(
     py: Python<'py>,
     matchers: Vec<Bound<'py, Matcher>>,
-    tokens: Vec<Vec<i64>>,
+    tokens: Vec<Tokens>,
     threads: usize,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -313,8 +325,8 @@ pub fn accept_tokens<'py>(
             format!("{} matchers need as many lists of tokens, not {}", matchers.len(), tokens.len());
         return Err(raise(Error::new(Kind::OptionError, message)));
     }
-    let each = matchers.iter().zip(&tokens);
-    let mut steps: Vec<_> = each.map(|(m, tokens)| (m.get(), tokens_of(tokens), Ok(()))).collect();
+    let each = matchers.iter().zip(tokens);
+    let mut steps: Vec<_> = each.map(|(m, Tokens(tokens))| (m.get(), tokens, Ok(()))).collect();
     unlocked(py, || {
         batch::spread(&mut steps, threads, |(matcher, tokens, answer): &mut (&Matcher, _, _)| {
             *answer = matcher.lock().accept_tokens(tokens);
@@ -338,50 +350,67 @@ impl Draft<'_> {
         let filled = core.fill_draft_masks(&self.tokens, None, self.out, 1);
         self.answer = Some(filled.map(|allowed| allowed.iter().filter(|&&one| one).count()));
     }
+
+    /// Opens the rows after the end of the text, where it ends in the draft or has ended.
+    fn open_after_end(&mut self, py: Python<'_>, width: usize) {
+        let Some(Ok(count)) = self.answer else { return };
+        let ended = match self.tokens[..count].last() {
+            Some(&last) => self.matcher.automaton.get().core.vocabulary().is_eos(last),
+            None => self.matcher.look(py, Core::is_terminated),
+        };
+        if ended {
+            self.out[count * width..].fill(u32::MAX);
+        }
+    }
 }
 
-/// Masks for a batch of matchers with a draft each: from the row of `rows` on (one block after the other unless told)
-/// what may come next, and after each token of the draft. Says of each draft not all of whose tokens may stand where
-/// they do how many may; the rows after these are zeros. A draft that fails raises when the others are done, or its
-/// error stands in its place with errors="return".
+/// Masks for a batch of matchers with a draft each (None: no drafts): from the row of `rows` on (one block after the
+/// other unless told) what may come next, and after each token of the draft. Says of each draft not all of whose tokens
+/// may stand where they do how many may; the rows after these are zeros, and those after the end of a text too, or all
+/// ones with open_after_end. A draft that fails raises when the others are done, or its error stands in its place with
+/// errors="return".
 #[pyfunction]
-#[pyo3(signature = (matchers, drafts, out, *, rows = None, threads = 1, errors = "raise"))]
+#[pyo3(signature = (matchers, drafts, out, *, rows = None, threads = 1, open_after_end = false, errors = "raise"))]
+#[allow(clippy::too_many_arguments)]
 pub fn fill_draft_masks<'py>(
     py: Python<'py>,
     matchers: Vec<Bound<'py, Matcher>>,
-    drafts: Vec<Vec<i64>>,
+    drafts: Option<Vec<Tokens>>,
     out: &Bound<'py, PyAny>,
     rows: Option<Vec<usize>>,
     threads: usize,
+    open_after_end: bool,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let return_errors = returned(errors)?;
-    if matchers.len() != drafts.len() || rows.as_ref().is_some_and(|rows| rows.len() != matchers.len()) {
-        return Err(wrong(format!("{} matchers need as many drafts, and as many rows", matchers.len())));
+    let count = matchers.len();
+    let drafts = drafts.unwrap_or_else(|| std::iter::repeat_with(Tokens::default).take(count).collect());
+    if count != drafts.len() || rows.as_ref().is_some_and(|rows| rows.len() != count) {
+        return Err(wrong(format!("{count} matchers need as many drafts, and as many rows")));
     }
     let held = array_of(out)?;
     let Some((mut left, [_, width])) = words_of(&held)? else {
         return Err(wrong("out must be a writable, aligned, C-contiguous uint32 or int32 array".into()));
     };
-    let (mut blocks, mut at) = (Vec::with_capacity(matchers.len()), 0);
-    for (i, (matcher, draft)) in matchers.iter().zip(&drafts).enumerate() {
+    let (mut blocks, mut at) = (Vec::with_capacity(count), 0);
+    for (i, (matcher, Tokens(tokens))) in matchers.iter().zip(drafts).enumerate() {
         let matcher = matcher.get();
         let first = rows.as_ref().map_or(at, |rows| rows[i]);
         let fits = matcher.automaton.get().core.vocabulary().mask_words() == width;
         let skipped = first.checked_sub(at).filter(|_| fits).and_then(|rows| rows.checked_mul(width));
         let block = skipped.and_then(|skipped| {
             let (_, rest) = std::mem::take(&mut left).split_at_mut_checked(skipped)?;
-            rest.split_at_mut_checked((draft.len() + 1) * width)
+            rest.split_at_mut_checked((tokens.len() + 1) * width)
         });
         let Some((block, rest)) = block else {
             return Err(wrong(format!(
                 "out must have the rows {first} to {} for matcher {i}, after those of the one before it and each as \
                  wide as its vocabulary",
-                first.saturating_add(draft.len()),
+                first.saturating_add(tokens.len()),
             )));
         };
-        (left, at) = (rest, first + draft.len() + 1);
-        let mut draft = Draft { matcher, tokens: tokens_of(draft), out: block, answer: None };
+        (left, at) = (rest, first + tokens.len() + 1);
+        let mut draft = Draft { matcher, tokens, out: block, answer: None };
         draft.answer = matcher.quick(|core| core.fill_known_draft_masks(&draft.tokens, draft.out)).map(Ok);
         blocks.push(draft);
     }
@@ -389,6 +418,9 @@ pub fn fill_draft_masks<'py>(
     if !new.is_empty() {
         unlocked(py, || batch::spread(&mut new, threads, |draft| draft.fill()));
         take_raised().map_or(Ok(()), Err)?;
+    }
+    if open_after_end {
+        blocks.iter_mut().for_each(|draft| draft.open_after_end(py, width));
     }
     let short = PyDict::new(py);
     for (i, draft) in blocks.into_iter().enumerate() {

@@ -13,8 +13,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tokenform.engine import Matcher, TokenAutomaton
-from tokenform.errors import BudgetTooSmall, TokenRejected
+from tokenform.engine import Matcher, TokenAutomaton, fill_draft_masks
+from tokenform.errors import BudgetTooSmall, EngineError, TokenRejected
 from tokenform.integrations.asked import is_fault, room
 
 logger = logging.getLogger("tokenform")
@@ -35,15 +35,24 @@ class Text:
     def __init__(self, automaton: TokenAutomaton, left: Callable[[], int] | None = None) -> None:
         self._automaton = automaton
         self._left = left
-        self._matcher: Matcher | None = None
         self._failed = False
+        # what may follow, from the first use until the text is given up: one look says that all is well
+        self.going: Matcher | None = None
 
-    @property
-    def matcher(self) -> Matcher:
-        """What may follow."""
-        if self._matcher is None:
-            self._matcher = Matcher(self._automaton, max_tokens=self._budget())
-        return self._matcher
+    def check(self, most: int) -> None:
+        """Raises `BudgetTooSmall` where no complete text, with its end-of-text token, has so few tokens."""
+        room(self._automaton, most)
+
+    def begin(self) -> Matcher:
+        """The matcher of a text at its first use.
+
+        Raises:
+            EngineError: the text was given up.
+        """
+        if self._failed:
+            raise EngineError("the text was given up")
+        self.going = Matcher(self._automaton, max_tokens=self._budget())
+        return self.going
 
     def _budget(self) -> int | None:
         if self._left is None:
@@ -57,20 +66,20 @@ class Text:
 
     def accept(self, tokens: Sequence[int]) -> bool:
         """Whether these were the next tokens; those after the end-of-text token don't matter."""
+        try:
+            (self.going or self.begin()).accept_tokens(tokens)
+            return True
+        except BaseException as error:
+            return self.refused(tokens, error)
+
+    def refused(self, tokens: Sequence[int], error: BaseException) -> bool:
+        """After tokens that the matcher didn't take: whether those that may be next end the text."""
         if self._failed:
             return False
         try:
-            (self._matcher or self.matcher).accept_tokens(tokens)
-            return True
-        except BaseException as error:
-            return self._refused(tokens, error)
-
-    def _refused(self, tokens: Sequence[int], error: BaseException) -> bool:
-        """After tokens not all of which may be next: whether those that may be end the text."""
-        try:
-            if not isinstance(error, TokenRejected):
+            matcher = self.going
+            if matcher is None or not isinstance(error, TokenRejected):
                 raise error
-            matcher = self.matcher
             if not matcher.is_terminated():
                 matcher.accept_tokens(tokens[: matcher.validate_tokens(tokens)])
             if not matcher.is_terminated():
@@ -83,7 +92,7 @@ class Text:
     def valid(self, tokens: Sequence[int]) -> int:
         """How many of these tokens may follow, one after the other."""
         try:
-            return 0 if self._failed else (self._matcher or self.matcher).validate_tokens(tokens)
+            return 0 if self._failed else (self.going or self.begin()).validate_tokens(tokens)
         except BaseException as error:
             self._fail(error)
             return 0
@@ -92,7 +101,7 @@ class Text:
         """Writes the mask into a row of int32 [rows, ceil(V / 32)]."""
         if not self._failed:
             try:
-                (self._matcher or self.matcher).fill_mask(words, row)
+                (self.going or self.begin()).fill_mask(words, row)
                 return
             except BaseException as error:
                 self._fail(error)
@@ -103,13 +112,21 @@ class Text:
         if self._failed:
             return
         try:
-            self.matcher.rollback(count)
+            (self.going or self.begin()).rollback(count)
         except BaseException as error:
             self._fail(error)
 
     def ended(self) -> bool:
         """Whether the end-of-text token was taken."""
-        return self._matcher is not None and self._matcher.is_terminated()
+        return self.going is not None and self.going.is_terminated()
+
+    def forced(self) -> list[int]:
+        """The tokens that can't be otherwise."""
+        try:
+            return [] if self._failed else (self.going or self.begin()).forced_tokens()
+        except BaseException as error:
+            self._fail(error)
+            return []
 
     def complete(self) -> bool:
         """Whether nothing may follow but an end-of-text token, or that was taken; a text that was given up
@@ -118,7 +135,7 @@ class Text:
         if self._failed:
             return False
         try:
-            return only_end(self.matcher)
+            return only_end(self.going or self.begin())
         except BaseException as error:
             self._fail(error)
             return False
@@ -130,20 +147,52 @@ class Text:
 
     def give_up(self, why: str) -> None:
         """Nothing more is asked of the text."""
-        self._failed = True
+        self._failed, self.going = True, None
         logger.error("a text can't go on: %s", why)
 
     def reset(self) -> None:
         """Goes back to before the first token."""
         self._failed = False
-        if self._matcher is not None:
-            self._matcher.reset()
+        if self.going is not None:
+            self.going.reset()
 
     def _fail(self, error: BaseException) -> None:
         """Gives the text up; raises what the process itself asks for (an interrupt, an exit)."""
         if not is_fault(error):
             raise error
         self.give_up(f"{type(error).__name__}: {error}")
+
+
+def fill_rows(
+    texts: Sequence[Text],
+    words: Any,
+    drafts: Sequence[Sequence[int]] | None = None,
+    rows: Sequence[int] | None = None,
+    threads: int = 1,
+) -> bool:
+    """Writes each text's block of rows in one call: what may follow, and what after each token of its draft.
+
+    Rows after the end are open, as hosts have them: what comes there is dropped, and a row that allows none
+    of the tokens is not a distribution.
+
+    Args:
+        words: int32 [rows, ceil(V / 32)].
+        drafts: of each text; None: there are none.
+        rows: the first of each block, ascending; None: they follow each other.
+        threads: of rows that are not known yet.
+    Returns:
+        Whether all of them were written; else (a text that was given up or fails now, a draft token that may
+        not stand) the rows are to be filled one by one, which says what becomes of that text.
+    """
+    try:
+        matchers = [one.going or one.begin() for one in texts]
+        return not fill_draft_masks(
+            matchers, drafts, words, rows=rows, threads=threads, open_after_end=True, errors="return"
+        )
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        return False
 
 
 def only_end(matcher: Matcher) -> bool:

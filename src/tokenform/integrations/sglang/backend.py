@@ -5,6 +5,7 @@ and in trees of them.
 Invariant: a constraint that is wrong becomes an `InvalidGrammarObject` (a 400), never an exception.  A token
 that is not allowed raises `ValueError`, which SGLang takes for the end of that request alone.
 Complexity: a row of a state that was met is a copy; a batch of rows is one call.
+Memory: the last `KEPT` constraints, here and in SGLang's wrapper for thoughts.
 Source: sglang/srt/constrained/base_grammar_backend.py of 0.5.23.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,8 +31,8 @@ from sglang.srt.constrained.base_grammar_backend import (
 from tokenform.engine import TokenAutomaton
 from tokenform.engine.packed import mask_words
 from tokenform.errors import BudgetTooSmall, TokenformError
-from tokenform.integrations.asked import AHEAD, Asked, room, told
-from tokenform.integrations.text import OPEN, Text
+from tokenform.integrations.asked import AHEAD, KEPT, Asked, told
+from tokenform.integrations.text import OPEN, Text, fill_rows
 from tokenform.masking.apply import apply_mask_
 
 logger = logging.getLogger("sglang.tokenform")
@@ -59,7 +61,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
     def check(self, max_new_tokens: int) -> None:
         """Raises `BudgetTooSmall` where no complete text is so short."""
-        room(self._automaton, max_new_tokens)
+        self.text.check(max_new_tokens)
 
     def accept_token(self, token: int) -> None:
         """Takes the next token; raises `ValueError` where it is not allowed."""
@@ -89,12 +91,12 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
-        """Writes a row for each entry."""
-        words = vocab_mask.numpy()
-        for entry in entries:
-            if isinstance(entry.grammar, Grammar):
-                entry.grammar.text.fill(words, entry.row)
-            else:
+        """Writes a row for each entry: in one call, or where that fails one by one, each on its own."""
+        ours = [one for one in entries if isinstance(one.grammar, Grammar)]
+        if len(ours) < len(entries) or not fill_rows(
+            [one.grammar.text for one in ours], vocab_mask.numpy(), rows=[one.row for one in ours]
+        ):
+            for entry in entries:
                 entry.grammar.fill_vocab_mask(vocab_mask, entry.row)
 
     @staticmethod
@@ -114,7 +116,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
         """The tokens that can't be otherwise, where there are any."""
-        forced = self.text.matcher.forced_tokens()
+        forced = self.text.forced()
         return (forced, "") if forced else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
@@ -146,6 +148,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         super().__init__()
         self.asked = Asked(tokenizer, size=vocab_size, eos=eos_token_ids or None, ahead=AHEAD)
         self._options = {"whitespace": whitespace}
+        self.cache = Recent()
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
@@ -205,6 +208,22 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         except TokenformError as error:
             logger.info("a %s was refused: %s", kind, error)
             return InvalidGrammarObject(told(error))
+
+
+class Recent(OrderedDict[Any, Any]):
+    """Grammars by what was asked for, the last `KEPT` of them; SGLang's own table grows without end."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The grammar, which is now the last asked for."""
+        if key not in self:
+            return default
+        self.move_to_end(key)
+        return self[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if len(self) > KEPT:
+            self.popitem(last=False)
 
 
 def open_rows(rows: int, words: int) -> torch.Tensor:

@@ -52,7 +52,7 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     """The backend of a server; in SGLang's wrapper where its model thinks first."""
     from sglang.srt.runtime_context import get_serving
 
-    from tokenform.integrations.sglang.backend import Backend
+    from tokenform.integrations.sglang.backend import Backend, Recent
 
     serving = get_serving()
     if serving.constrained_json_whitespace_pattern:
@@ -72,9 +72,11 @@ def make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Itera
     parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
     if not parser.detector.get_think_end_token_ids(tokenizer):
         return backend
-    return ReasonerGrammarBackend(
+    wrapper = ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )
+    wrapper.cache = Recent()
+    return wrapper
 
 
 def _met(queued: bool, manager: Any, request: Any) -> None:

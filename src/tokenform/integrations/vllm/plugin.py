@@ -20,7 +20,7 @@ import functools
 import importlib
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -160,15 +160,20 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, request)
         kind, text = request.structured_output_request.structured_output_key
         params = request.sampling_params
-        return self.backend.grammar_within(
-            kind,
-            text,
-            params.all_stop_token_ids,
-            _tokens_left(self, request),
-            **json_options(params.structured_outputs),
+        left = _tokens_left(self, request)
+        grammar = self.backend.grammar_within(
+            kind, text, params.all_stop_token_ids, left, **json_options(params.structured_outputs)
         )
+        if not _thinks(self):
+            grammar.check(left())  # the prompt may leave less of the context than max_tokens
+        return grammar
 
     return create_grammar
+
+
+def _thinks(manager: Any) -> bool:
+    """Whether texts may have a thought before what is constrained."""
+    return manager.reasoner_cls is not None and not manager.enable_in_reasoning
 
 
 def _filled(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,51 +183,56 @@ def _filled(original: Callable[..., Any]) -> Callable[..., Any]:
         structured_output_request_ids: list[str],
         scheduled_spec_decode_tokens: dict[str, list[int]],
     ) -> Any:
-        asked = [requests[one].structured_output_request for one in structured_output_request_ids]
-        drafts = [scheduled_spec_decode_tokens.get(one, ()) for one in structured_output_request_ids]
         # a single row costs less by itself
-        if (len(asked) > 1 or any(drafts)) and _are_plain(self, asked):
-            filled = _filled_blocks(self, [one.grammar for one in asked], drafts)
-            if filled is not None:
-                return filled
+        if len(structured_output_request_ids) > 1 or scheduled_spec_decode_tokens:
+            asked = [requests[one].structured_output_request for one in structured_output_request_ids]
+            if _are_plain(self, asked):
+                drafts = None
+                if scheduled_spec_decode_tokens:
+                    scheduled = scheduled_spec_decode_tokens.get
+                    drafts = [scheduled(one, _NO_DRAFT) for one in structured_output_request_ids]
+                # the property `grammar` looks first whether each is compiled, as the scheduler did
+                filled = _filled_blocks(self, [one._grammar for one in asked], drafts)
+                if filled is not None:
+                    return filled
         return original(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
 
     return grammar_bitmask
 
 
+_NO_DRAFT: list[int] = []
+
+
 def _are_plain(manager: Any, asked: list[Any]) -> bool:
     """Whether all requests are ours, and no row belongs to a thought; the first step makes the tensor."""
-    from tokenform.integrations.vllm.backend import Backend
-
-    if manager._grammar_bitmask is None or not isinstance(manager.backend, Backend):
+    if manager._grammar_bitmask is None or not hasattr(manager.backend, "fill_blocks"):
         return False
     if manager.vllm_config.model_config.is_diffusion:
         return False
-    thinks = manager.reasoner_cls is not None and not manager.enable_in_reasoning
-    return not thinks or all(one.reasoning_ended for one in asked)
+    return not _thinks(manager) or all(one.reasoning_ended for one in asked)
 
 
-def _filled_blocks(manager: Any, grammars: list[Any], drafts: list[Any]) -> Any:
+def _filled_blocks(manager: Any, grammars: list[Any], drafts: list[list[int]] | None) -> Any:
     """The rows of a step, written in one call; None where they can't be.
 
     A draft ends at its padding (-1), after which rows are open.
     """
-    bitmask, stride = manager._grammar_bitmask, 1 + manager.vllm_config.num_speculative_tokens
-    real = drafts
-    if stride > 1:
+    backend, tensor, count = manager.backend, manager._grammar_bitmask, len(grammars)
+    rows: Sequence[int] | None = None
+    real, end = drafts, count
+    if drafts is not None:
         real = [draft[: draft.index(-1)] if -1 in draft else draft for draft in drafts]
-    if hasattr(manager, "_masked_reasoning_ends"):  # since 0.33 each request has as many rows
-        firsts = list(range(0, stride * len(grammars) + 1, stride))
-    else:
-        firsts = list(accumulate((1 + len(draft) for draft in drafts), initial=0))
-    end = firsts.pop()
-    if not manager.backend.fill_blocks(bitmask, grammars, real, firsts):
+        *rows, end = accumulate((1 + len(draft) for draft in drafts), initial=0)
+    stride = 1 + manager.vllm_config.num_speculative_tokens
+    if stride > 1 and hasattr(manager, "_masked_reasoning_ends"):  # since 0.33 each request has as many rows
+        rows, end = range(0, stride * count, stride), stride * count
+    if not backend.fill_blocks(tensor, grammars, real, rows):
         return None
-    if real is not drafts:
-        for first, draft, kept in zip(firsts, drafts, real, strict=True):
-            if kept is not draft:
-                bitmask[first + 1 + len(kept) : first + 1 + len(draft)] = OPEN
-    return bitmask[:end].numpy()
+    words = backend.words(tensor)
+    for first, draft, kept in zip(rows or (), drafts or (), real or (), strict=False):
+        if kept is not draft:
+            words[first + 1 + len(kept) : first + 1 + len(draft)] = OPEN
+    return words[:end]
 
 
 def _tokens_left(manager: Any, request: Any) -> Callable[[], int]:
@@ -231,8 +241,7 @@ def _tokens_left(manager: Any, request: Any) -> Callable[[], int]:
     """
     config = manager.vllm_config
     longest = getattr(config.model_config, "max_model_len", None)
-    thinks = manager.reasoner_cls is not None and not manager.enable_in_reasoning
-    drafts = config.num_speculative_tokens if thinks else 0
+    drafts = config.num_speculative_tokens if _thinks(manager) else 0
     of = weakref.ref(request)
 
     def left() -> int:
