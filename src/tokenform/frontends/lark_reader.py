@@ -229,7 +229,8 @@ def _used(grammar: Grammar, start: str, keep: set[str]) -> tuple[list[TerminalDe
 
 def _named(rule: Rule) -> Iterator[NonTerminal]:
     """The other rules that a rule names, as often as it does."""
-    return (symbol for symbol in rule.expansion if not symbol.is_term and symbol != rule.origin)
+    symbols = (symbol for symbol in rule.expansion if isinstance(symbol, NonTerminal))
+    return (symbol for symbol in symbols if symbol != rule.origin)
 
 
 def _check_terminal(definition: TerminalDef, text: str) -> None:
