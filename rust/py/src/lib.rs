@@ -1,5 +1,6 @@
 //! The boundary to Python, and nothing else: convert, release the GIL, map errors.
 
+mod allocator;
 mod arguments;
 mod automaton;
 mod batch;
@@ -18,7 +19,7 @@ use tokenform_core::work::Counting;
 /// Small terms, contexts and masks come and go by the thousands a second: the system's allocator took a tenth of
 /// the time of new masks. What a call allocates is counted: see `work`.
 #[global_allocator]
-static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
+static ALLOCATOR: Counting<allocator::Mimalloc> = Counting(allocator::Mimalloc);
 
 /// No call relies on the interpreter's lock: free-threaded builds need none (they have no stable interface, so `abi3` is
 /// ignored there).

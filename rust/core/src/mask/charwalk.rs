@@ -10,6 +10,7 @@
 //! that are no strings of JSON (they end anywhere, and no character is special) is in `textwalk`.
 //! Memory: what was found, and the states that were met, as long as the walk.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -46,7 +47,6 @@ pub(super) struct CharWalk<'a> {
     ids: Vec<u32>,
     exits: Vec<Exit>,
     known: FxHashMap<LexId, Rc<Known>>,
-    loops: FxHashMap<LexId, Rc<Loop>>,
     /// Of the walks by bytes.
     tables: Tables,
     /// Where a text that is no string of JSON ends, by the byte that follows.
@@ -54,11 +54,13 @@ pub(super) struct CharWalk<'a> {
 }
 
 /// A state, taken apart.
-struct Known {
+pub(super) struct Known {
     row: Arc<[(u32, LexId)]>,
     /// What the row says of ASCII.
     ascii: [LexId; 128],
     outcome: OutcomeId,
+    /// Its loop, where it was looked for.
+    lone: OnceCell<Loop>,
 }
 
 impl Known {
@@ -73,7 +75,7 @@ impl Known {
                 break;
             }
         }
-        Known { row, ascii, outcome }
+        Known { row, ascii, outcome, lone: OnceCell::new() }
     }
 
     #[inline]
@@ -112,14 +114,15 @@ impl<'a> CharWalk<'a> {
             Some(free) => Some(free.to_vec()),
             None => (begun > MANY).then(|| vec![0; vocab.mask_words()]),
         };
-        this.below(at, lex, free.is_some());
+        let known = this.known(lex);
+        this.below(at, lex, &known, free.is_some());
         Some(this)
     }
 
     pub(super) fn new(lexicon: &'a mut Lexicon, vocab: &'a Vocabulary, top: NodeId) -> Self {
         let (depth, ids, words) = Default::default();
-        let (exits, known, loops, tables, ends) = Default::default();
-        CharWalk { lexicon, vocab, top, depth, words, ids, exits, known, loops, tables, ends }
+        let (exits, known, tables, ends) = Default::default();
+        CharWalk { lexicon, vocab, top, depth, words, ids, exits, known, tables, ends }
     }
 
     /// The tokens that stay inside.
@@ -132,39 +135,36 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The nodes below one at which the state stands. `preset`: the mask holds what the free string allows there.
-    pub(super) fn below(&mut self, at: u32, lex: LexId, preset: bool) {
+    pub(super) fn below(&mut self, at: u32, lex: LexId, known: &Known, preset: bool) {
         let chars: &'a Chars = self.vocab.chars();
         let (from, to) = (at + 1, chars.end(at));
         if from == to {
             return;
         }
-        let lone = self.lone(lex, to - from);
-        match chars.kids(at) {
-            _ if preset && lone.as_ref().is_some_and(|l| l.rare) => {
-                let lone = lone.expect("just looked at");
-                let known = self.known(lex);
+        let lone = self.lone(lex, known, to - from);
+        match (lone, chars.kids(at)) {
+            (Some(lone), _) if preset && lone.rare => {
                 let mut next = from;
                 for &at in lone.places(chars, from, to) {
                     if at >= next {
-                        self.other(at, lex, &known, true);
+                        self.other(at, lex, known, true);
                         next = chars.end(at);
                     }
                 }
             }
             // a text may end before a child that it can't read
-            Some(kids) if !preset && self.ends.is_none() => {
-                for at in self.live_kids(kids, lex) {
-                    self.sweep(at, chars.end(at), lex, lone.as_deref(), false);
+            (_, Some(kids)) if !preset && self.ends.is_none() => {
+                for at in self.live_kids(kids, known) {
+                    self.sweep((at, chars.end(at)), lex, known, lone, false);
                 }
             }
-            _ => self.sweep(from, to, lex, lone.as_deref(), preset),
+            _ => self.sweep((from, to), lex, known, lone, preset),
         }
     }
 
     /// The children that a state can read, in preorder.
-    fn live_kids(&mut self, kids: &[(CharId, u32)], lex: LexId) -> Vec<u32> {
+    fn live_kids(&self, kids: &[(CharId, u32)], known: &Known) -> Vec<u32> {
         let chars: &'a Chars = self.vocab.chars();
-        let known = self.known(lex);
         let upto = |c: CharId| kids.partition_point(|k| k.0 < c);
         let mut places: Vec<u32> = Vec::new();
         let mut from = upto(chars.upto(0x1F));
@@ -189,9 +189,15 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The nodes from..to, all of which the state reads after its own loop.
-    fn sweep(&mut self, from: u32, to: u32, lex: LexId, lone: Option<&Loop>, preset: bool) {
+    fn sweep(
+        &mut self,
+        (from, to): (u32, u32),
+        lex: LexId,
+        known: &Known,
+        lone: Option<&Loop>,
+        preset: bool,
+    ) {
         let chars: &'a Chars = self.vocab.chars();
-        let known = self.known(lex);
         // a node of the loop is one look at an array
         work::spend(1 + u64::from(to - from) / 16);
         let mut at = from;
@@ -209,7 +215,7 @@ impl<'a> CharWalk<'a> {
                 Some(lone) if lone.is_dead(c) => {
                     self.dead(chars.node(at), lex, preset);
                 }
-                _ => self.other(at, lex, &known, preset),
+                _ => self.other(at, lex, known, preset),
             }
             at = chars.end(at);
         }
@@ -230,10 +236,13 @@ impl<'a> CharWalk<'a> {
                 if chars.end(at) == at + 1 {
                     return;
                 }
+                // most characters leave a state as it is
+                let other = (next != lex).then(|| self.known(next));
+                let known = other.as_deref().unwrap_or(known);
                 // the stack is looked at now and then: most nodes are not deep
                 match chars.depth(at) % LEVELS {
-                    0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, preset)),
-                    _ => self.below(at, next, preset),
+                    0 => stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, next, known, preset)),
+                    _ => self.below(at, next, known, preset),
                 }
             }
             Target::Quote => self.close(node, known, chars.depth(at)),
@@ -304,7 +313,7 @@ impl<'a> CharWalk<'a> {
         }
     }
 
-    fn known(&mut self, lex: LexId) -> Rc<Known> {
+    pub(super) fn known(&mut self, lex: LexId) -> Rc<Known> {
         if let Some(known) = self.known.get(&lex) {
             return known.clone();
         }
@@ -327,23 +336,18 @@ impl<'a> CharWalk<'a> {
     }
 
     /// The loop of a state with so many nodes below: looked for only where they are many.
-    pub(super) fn lone(&mut self, lex: LexId, nodes: u32) -> Option<Rc<Loop>> {
+    pub(super) fn lone<'k>(&self, lex: LexId, known: &'k Known, nodes: u32) -> Option<&'k Loop> {
         if nodes < FEW_NODES {
             return None;
         }
-        if let Some(known) = self.loops.get(&lex) {
-            return Some(known.clone());
+        if let Some(lone) = known.lone.get() {
+            return Some(lone);
         }
-        if nodes < LOOP_NODES {
+        if nodes < LOOP_NODES || nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
             return None;
         }
-        let known = self.known(lex);
-        if nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
-            return None;
-        }
-        let lone = Rc::new(Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none()));
-        self.loops.insert(lex, lone.clone());
-        Some(lone)
+        let find = || Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none());
+        Some(known.lone.get_or_init(find))
     }
 
     /// The tokens of nodes from..to stay inside.

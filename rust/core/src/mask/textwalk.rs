@@ -28,7 +28,8 @@ impl<'a> CharWalk<'a> {
     /// Adds what stays inside below a node; `false` where the walk by bytes is as good.
     pub(super) fn add(&mut self, node: NodeId, lex: LexId) -> bool {
         let Some(at) = self.vocab.chars().place(node) else { return false };
-        let rare = self.lone(lex, u32::MAX).is_some_and(|lone| lone.rare);
+        let known = self.known(lex);
+        let rare = self.lone(lex, &known, u32::MAX).is_some_and(|lone| lone.rare);
         if !rare && (self.lexicon.outcome(lex) != Lexicon::NONE || !self.is_wide(lex)) {
             return false;
         }
@@ -37,7 +38,7 @@ impl<'a> CharWalk<'a> {
             true => self.vocab.add_texts_below(node, words),
             false => words.resize(self.vocab.mask_words(), 0),
         }
-        self.below(at, lex, rare);
+        self.below(at, lex, &known, rare);
         true
     }
 

@@ -80,7 +80,12 @@ impl Schema {
             Op::Or => (F::FALSE, F::TRUE),
         };
         crate::work::spend(1);
-        let mut flat: Vec<F> = Vec::new();
+        let mut others = list.iter().filter(|&&f| f != neutral);
+        let Some(&first) = others.next() else { return neutral };
+        if others.all(|&f| f == first) {
+            return first;
+        }
+        let mut flat: Vec<F> = Vec::with_capacity(list.len());
         for &f in list {
             match f.operands(self) {
                 _ if f == neutral => {}

@@ -188,6 +188,7 @@ impl Schema {
 
     /// All of the formulas; at once, since each conjunction copies all its operands.
     pub(crate) fn and_all(&mut self, list: &[ValId]) -> ValId {
+        work::spend(8 * list.len() as u64);
         let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
         if parts.len() < 2 {
             return list.first().copied().unwrap_or(ValId::TRUE);
@@ -343,11 +344,8 @@ impl Schema {
                 Ok(self.not_value(v))
             }
             SchemaExpr::And(list) => {
-                let mut v = ValId::TRUE;
-                for &part in list.iter() {
-                    let next = self.compile(part)?;
-                    v = self.and_values(v, next);
-                }
+                let parts: Vec<ValId> = list.iter().map(|&part| self.compile(part)).collect::<Result<_>>()?;
+                let v = self.and_all(&parts);
                 // what a schema and other conditions come to is still said by that schema
                 let schema = |p: &&ExprId| matches!(self.arenas.subs[p.0 as usize], SchemaExpr::Node(..));
                 let said = list

@@ -19,8 +19,8 @@ use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
 use super::syntax::Node;
+use crate::hash::KeyedSet;
 use edges::{ending_in, starting_with};
-use std::collections::HashSet;
 
 /// Nodes that the tree of a pattern may have, and that its assertions may copy.
 const MAX_SIZE: usize = 4_000_000;
@@ -124,8 +124,14 @@ impl Lowering {
         match node {
             Node::Concat(parts) => {
                 let mut k = k.to_vec();
-                for part in parts.iter().rev() {
-                    k = self.then(part, &k)?;
+                // neighbours that assert nothing are one language
+                for run in parts.chunk_by(|a, b| a.is_plain() && b.is_plain()).rev() {
+                    if !run[0].is_plain() {
+                        k = self.then(&run[0], &k)?;
+                        continue;
+                    }
+                    self.charge(&k)?;
+                    k = self.plain_then(&Lang::concat(run.iter().map(plain)), &k);
                 }
                 Ok(k)
             }
@@ -166,7 +172,7 @@ impl Lowering {
     /// is written once: of `a|^b`, searched, the `a` is the same after every past.
     fn plain_then(&self, lang: &Lang, k: &[Lang]) -> Vec<Lang> {
         if k.iter().all(|other| *other == k[0]) {
-            return k.iter().map(|k| Lang::concat([lang.clone(), k.clone()])).collect();
+            return vec![Lang::concat([lang.clone(), k[0].clone()]); k.len()];
         }
         let alternatives: Vec<Vec<&Lang>> = k
             .iter()
@@ -175,7 +181,7 @@ impl Lowering {
                 one => vec![one],
             })
             .collect();
-        let sets: Vec<HashSet<&Lang>> =
+        let sets: Vec<KeyedSet<&Lang>> =
             alternatives.iter().map(|members| members.iter().copied().collect()).collect();
         let in_all = |member: &&Lang| sets.iter().all(|members| members.contains(*member));
         let common = Lang::or(alternatives[0].iter().copied().filter(in_all).cloned());
