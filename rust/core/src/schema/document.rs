@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::parse::Parser;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
 
 /// The number of a JSON node.
@@ -51,9 +51,19 @@ pub struct Document {
 impl Document {
     /// Reads a text and returns its root.
     pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
+        check_depth(text)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
         self.nodes.reserve(text.len() / 16);
         self.parents.reserve(text.len() / 16);
-        Parser::new(self, text).read()
+        Parser::new(self)
+            .read(serde_stacker::Deserializer::new(&mut reader))
+            .and_then(|root| reader.end().map(|()| root))
+            .map_err(|e| {
+                let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
+                (error.line, error.column) = (Some(e.line()), Some(e.column()));
+                error
+            })
     }
 
     /// A new node; the place where it stands.
@@ -202,4 +212,31 @@ impl Document {
             }
         })
     }
+}
+
+/// Refuses nesting beyond the limit before anything recursive sees the text.
+fn check_depth(text: &str) -> Result<()> {
+    // nearly every text has fewer brackets than that, and counting them is quicker: both differ in one bit, and sums
+    // of a byte each are what the compiler makes one instruction for 32 of
+    let opens = |piece: &[u8]| piece.iter().map(|b| u8::from(b | 0x20 == b'{')).sum::<u8>();
+    if text.as_bytes().chunks(255).map(|piece| usize::from(opens(piece))).sum::<usize>() <= MAX_DEPTH {
+        return Ok(());
+    }
+    let (mut depth, mut string, mut escaped) = (0usize, false, false);
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b'{' | b'[' if !string => depth += 1,
+            b'}' | b']' if !string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!(
+                "the schema is nested more than {MAX_DEPTH} deep (at byte {i}); move inner parts to $defs"
+            )));
+        }
+    }
+    Ok(())
 }
