@@ -12,6 +12,7 @@ use tokenform_core::mask::Matcher as Core;
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
+use crate::arguments::shown;
 use crate::automaton::{spelled, words_of, TokenAutomaton};
 use crate::batch::{failed_or, returned, wrong, Place};
 use crate::errors::raise;
@@ -110,7 +111,6 @@ impl Matcher {
         width: usize,
     ) -> PyResult<&'a mut [u32]> {
         let found = words_of(out)?;
-        let shape = found.as_ref().map(|f| f.1);
         let rows = found.and_then(|(words, shape)| {
             let end = first.checked_add(count)?.checked_mul(width)?;
             (shape[1] == width).then(|| words.get_mut(first * width..end))?
@@ -120,7 +120,7 @@ impl Matcher {
                 "out must be a writable, aligned, C-contiguous uint32 or int32 array of {width} words a row that has \
                  the rows {first} to {}; {}",
                 first.saturating_add(count) - 1,
-                shape.map_or("this is none".into(), |shape| format!("this one has the shape {shape:?}")),
+                shown(out),
             ))
         })
     }
@@ -390,7 +390,10 @@ pub fn fill_draft_masks<'py>(
     }
     let held = array_of(out)?;
     let Some((mut left, [_, width])) = words_of(&held)? else {
-        return Err(wrong("out must be a writable, aligned, C-contiguous uint32 or int32 array".into()));
+        let what = shown(&held);
+        return Err(wrong(format!(
+            "out must be a writable, aligned, C-contiguous uint32 or int32 array; {what}"
+        )));
     };
     let (mut blocks, mut at) = (Vec::with_capacity(count), 0);
     for (i, (matcher, Tokens(tokens))) in matchers.iter().zip(drafts).enumerate() {
