@@ -19,6 +19,7 @@ import torch
 from tests.generation.conftest import small_llama
 
 import tokenform as tf
+from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.speculative import policies, verifiers
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel
@@ -80,7 +81,7 @@ def watched(tokenizer, monkeypatch) -> tuple[Any, list[int]]:
     """A model whose logits are watched, and the tokens of its passes."""
     net, passes = small_llama(len(tokenizer) + 5), []
     watch(net, passes)
-    monkeypatch.setattr(tf.Generator, "_matcher", lambda *_: DeviceDraws(CPU, None, whole=True))
+    monkeypatch.setattr(Decoders, "_matcher", lambda *_: DeviceDraws(CPU, None, whole=True))
     return net, passes
 
 
@@ -263,11 +264,7 @@ def test_draws_of_the_device_are_those_of_the_host(model, tokenizer, monkeypatch
         for tokens in (24, 60):
             texts = []
             for whole in (False, True):
-                monkeypatch.setattr(
-                    tf.Generator,
-                    "_matcher",
-                    lambda *_, w=whole: DeviceDraws(CPU, None, whole=w),
-                )
+                monkeypatch.setattr(Decoders, "_matcher", lambda *_, w=whole: DeviceDraws(CPU, None, whole=w))
                 writer = tf.Generator(model, tokenizer, sampler=sampler)
                 every = writer.sample(prompts, grammar, n=3, seed=4, max_tokens=tokens)
                 texts.append([r.tokens for one in every for r in one])

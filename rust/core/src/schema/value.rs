@@ -188,7 +188,7 @@ impl Schema {
 
     /// All of the formulas; at once, since each conjunction copies all its operands.
     pub(crate) fn and_all(&mut self, list: &[ValId]) -> ValId {
-        work::spend(8 * list.len() as u64);
+        work::spend(2 * list.len() as u64);
         let parts: Vec<Value> = list.iter().map(|&v| self.value(v).clone()).collect();
         if parts.len() < 2 {
             return list.first().copied().unwrap_or(ValId::TRUE);
