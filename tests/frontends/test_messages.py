@@ -291,3 +291,9 @@ def test_text_that_is_no_schema_says_how_to_give_a_pattern_or_a_grammar(text: st
     with pytest.raises(errors.InvalidSchema) as caught:
         to_grammar('{"type": "object"')
     assert "tf.lark" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, [b"a", b""], "gpt2", object()])
+def test_what_is_no_vocabulary_says_how_to_get_one(given: Any) -> None:
+    with pytest.raises(errors.OptionError, match=r"Vocabulary\.from_tokenizer"):
+        tf.regex("a").compile(given)

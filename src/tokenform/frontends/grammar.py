@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar, InvalidSchema
+from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.json_text import read_json
@@ -89,7 +89,13 @@ class Grammar:
         Raises:
             VocabularyError: the vocabulary lacks bytes that every accepted text needs.
             LimitExceeded: making the constraint needs more work than the limits allow.
+            OptionError: something else than a vocabulary is given.
         """
+        if not isinstance(vocabulary, _core.Vocabulary):
+            raise OptionError(
+                f"a grammar is compiled for a Vocabulary, not for a {type(vocabulary).__name__}; of a tokenizer, "
+                "Vocabulary.from_tokenizer makes one."
+            )
         key = vocabulary, limits
         automaton = self._automata.get(key)
         if automaton is None:
