@@ -93,8 +93,8 @@ class Grammar:
         """
         if not isinstance(vocabulary, _core.Vocabulary):
             raise OptionError(
-                f"a grammar is compiled for a Vocabulary, not for a {type(vocabulary).__name__}; of a tokenizer, "
-                "Vocabulary.from_tokenizer makes one."
+                f"a grammar is compiled for a Vocabulary, not for a {type(vocabulary).__name__}; "
+                "Vocabulary.from_tokenizer makes one of a tokenizer."
             )
         key = vocabulary, limits
         automaton = self._automata.get(key)
