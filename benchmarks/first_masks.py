@@ -82,7 +82,7 @@ def compared(rounds: dict[str, list[dict[str, int]]]) -> list[str]:
         lines.append(f"{name:8}" + "  ".join(f"{mark} {of(values):.1f}" for mark, of in marks.items()))
     ratios = "  ".join(f"{mark} {of(least['now']) / of(least['before']):.3f}" for mark, of in marks.items())
     slower = sorted(zip(least["now"] / least["before"], both, strict=True), reverse=True)[:3]
-    lines.append(f"{'ratio':8}{ratios}  slowest beside before: {[(round(r, 2), i) for r, i in slower]}")
+    lines.append(f"{'ratio':8}{ratios}  worst: " + ", ".join(f"{name} {ratio:.2f}" for ratio, name in slower))
     return lines
 
 
