@@ -197,7 +197,7 @@ def test_calls_of_many_threads_share_what_follows_a_state(monkeypatch: Any) -> N
     def ask(first: int) -> None:
         try:
             for i in range(5000):
-                drafter.plans_of(automata[(i * 7 + first * 3 + i // 5) % 16], spelling)[i % 9] = []
+                drafter.plans_of(automata[(i * 7 + first * 3 + i // 5) % 16], spelling).texts[i % 9] = []
         except Exception as error:
             wrong.append(error)
 

@@ -22,7 +22,7 @@ import contextlib
 import re
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,12 +75,12 @@ class Forced:
     ) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings
         self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
-        self._plans: OrderedDict[Any, tuple[Any, dict[Any, list[_Text]]]] = OrderedDict()
+        self._plans: OrderedDict[Any, tuple[Any, _Plans]] = OrderedDict()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
         self.layout = LAYOUTS[0]  # of the text that was last followed
         self.gaps = {b":": b" ", b",": b" "}  # byte -> the white space that was last written after it
 
-    def plans_of(self, automaton: Any, spelling: Spelling) -> dict[Any, list[_Text]]:
+    def plans_of(self, automaton: Any, spelling: Spelling) -> _Plans:
         """What follows the states of an automaton.
 
         Sequences share it, and so do later calls whose grammar was made anew of the same text: the engine
@@ -90,7 +90,7 @@ class Forced:
         key = start if isinstance(start, State) else automaton
         known = self._plans.get(key)
         if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
-            known = self._plans[key] = spelling.encode, {}
+            known = self._plans[key] = spelling.encode, _Plans()
         with contextlib.suppress(KeyError):  # another thread's call may have just dropped it
             self._plans.move_to_end(key)
             while len(self._plans) > _AUTOMATA or (len(self._plans) > 1 and self._states() > _PLANS):
@@ -105,6 +105,27 @@ class Forced:
             return Silent()
         spelling = self.spelling or spelling_of(context)
         return _ForcedSession(self, spelling, context) if spelling is not None else _Canonical()
+
+
+_Ways = list[tuple[bytes, list[tuple[int, float]]]]
+"""Texts, each with the offset and the share of every choice in it."""
+
+
+@dataclass
+class _Plans:
+    """What is known of an automaton's states.
+
+    Attributes:
+        texts: what follows a state.
+        ways: what follows the states behind a delimiter: those inside of a string differ by their counts of
+            characters, and closing it leads from all of them to one.
+    """
+
+    texts: dict[Any, list[_Text]] = field(default_factory=dict)
+    ways: dict[Any, _Ways] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.texts) + len(self.ways)
 
 
 @dataclass
@@ -163,9 +184,9 @@ class _ForcedSession(Silent):
         written = context.path[-1] if context.path else context.tokens[-1]
         before = self.spelling.tokens[written][-1:] if written < len(self.spelling.tokens) else b""
         key = state, before, *sorted(self.gaps.items())
-        if key not in plans:
-            plans[key] = self._plan(auto, state, before)
-        return plans[key]
+        if key not in plans.texts:
+            plans.texts[key] = self._plan(auto, state, before, plans.ways)
+        return plans.texts[key]
 
     def _add(self, tree: DraftTree, context: Context, text: _Text, budget: Budget) -> None:
         d, node = self.drafter, ROOT
@@ -189,12 +210,12 @@ class _ForcedSession(Silent):
         shorter = (ids[last[:n]] for n in range(len(last) - 1, 0, -1) if last[:n] in ids)
         return (others + [t for t in (next(shorter, None),) if t is not None])[: d.siblings]
 
-    def _plan(self, auto: Any, state: Any, before: bytes) -> list[_Text]:
+    def _plan(self, auto: Any, state: Any, before: bytes, ways: dict[Any, _Ways]) -> list[_Text]:
         """The texts that may follow a state, likeliest first."""
-        found: list[tuple[bytes, list[tuple[int, float]]]] = []
+        found: _Ways = []
         self._expand(auto, state, b"", [], 1.0, self.drafter.rounds, found, before)
         if not found:
-            self._ways_out(auto, state, found)
+            found = self._ways_out(auto, state, ways)
         texts = []
         for text, shares in found:
             tokens = self.spelling.encode(text)
@@ -225,7 +246,7 @@ class _ForcedSession(Silent):
         shares: list[tuple[int, float]],
         chance: float,
         rounds: int,
-        found: list[tuple[bytes, list[tuple[int, float]]]],
+        found: _Ways,
         before: bytes = b"",
     ) -> None:
         """Follows forced bytes and small choices; appends (text, [(offset, share) of each choice]).
@@ -259,18 +280,24 @@ class _ForcedSession(Silent):
             state = auto.advance(state, ids[byte])
         return state
 
-    def _ways_out(self, auto: Any, state: Any, found: list[tuple[bytes, list[tuple[int, float]]]]) -> None:
+    def _ways_out(self, auto: Any, state: Any, ways: dict[Any, _Ways]) -> _Ways:
         """Delimiters that may end what stands open here, where the grammar knows what follows them."""
-        ids, most = self.spelling.ids, self.drafter.rounds - 1
+        found: _Ways = []
         if auto.is_finished(state):
-            return
+            return found
+        gaps = sorted(self.gaps.items())
         for byte in _DELIMITERS:
-            if byte not in ids or not auto.allows(state, ids[byte]):
+            below = self._behind(auto, state, byte)
+            if below is None:
                 continue
-            after: list[tuple[bytes, list[tuple[int, float]]]] = []
-            below = auto.advance(state, ids[byte])
-            self._expand(auto, below, byte, [(0, _OUT)], _OUT, most, after)
-            found.extend(text for text in after if len(text[0]) > 1)
+            key = below, self.gaps.get(byte), *gaps  # of the byte before, only its gap counts
+            if key not in ways:
+                after: _Ways = []
+                ways[key] = after
+                self._expand(auto, below, b"", [], _OUT, self.drafter.rounds - 1, after, byte)
+            for text, shares in ways[key]:
+                found.append((byte + text, [(0, _OUT), *((at + 1, share) for at, share in shares)]))
+        return found
 
     def _choices(self, auto: Any, state: Any, before: bytes) -> list[tuple[bytes, float]]:
         """What may follow and its share, if it is little and can be spelled.
