@@ -4,9 +4,11 @@
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
 //! An arena shared by all automata was rejected: its lock would be one for all, and it could never be freed.
 //! Entries are reference counted; what is evicted lives on while an automaton holds it.
+//! Masks that nobody has asked for again take half of the bound at most: texts that go through states of their own
+//! (new keys, new numbers) neither fill the table to its bound nor drive out what many schemas share.
 //! Memory: the bound that `set_limits(shared=)` names.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
@@ -28,13 +30,21 @@ pub struct Key {
 
 struct Entry {
     mask: Arc<LexMask>,
+    /// Bytes that it is counted as.
+    size: usize,
     used: AtomicU64,
+    /// Whether it was asked for since it was put here.
+    served: AtomicBool,
 }
+
+type Table = FxHashMap<Key, Entry>;
 
 /// The table; see [`figures`], [`set_limit`], [`clear`].
 pub struct Store {
-    table: RwLock<FxHashMap<Key, Entry>>,
+    table: RwLock<Table>,
+    /// Of all entries, and of those that were not asked for again: changed with the table's lock held.
     bytes: AtomicUsize,
+    unserved: AtomicUsize,
     clock: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -69,16 +79,19 @@ pub fn limit() -> usize {
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
     let store = STORE.current();
+    let mut table = store.table.write().unwrap_or_else(PoisonError::into_inner);
     while store.bytes.load(Ordering::Relaxed) > bytes {
-        store.evict();
+        store.evict(&mut table, |_| true);
     }
 }
 
 /// Empties the process's table.
 pub fn clear() {
     let store = STORE.current();
-    let old = std::mem::take(&mut *store.table.write().unwrap_or_else(PoisonError::into_inner));
-    store.bytes.store(0, Ordering::Relaxed);
+    let mut table = store.table.write().unwrap_or_else(PoisonError::into_inner);
+    let old = std::mem::take(&mut *table);
+    store.count(&table);
+    drop(table);
     drop(old);
 }
 
@@ -87,6 +100,7 @@ impl Default for Store {
         Store {
             table: RwLock::default(),
             bytes: AtomicUsize::new(0),
+            unserved: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -101,6 +115,9 @@ impl Store {
             Some(entry) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
                 entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                if !entry.served.load(Ordering::Relaxed) && !entry.served.swap(true, Ordering::Relaxed) {
+                    self.unserved.fetch_sub(entry.size, Ordering::Relaxed);
+                }
                 Some(entry.mask.clone())
             }
             None => {
@@ -112,29 +129,42 @@ impl Store {
 
     pub fn put(&self, key: Key, mask: Arc<LexMask>) {
         let size = mask.bytes() + ENTRY;
-        if self.bytes.fetch_add(size, Ordering::Relaxed) + size > limit() {
-            self.evict();
-        }
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
-        self.table.write().unwrap_or_else(PoisonError::into_inner).insert(key, Entry { mask, used });
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        table.entry(key).or_insert_with(|| {
+            self.bytes.fetch_add(size, Ordering::Relaxed);
+            self.unserved.fetch_add(size, Ordering::Relaxed);
+            Entry { mask, size, used, served: AtomicBool::new(false) }
+        });
+        if self.bytes.load(Ordering::Relaxed) > limit() {
+            self.evict(&mut table, |_| true);
+        } else if self.unserved.load(Ordering::Relaxed) > limit() / 2 {
+            self.evict(&mut table, |entry| !entry.served.load(Ordering::Relaxed));
+        }
     }
 
-    /// Drops the half that was not used for longest: linear, and rare.
-    fn evict(&self) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
-        if ages.is_empty() {
-            return self.bytes.store(0, Ordering::Relaxed);
+    /// Drops, of those that `may_go`, the half that was not used for longest: linear, and rare.
+    fn evict(&self, table: &mut Table, may_go: impl Fn(&Entry) -> bool) {
+        let mut ages: Vec<u64> =
+            table.values().filter(|e| may_go(e)).map(|e| e.used.load(Ordering::Relaxed)).collect();
+        if !ages.is_empty() {
+            let middle = ages.len() / 2;
+            let (_, &mut median, _) = ages.select_nth_unstable(middle);
+            let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
+            let gone: Vec<(Key, Entry)> = old.collect();
+            // giving megabytes back takes milliseconds, which no mask should wait for
+            Process::current().drop_later(Box::new(gone));
         }
-        let middle = ages.len() / 2;
-        let (_, &mut median, _) = ages.select_nth_unstable(middle);
-        let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median);
-        let gone: Vec<(Key, Entry)> = old.collect();
-        let left = table.values().map(|e| e.mask.bytes() + ENTRY).sum();
-        self.bytes.store(left, Ordering::Relaxed);
-        drop(table);
-        // giving megabytes back takes milliseconds, which no mask should wait for
-        Process::current().drop_later(Box::new(gone));
+        for entry in table.values_mut() {
+            entry.size = entry.mask.bytes() + ENTRY; // what it shared with those that went is its own now
+        }
+        self.count(table);
+    }
+
+    fn count(&self, table: &Table) {
+        let unserved = table.values().filter(|e| !e.served.load(Ordering::Relaxed)).map(|e| e.size).sum();
+        self.bytes.store(table.values().map(|e| e.size).sum(), Ordering::Relaxed);
+        self.unserved.store(unserved, Ordering::Relaxed);
     }
 
     pub fn figures(&self) -> Figures {
