@@ -119,7 +119,8 @@ impl Store {
         self.table.write().unwrap_or_else(PoisonError::into_inner).insert(key, Entry { mask, used });
     }
 
-    /// Drops the half that was not used for longest: linear, and rare.
+    /// Drops the half that was not used for longest: linear, and rare. A mask from which an automaton tells others is
+    /// used with each of them, without being asked for here.
     fn evict(&self) {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let mut ages: Vec<u64> = table.values().map(|e| e.used.load(Ordering::Relaxed)).collect();
@@ -128,7 +129,8 @@ impl Store {
         }
         let middle = ages.len() / 2;
         let (_, &mut median, _) = ages.select_nth_unstable(middle);
-        let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median);
+        let is_base = |e: &Entry| e.mask.lengths.get().is_some() && Arc::strong_count(&e.mask) > 1;
+        let old = table.extract_if(|_, e| e.used.load(Ordering::Relaxed) <= median && !is_base(e));
         let gone: Vec<(Key, Entry)> = old.collect();
         let left = table.values().map(|e| e.mask.bytes() + ENTRY).sum();
         self.bytes.store(left, Ordering::Relaxed);
