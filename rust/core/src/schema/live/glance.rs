@@ -122,3 +122,84 @@ fn look(looks: &mut usize) -> bool {
     *looks = left.unwrap_or(0);
     left.is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Options;
+
+    const PARTS: [&str; 30] = [
+        r##""type": "string""##,
+        r##""type": ["integer", "string"]"##,
+        r##""type": "object""##,
+        r##""type": "array""##,
+        r##""type": []"##,
+        r##""enum": ["a", "bb"]"##,
+        r##""enum": []"##,
+        r##""enum": [1, "a"]"##,
+        r##""pattern": "^b+$""##,
+        r##""pattern": "[^\\s\\S]""##,
+        r##""pattern": "(?!)""##,
+        r##""minLength": 3"##,
+        r##""maxLength": 1"##,
+        r##""format": "date""##,
+        r##""required": ["a"]"##,
+        r##""required": ["b", "c"]"##,
+        r##""properties": {"a": {"type": "null"}, "b": {"$ref": "#/$defs/d"}, "c": true}"##,
+        r##""properties": {"a": false, "b": {"$ref": "#"}, "c": {"$ref": "#/$defs/none"}}"##,
+        r##""patternProperties": {"^a": false}"##,
+        r##""additionalProperties": false"##,
+        r##""maxProperties": 0"##,
+        r##""minItems": 2"##,
+        r##""maxItems": 1"##,
+        r##""items": {"$ref": "#/$defs/none"}"##,
+        r##""items": {"type": "boolean"}"##,
+        r##""prefixItems": [false]"##,
+        r##""uniqueItems": true"##,
+        r##""$ref": "#/$defs/d""##,
+        r##""anyOf": [false, {"$ref": "#/$defs/none"}, {"$ref": "#"}]"##,
+        r##""allOf": [{"$ref": "#/$defs/d"}]"##,
+    ];
+
+    fn schema(parts: &[&str]) -> Option<Schema> {
+        let defs =
+            r##""$defs": {"d": {"required": ["a"], "properties": {"a": {"minLength": 1}}}, "none": false}"##;
+        Schema::new(&format!("{{{}, {defs}}}", parts.join(", ")), Options::default()).ok()
+    }
+
+    #[test]
+    fn what_is_told_at_a_glance_is_what_the_search_finds() {
+        let mut seen = 0;
+        let mut check = |parts: &[&str]| {
+            let Some(mut schema) = schema(parts) else { return };
+            let root = schema.resolver.root();
+            if schema.plainly_live(root) {
+                seen += 1;
+                let sub = schema.node_sub(root);
+                let value = schema.compile(sub).expect("a formula");
+                assert!(schema.is_live(value), "{parts:?}");
+            }
+        };
+        for (i, a) in PARTS.iter().enumerate() {
+            check(&[a]);
+            for (j, b) in PARTS.iter().enumerate().skip(i + 1) {
+                check(&[a, b]);
+                PARTS[j + 1..].iter().for_each(|c| check(&[a, b, c]));
+            }
+        }
+        assert!(seen > 500, "{seen}");
+    }
+
+    #[test]
+    fn what_is_usual_is_told_at_a_glance() {
+        let object = r#""type": "object", "additionalProperties": false, "required": ["a"]"#;
+        for parts in [
+            &[object, r##""properties": {"a": {"$ref": "#/$defs/d"}}"##][..],
+            &[r#""type": "array", "minItems": 1, "items": {"type": "string", "pattern": "^a"}"#],
+            &[r#""type": "string", "enum": ["a", "b"]"#],
+        ] {
+            let schema = schema(parts).expect("a schema");
+            assert!(schema.plainly_live(schema.resolver.root()), "{parts:?}");
+        }
+    }
+}
