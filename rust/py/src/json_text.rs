@@ -95,13 +95,26 @@ fn write_text(text: &Bound<'_, PyString>, out: &mut String) -> bool {
 /// Bytes that are looked at at once: the compiler makes a few instructions of them.
 const TOGETHER: usize = 32;
 
+const fn is_escaped(b: u8) -> bool {
+    (b.wrapping_sub(b' ') > b'~' - b' ') | (b == b'"') | (b == b'\\')
+}
+
+/// The same, looked up.
+const ESCAPED: [bool; 256] = {
+    let (mut table, mut b) = ([false; 256], 0);
+    while b < 256 {
+        table[b] = is_escaped(b as u8);
+        b += 1;
+    }
+    table
+};
+
 /// Where the first byte stands that is not written as it is.
 fn first_escaped(text: &[u8]) -> Option<usize> {
-    let is_escaped = |b: &u8| (b.wrapping_sub(b' ') > b'~' - b' ') | (*b == b'"') | (*b == b'\\');
     let pieces = text.chunks_exact(TOGETHER);
-    let plain = pieces.take_while(|piece| !piece.iter().fold(false, |any, b| any | is_escaped(b))).count();
+    let plain = pieces.take_while(|piece| !piece.iter().fold(false, |any, b| any | is_escaped(*b))).count();
     let from = plain * TOGETHER;
-    text[from..].iter().position(is_escaped).map(|at| from + at)
+    text[from..].iter().position(|b| ESCAPED[*b as usize]).map(|at| from + at)
 }
 
 fn write_escaped(c: char, out: &mut String) {

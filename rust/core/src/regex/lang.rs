@@ -247,6 +247,18 @@ impl Lang {
         }
     }
 
+    /// Whether it has a word, as far as its form tells: of intersections and complements it tells nothing.
+    pub fn plainly_has_words(&self) -> bool {
+        match self {
+            Lang::Empty | Lang::And(_) | Lang::Not(_) => false,
+            Lang::Epsilon | Lang::Literal(_) => true,
+            Lang::Class(set) => !set.is_empty(),
+            Lang::Concat(parts) => parts.iter().all(Lang::plainly_has_words),
+            Lang::Or(parts) => parts.iter().any(Lang::plainly_has_words),
+            Lang::Repeat(inner, least, _) => *least == 0 || inner.plainly_has_words(),
+        }
+    }
+
     /// Number of nodes of the tree, a literal by its length in bytes.
     pub fn size(&self) -> usize {
         match self {

@@ -52,10 +52,21 @@ impl Document {
     /// Reads a text and returns its root.
     pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
         check_depth(text)?;
-        let mut reader = serde_json::Deserializer::from_str(text);
-        reader.disable_recursion_limit();
         self.nodes.reserve(text.len() / 16);
         self.parents.reserve(text.len() / 16);
+        let before = self.nodes.len();
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = Parser::new(self).read(&mut reader).and_then(|root| reader.end().map(|()| root));
+        if let Ok(root) = read {
+            return Ok(root);
+        }
+        // few texts nest deeper than the reader goes by itself; they, and those that are none, are read on a stack
+        // that grows
+        self.nodes.truncate(before);
+        self.parents.truncate(before);
+        self.sorted.retain(|id, _| (id.0 as usize) < before);
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
         Parser::new(self)
             .read(serde_stacker::Deserializer::new(&mut reader))
             .and_then(|root| reader.end().map(|()| root))
@@ -82,12 +93,9 @@ impl Document {
         self.parents[id.0 as usize] = Some(place);
     }
 
-    pub(super) fn sort_keys(&mut self, id: JsonNodeId, entries: &Entries) {
-        if entries.len() >= WIDE {
-            let mut order: Box<[u32]> = (0..entries.len() as u32).collect();
-            order.sort_unstable_by(|&a, &b| entries[a as usize].0.cmp(&entries[b as usize].0));
-            self.sorted.insert(id, order);
-        }
+    /// Remembers the order of a wide object's keys.
+    pub(super) fn set_order(&mut self, id: JsonNodeId, order: Option<Box<[u32]>>) {
+        self.sorted.extend(order.map(|order| (id, order)));
     }
 
     pub fn get(&self, id: JsonNodeId) -> &Json {
@@ -212,6 +220,16 @@ impl Document {
             }
         })
     }
+}
+
+/// The members of a wide object in the order of their keys.
+pub(super) fn order_of(members: &[(Arc<str>, JsonNodeId)]) -> Option<Box<[u32]>> {
+    if members.len() < WIDE {
+        return None;
+    }
+    let mut order: Box<[u32]> = (0..members.len() as u32).collect();
+    order.sort_unstable_by(|&a, &b| members[a as usize].0.cmp(&members[b as usize].0));
+    Some(order)
 }
 
 /// Refuses nesting beyond the limit before anything recursive sees the text.

@@ -8,22 +8,23 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::hash::KeyedSet;
 use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::document::{Document, Entries, Json, JsonNodeId};
+use super::document::{order_of, Document, Entries, Json, JsonNodeId};
 
 /// The key under which `serde_json` hands over the text of a number (its feature `arbitrary_precision`).
 const NUMBER: &str = "$serde_json::private::Number";
 /// Keys that give a part of a schema a name of its own.
 const IDENTIFIERS: [&str; 5] = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
-/// Bytes up to which equal texts are one.
+/// Bytes up to which equal texts are one, as long as no other takes their place.
 const SHORT: usize = 32;
+/// Places of texts that were met.
+const PLACES: usize = 128;
 
 pub(super) struct Parser<'d> {
     doc: &'d mut Document,
-    shared: KeyedSet<Arc<str>>,
+    shared: Box<[Option<Arc<str>>]>,
     /// Members and items of what is open.
     members: Vec<(Arc<str>, JsonNodeId)>,
     items: Vec<JsonNodeId>,
@@ -31,26 +32,33 @@ pub(super) struct Parser<'d> {
 
 impl<'d> Parser<'d> {
     pub fn new(doc: &'d mut Document) -> Self {
-        let shared = KeyedSet::with_capacity_and_hasher(48, Default::default());
-        Parser { doc, shared, members: Vec::with_capacity(32), items: Vec::with_capacity(16) }
+        Parser {
+            doc,
+            shared: vec![None; PLACES].into(),
+            members: Vec::with_capacity(32),
+            items: Vec::with_capacity(16),
+        }
     }
 
     /// Reads the value that a deserializer is at.
     pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JsonNodeId, D::Error> {
-        let root = Place { parser: &mut self, parent: None }.deserialize(from)?;
-        self.doc.identified |= IDENTIFIERS.iter().any(|key| self.shared.contains(*key));
-        Ok(root)
+        Place { parser: &mut self, parent: None }.deserialize(from)
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {
-        if text.len() > SHORT {
+        let bytes = text.as_bytes();
+        let [first, .., last] = *bytes else { return text.into() };
+        if bytes.len() > SHORT {
             return text.into();
         }
-        match self.shared.get(text) {
-            Some(known) => known.clone(),
-            None => {
+        let middle = bytes[bytes.len() / 2];
+        let place = bytes.len() + 31 * first as usize + 7 * last as usize + 13 * middle as usize;
+        match &mut self.shared[place % PLACES] {
+            Some(known) if **known == *text => known.clone(),
+            place => {
+                self.doc.identified |= IDENTIFIERS.contains(&text);
                 let new: Arc<str> = text.into();
-                self.shared.insert(new.clone());
+                *place = Some(new.clone());
                 new
             }
         }
@@ -58,25 +66,27 @@ impl<'d> Parser<'d> {
 
     /// The members from `start` on as an object: of equal keys, the place of the first and the value of the last.
     fn close(&mut self, id: JsonNodeId, start: usize) -> Json {
-        if has_duplicates(&self.members[start..]) {
+        let mut order = order_of(&self.members[start..]);
+        if has_duplicates(&self.members[start..], order.as_deref()) {
             let kept: IndexMap<Arc<str>, JsonNodeId> = self.members.drain(start..).collect();
             for (i, (key, value)) in (0..).zip(kept) {
                 self.doc.move_to(value, (id, i));
                 self.members.push((key, value));
             }
+            order = order_of(&self.members[start..]);
         }
+        self.doc.set_order(id, order);
         let entries: Entries = self.members.drain(start..).collect();
-        self.doc.sort_keys(id, &entries);
         Json::Object(entries)
     }
 }
 
-fn has_duplicates(members: &[(Arc<str>, JsonNodeId)]) -> bool {
-    if members.len() > 16 {
-        let mut seen = KeyedSet::default();
-        return !members.iter().all(|(key, _)| seen.insert(key));
+/// Whether two members have one key; `order`: that of their keys, where they are many.
+fn has_duplicates(members: &[(Arc<str>, JsonNodeId)], order: Option<&[u32]>) -> bool {
+    match order {
+        Some(order) => order.windows(2).any(|two| members[two[0] as usize].0 == members[two[1] as usize].0),
+        None => (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0)),
     }
-    (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0))
 }
 
 /// Where a value is read.

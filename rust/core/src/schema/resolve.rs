@@ -208,7 +208,7 @@ fn without_fragment(uri: &Url) -> String {
 impl Schema {
     /// The schema that a reference keyword leads to; `None` for a meta-schema that is taken as "any".
     pub(crate) fn reference(
-        &mut self,
+        &self,
         node: JsonNodeId,
         keyword: &str,
         value: JsonNodeId,

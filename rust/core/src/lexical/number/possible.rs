@@ -180,6 +180,8 @@ fn scientific(set: &NumSet, part: &Partial) -> bool {
             Some(b) if beyond_zero(b) => b.at.magnitude(),
             _ => i64::MIN,
         };
+        // the text is not zero, and below the unit there is no multiple of it but zero
+        let least = p.unit.as_ref().map_or(least, |unit| least.max(unit.magnitude()));
         let most = match far {
             Some(b) if beyond_zero(b) => b.at.magnitude(),
             Some(_) => i64::MIN,

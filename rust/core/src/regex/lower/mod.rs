@@ -31,8 +31,8 @@ const MAX_UNROLLED: u32 = 16;
 
 /// The language of the strings that the pattern matches as a whole.
 pub fn lower(node: &Node) -> Result<Lang, RegexError> {
-    if node.is_plain() {
-        return Ok(plain(node));
+    if let Some(parts) = between_ends(node) {
+        return Ok(Lang::concat(parts.iter().map(plain)));
     }
     let lowered = Lowering::new(node).and_then(|mut lowering| {
         let ends = vec![Lang::Epsilon; lowering.pasts.len()];
@@ -44,6 +44,25 @@ pub fn lower(node: &Node) -> Result<Lang, RegexError> {
         Err(Fail::Refused(error)) => Err(error),
         Err(Fail::Crossing(column)) => automaton::language(node, column),
     }
+}
+
+/// What stands between the ends of the text, where that asserts nothing: a search for `^...$` is most patterns.
+fn between_ends(node: &Node) -> Option<&[Node]> {
+    let mut parts = match node {
+        Node::Concat(parts) => &parts[..],
+        _ => std::slice::from_ref(node),
+    };
+    if let [any, look, rest @ ..] = parts {
+        if any.is_any() && look.is_start() {
+            parts = rest;
+        }
+    }
+    if let [rest @ .., look, any] = parts {
+        if any.is_any() && look.is_end() {
+            parts = rest;
+        }
+    }
+    parts.iter().all(Node::is_plain).then_some(parts)
 }
 
 /// The same language by the general way alone.

@@ -49,6 +49,23 @@ impl Node {
         Node::look(false, true, Node::Set(CharSet::full()), column)
     }
 
+    pub fn is_any(&self) -> bool {
+        matches!(self, Node::Repeat(inner, 0, None) if matches!(&**inner, Node::Set(set) if set.is_full()))
+    }
+
+    pub fn is_start(&self) -> bool {
+        self.is_border(true)
+    }
+
+    pub fn is_end(&self) -> bool {
+        self.is_border(false)
+    }
+
+    fn is_border(&self, behind: bool) -> bool {
+        let full = |body: &Node| matches!(body, Node::Set(set) if set.is_full());
+        matches!(self, Node::Look(look) if look.behind == behind && look.negative && full(&look.body))
+    }
+
     /// `\b` (or `\B`): exactly one neighbour (or none, or both) is in `word`.
     pub fn boundary(word: &CharSet, negative: bool, column: usize) -> Node {
         let side = |behind, negative| Node::look(behind, negative, Node::Set(word.clone()), column);

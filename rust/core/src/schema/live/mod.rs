@@ -10,6 +10,7 @@
 mod apart;
 mod array;
 pub(crate) mod finite;
+mod glance;
 mod memory;
 pub(crate) mod object;
 pub(crate) mod remains;
@@ -117,30 +118,6 @@ impl Schema {
         }
         let v = self.compile_or_none(s);
         self.is_live(v)
-    }
-
-    /// Whether the text of a schema shows that something satisfies it, without building what it says: it allows
-    /// the empty object, the empty array or any value of a type. Most properties are like that, and most are
-    /// never written; those that are are compiled then.
-    fn plainly_live(&mut self, node: JsonNodeId) -> bool {
-        let draft = self.resolver.draft(&self.doc, node);
-        let free = self.options.without.is_empty();
-        let (mut bounds, mut formats) = (0, 0);
-        for (keyword, value) in self.doc.entries(node) {
-            match &**keyword {
-                "type" if matches!(self.doc.get(*value), Json::String(_)) => {}
-                "properties" | "patternProperties" | "additionalProperties" => {}
-                "items" | "additionalItems" | "prefixItems" | "uniqueItems" => {}
-                "minLength" | "maxLength" | "minimum" | "maximum" | "maxItems" | "maxProperties" => {
-                    bounds += 1
-                }
-                "format" if free => formats += 1,
-                other if super::table::holds(other, draft).is_none() => {}
-                _ => return false,
-            }
-        }
-        // two bounds, or a format and a bound, may leave nothing
-        bounds + formats <= 1
     }
 
     /// Whether no value satisfies both, as far as it is seen without looking into nested schemas.
