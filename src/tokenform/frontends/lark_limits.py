@@ -38,9 +38,9 @@ PARTS = 10_000  # parts of a terminal with the terminals that it names written i
 ALL_PARTS = 50_000  # those of all terminals together: Lark goes over each of them a dozen times
 
 # Steps of work that Lark's reading is about, a step being some 20 nanoseconds of the engine's.
-TOKEN = 1_200
+TOKEN = 1_500
 CHARACTER = 40  # of a string, which is unescaped one by one
-ALTERNATIVE = 800  # of a rule, as Lark writes them out
+ALTERNATIVE = 1_200  # of a rule, as Lark writes them out
 _SKIP = 100
 # `(\r?\n)+\s*\|`, by which Lark looks for an alternative on a line below, begins at each break of a row anew
 _BREAKS = 12  # characters that it passes in a step

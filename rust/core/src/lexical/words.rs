@@ -60,7 +60,7 @@ impl WordTables {
 impl Terms {
     /// The language that holds just these words.
     pub fn words(&mut self, mut words: Vec<Box<str>>) -> TermId {
-        work::spend(words.len() as u64);
+        work::spend(3 * words.len() as u64);
         words.sort_unstable();
         words.dedup();
         let hi = words.len() as u32;

@@ -108,7 +108,9 @@ impl Schema {
 
     /// The values of a set.
     pub(crate) fn seen_values(&self, seen: KeySet) -> Vec<JsonNodeId> {
-        self.key_sets.names(seen).into_iter().map(|n| JsonNodeId(n.0)).collect()
+        let names = self.key_sets.names(seen);
+        crate::work::spend(names.len() as u64);
+        names.into_iter().map(|n| JsonNodeId(n.0)).collect()
     }
 
     /// Equal to one of the values.

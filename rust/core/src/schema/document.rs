@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::parse::Parser;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
+use crate::work;
 
 /// The number of a JSON node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +52,7 @@ pub struct Document {
 impl Document {
     /// Reads a text and returns its root.
     pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
+        work::spend(text.len() as u64 / 32);
         check_depth(text)?;
         self.nodes.reserve(text.len() / 16);
         self.parents.reserve(text.len() / 16);
@@ -79,6 +81,7 @@ impl Document {
 
     /// A new node; the place where it stands.
     pub(super) fn add(&mut self, node: Json, parent: Option<(JsonNodeId, u32)>) -> JsonNodeId {
+        work::spend(4);
         let id = JsonNodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.parents.push(parent);
@@ -182,10 +185,12 @@ impl Document {
     pub fn canonical(&self, id: JsonNodeId) -> String {
         let mut out = String::new();
         self.write_canonical(id, &mut out);
+        work::spend(out.len() as u64 / 16);
         out
     }
 
     fn write_canonical(&self, id: JsonNodeId, out: &mut String) {
+        work::spend(8);
         stacker::maybe_grow(32 << 10, 1 << 20, || match self.get(id) {
             Json::Null => out.push_str("null"),
             Json::Bool(b) => out.push_str(if *b { "true" } else { "false" }),

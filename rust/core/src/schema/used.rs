@@ -66,11 +66,13 @@ impl KeySets {
     }
 
     fn add(&mut self, node: Node) -> KeySet {
+        crate::work::spend(4);
         KeySet(self.nodes.insert_full(node).0 as u32)
     }
 
     /// How many names it holds; O(names).
     pub fn len(&self, set: KeySet) -> usize {
+        crate::work::spend(1);
         match self.node(set) {
             Node::Empty => 0,
             Node::Leaf(_) => 1,

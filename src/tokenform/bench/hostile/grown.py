@@ -339,6 +339,24 @@ def _arrays() -> dict[str, Family]:
             "minItems": n,
             "items": {**needs("a", "b"), "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}},
         },
+        "uniqueItems of a pattern": lambda n: {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"type": "string", "pattern": "^[a-z]+-[0-9]+$"},
+        },
+        "uniqueItems of long strings": lambda n: {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": min(n, 300),
+            "items": {"type": "string", "minLength": n},
+        },
+        "uniqueItems but for few": lambda n: {
+            "type": "array",
+            "uniqueItems": True,
+            "minItems": n,
+            "items": {"type": "integer", "not": {"enum": list(range(n))}},
+        },
         "uniqueItems of small arrays": lambda n: {
             "type": "array",
             "uniqueItems": True,
@@ -371,8 +389,8 @@ def _arrays() -> dict[str, Family]:
             "type": "array",
             "uniqueItems": True,
             "minItems": n,
-            "prefixItems": [{"enum": list(range(i + 1))} for i in range(n)],
-            "items": False,
+            "prefixItems": [{"enum": list(range(i + 1))} for i in range(min(n, 512))],
+            "items": {"type": "integer"},
         },
         "uniqueItems of a permutation": lambda n: {
             "type": "array",

@@ -11,6 +11,7 @@ use crate::schema::object::ObjId;
 use crate::schema::resolve::Draft;
 use crate::schema::value::{ExprId, SchemaExpr, ValId, Value, FALSE, NULL, TRUE};
 use crate::schema::Schema;
+use crate::work;
 
 pub(super) fn types(schema: &mut Schema, site: &Site, parts: &mut Parts, at: JsonNodeId) {
     let names: Vec<JsonNodeId> = match schema.doc.get(at) {
@@ -58,6 +59,7 @@ impl Schema {
         let mut numbers: Vec<Decimal> = Vec::new();
         let mut strings: Vec<Box<str>> = Vec::new();
         let mut nested = ValId::FALSE;
+        work::spend(4 * items.len() as u64);
         for &item in items {
             match self.doc.get(item) {
                 Json::Null => consts |= NULL,

@@ -121,24 +121,28 @@ impl Schema {
     /// Whether the first `lo` items can be different from each other and from those seen: a matching of places
     /// with values (Kuhn). A place with as many values as there are places is never the bottleneck (Hall).
     fn enough_different(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, seen: KeySet) -> bool {
-        let seen: KeyedSet<String> =
-            self.seen_values(seen).into_iter().map(|v| self.doc.canonical(v)).collect();
+        let known = self.key_sets.len(seen);
         if lo > PLACES {
-            return self.enough_alike(layouts, lo, &seen);
+            return self.enough_alike(layouts, lo, known);
         }
         let places = lo;
+        // spelled where a place has few values: nothing else is compared with them
+        let mut texts: Option<KeyedSet<String>> = None;
         let mut numbers: KeyedMap<String, usize> = KeyedMap::default();
-        let mut known: FxHashMap<ExprId, Option<Rc<[usize]>>> = FxHashMap::default();
+        let mut met: FxHashMap<ExprId, Option<Rc<[usize]>>> = FxHashMap::default();
         let mut domains: Vec<Rc<[usize]>> = Vec::new();
         for i in 0..places {
             let sub = self.layout_item(layouts, i);
-            let domain = known.entry(sub).or_insert_with(|| {
-                let values = self.finite_values(sub, places as usize + seen.len())?;
+            let domain = met.entry(sub).or_insert_with(|| {
+                let values = self.finite_values(sub, places as usize + known)?;
+                let texts = texts.get_or_insert_with(|| {
+                    self.seen_values(seen).into_iter().map(|v| self.doc.canonical(v)).collect()
+                });
                 let mut number = |value: String| {
                     let next = numbers.len();
                     *numbers.entry(value).or_insert(next)
                 };
-                Some(values.iter().filter(|v| !seen.contains(*v)).cloned().map(&mut number).collect())
+                Some(values.iter().filter(|v| !texts.contains(*v)).cloned().map(&mut number).collect())
             });
             domains.extend(domain.clone().filter(|d| d.len() < places as usize));
         }
@@ -151,12 +155,12 @@ impl Schema {
 
     /// The same for very many places: each kind of item must have as many values as there are places, or the question
     /// is too large.
-    fn enough_alike(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, seen: &KeyedSet<String>) -> bool {
+    fn enough_alike(&mut self, layouts: &[(ListId, u32, ExprId)], lo: u32, known: usize) -> bool {
         let longest = layouts.iter().map(|l| self.arenas.lists[l.0 .0 as usize].len()).max().unwrap_or(0);
         let mut kinds: Vec<ExprId> =
             (0..=lo.min(longest as u32)).map(|i| self.layout_item(layouts, i)).collect();
         crate::schema::formula::dedup(&mut kinds);
-        let needed = lo as usize + seen.len();
+        let needed = lo as usize + known;
         let most = needed.min(MOST_VALUES);
         let enough =
             |this: &mut Self, kind: ExprId| this.finite_values(kind, most).is_none_or(|v| v.len() >= needed);
