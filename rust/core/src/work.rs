@@ -160,7 +160,11 @@ pub fn run<T>(limit: u64, call: impl FnOnce() -> T) -> Result<T, Cut> {
         let most_held = meter.most_held.replace(most_held);
         let exceeded = meter.exceeded.replace(false);
         meter.fill(limit);
-        let answer = catch_unwind(AssertUnwindSafe(call));
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            let answer = call();
+            spend(0); // blocks that were taken since the last step count like those before
+            answer
+        }));
         meter.left.set(before.0);
         meter.rest.set(before.1);
         meter.limit.set(before.2);
