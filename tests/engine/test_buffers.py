@@ -78,6 +78,18 @@ def test_numbers_out_of_range_are_typed_errors(number: int, automaton: tf.TokenA
         lambda: automaton.fits(state, number),
         lambda: tf.advance([state], [number]),
         lambda: tf.Limits(depth=number),
+        lambda: tf.Matcher(automaton, max_tokens=number),
+        lambda: automaton.vocabulary.token(number),
+    ):
+        with pytest.raises(OptionError, match="whole number of at least 0"):
+            call()
+
+
+def test_counts_and_rows_below_zero_are_typed_errors(automaton: tf.TokenAutomaton) -> None:
+    matcher, out = tf.Matcher(automaton), np.zeros((1, WORDS), np.uint32)
+    for call in (
+        lambda: matcher.rollback(-1),
+        lambda: tf.fill_draft_masks([matcher], None, out, rows=[-1]),
     ):
         with pytest.raises(OptionError, match="whole number of at least 0"):
             call()

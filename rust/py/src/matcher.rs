@@ -12,7 +12,7 @@ use tokenform_core::mask::Matcher as Core;
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
-use crate::arguments::shown;
+use crate::arguments::{shown, Whole};
 use crate::automaton::{spelled, words_of, TokenAutomaton};
 use crate::batch::{failed_or, returned, wrong, Place};
 use crate::errors::raise;
@@ -138,9 +138,13 @@ fn array_of<'py>(out: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 impl Matcher {
     #[new]
     #[pyo3(signature = (automaton, *, max_tokens = None))]
-    fn new(py: Python<'_>, automaton: &Bound<'_, TokenAutomaton>, max_tokens: Option<u32>) -> PyResult<Self> {
-        let core = automaton.get().core.clone();
-        let inner = unlocked(py, || Core::new(core, max_tokens)).map_err(raise)?;
+    fn new(
+        py: Python<'_>,
+        automaton: &Bound<'_, TokenAutomaton>,
+        max_tokens: Option<Whole<u32>>,
+    ) -> PyResult<Self> {
+        let (core, most) = (automaton.get().core.clone(), max_tokens.map(|Whole(most)| most));
+        let inner = unlocked(py, || Core::new(core, most)).map_err(raise)?;
         Ok(Matcher { inner: Mutex::new(inner), automaton: automaton.clone().unbind() })
     }
 
@@ -200,7 +204,8 @@ impl Matcher {
     }
 
     /// Takes back the last tokens.
-    fn rollback(&self, py: Python<'_>, count: usize) -> PyResult<()> {
+    fn rollback(&self, py: Python<'_>, count: Whole<usize>) -> PyResult<()> {
+        let Whole(count) = count;
         match self.quick(|core| Some(core.rollback(count))) {
             Some(answer) => answer.map_err(raise),
             None => self.call(py, |core| core.rollback(count)),
@@ -377,7 +382,7 @@ pub fn fill_draft_masks<'py>(
     matchers: Vec<Bound<'py, Matcher>>,
     drafts: Option<Vec<Tokens>>,
     out: &Bound<'py, PyAny>,
-    rows: Option<Vec<usize>>,
+    rows: Option<Vec<Whole<usize>>>,
     threads: usize,
     open_after_end: bool,
     errors: &str,
@@ -398,7 +403,7 @@ pub fn fill_draft_masks<'py>(
     let (mut blocks, mut at) = (Vec::with_capacity(count), 0);
     for (i, (matcher, Tokens(tokens))) in matchers.iter().zip(drafts).enumerate() {
         let matcher = matcher.get();
-        let first = rows.as_ref().map_or(at, |rows| rows[i]);
+        let first = rows.as_ref().map_or(at, |rows| rows[i].0);
         let fits = matcher.automaton.get().core.vocabulary().mask_words() == width;
         let skipped = first.checked_sub(at).filter(|_| fits).and_then(|rows| rows.checked_mul(width));
         let block = skipped.and_then(|skipped| {

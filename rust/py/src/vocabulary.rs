@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use tokenform_core::mask::lexmask::LexMask;
 use tokenform_core::{cache, vocab};
 
+use crate::arguments::Whole;
 use crate::errors::raise;
 use crate::host::unlocked;
 
@@ -63,7 +64,8 @@ impl Vocabulary {
         self.special.clone()
     }
 
-    fn token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
+    fn token<'py>(&self, py: Python<'py>, id: Whole<u32>) -> PyResult<Bound<'py, PyBytes>> {
+        let Whole(id) = id;
         match self.inner.tokens().get(id as usize) {
             Some(bytes) => Ok(PyBytes::new(py, bytes)),
             None => Err(pyo3::exceptions::PyIndexError::new_err(format!(
