@@ -2,6 +2,7 @@
 
     make hosts                                                         # once: their Python files into .hosts
     OMP_NUM_THREADS=1 python benchmarks/hosts.py steps                 # vLLM: microseconds a step
+    OMP_NUM_THREADS=1 python benchmarks/hosts.py steps --last "\\"      # ... of texts that escape nothing
     OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --drafts 3  # 500 schemas: refused, invalid, cut
     OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --host sglang --drafts 3
     OMP_NUM_THREADS=1 python benchmarks/hosts.py maskbench --host transformers
@@ -100,8 +101,14 @@ class Clock:
         return call
 
 
-def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[float], list[float]]:
-    """Seconds of each step of new texts of a running engine, whole and inside the backend."""
+def steps(
+    engine: Engine, requests: int, seed: int, count: int, last: Sequence[int]
+) -> tuple[list[float], list[float]]:
+    """Seconds of each step of new texts of a running engine, whole and inside the backend.
+
+    Args:
+        last: tokens that the model draws where nothing else is allowed.
+    """
     engine.texts.clear()
     engine.seconds.clear()
     for number in range(requests):
@@ -113,7 +120,7 @@ def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[fl
     backend = engine.manager.backend
     batched = [name for name in BATCHED if hasattr(backend, name)]
     clock.watch(backend, batched)
-    draw = random_model(SIZE, seed)
+    draw = random_model(SIZE, seed, boring=last)
     for _ in range(count):
         clock.steps.append(0.0)
         if not engine.step(draw):
@@ -124,8 +131,12 @@ def steps(engine: Engine, requests: int, seed: int, count: int) -> tuple[list[fl
     return list(engine.seconds), clock.steps
 
 
-def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
-    """The first round of an engine is what a schema's first texts cost, the later ones what others do."""
+def steps_table(count: int, rounds: int, last: str) -> list[dict[str, Any]]:
+    """The first round of an engine is what a schema's first texts cost, the later ones what others do.
+
+    Args:
+        last: characters; tokens with one of them come last.
+    """
     rows = []
     for drafts in (0, 3):
         for requests in (1, 64, 256):
@@ -133,11 +144,13 @@ def steps_table(count: int, rounds: int) -> list[dict[str, Any]]:
                 name: Engine(str(WEIGHTS / "model"), size=SIZE, drafts=drafts, backend=known, seats=256)
                 for name, known in BACKENDS.items()
             }
+            pieces = engines["tokenform"].tokenizer.convert_ids_to_tokens(range(SIZE))
+            dull = [token for token, piece in enumerate(pieces) if piece and set(last) & set(piece)]
             first: dict[str, tuple[list[float], list[float]]] = {}
             later: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BACKENDS}
             for turn in range(rounds):
                 for name, engine in engines.items():
-                    whole, inside = steps(engine, requests, turn, count)
+                    whole, inside = steps(engine, requests, turn, count, dull)
                     if turn == 0:
                         first[name] = (whole, inside)
                     else:
@@ -255,6 +268,9 @@ def main() -> None:
     parser.add_argument(
         "--rounds", type=at_least_one, default=6, help="texts after the first show what others cost"
     )
+    parser.add_argument(
+        "--last", default="", help="characters that texts of steps write only where they must"
+    )
     parser.add_argument("--limit", type=int, default=500)
     parser.add_argument("--max-tokens", type=int, default=200)
     parser.add_argument("--drafts", type=int, default=0)
@@ -268,7 +284,7 @@ def main() -> None:
         if not register():
             raise SystemExit("this vLLM is not one that the plug-in works with")
     if given.what == "steps":
-        name, rows = "hosts-steps", steps_table(given.count, given.rounds)
+        name, rows = "hosts-steps", steps_table(given.count, given.rounds, given.last)
     else:
         name = f"hosts-{given.host}-drafts-{given.drafts}"
         rows = maskbench(given.host, given.limit, given.max_tokens, given.drafts)
