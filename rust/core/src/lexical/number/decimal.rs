@@ -31,7 +31,7 @@ impl Decimal {
         }
         let ten = BigInt::from(10);
         loop {
-            work::spend(2 + d.mantissa.bits() / 512);
+            work::spend(d.mantissa.bits() / 1024);
             let (q, r) = d.mantissa.div_rem(&ten);
             if !r.is_zero() {
                 return d;
@@ -59,7 +59,6 @@ impl Decimal {
         if exp.abs() > MAX_EXPONENT || text.len() > MAX_EXPONENT as usize + 100 {
             return None;
         }
-        work::spend(4 + (text.len() * text.len() / 2048) as u64);
         let digits = [whole, frac].concat();
         let read = Decimal::new(digits.parse().ok()?, exp - frac.len() as i64);
         (read.exponent.abs() <= MAX_EXPONENT).then_some(read)
