@@ -1,4 +1,4 @@
-"""An ordinary price under a budget: its masks need less than the default limit on work, in the middle of a number."""
+"""A price under a budget: in the middle of a number its masks need less than the default limit on work."""
 
 from __future__ import annotations
 
