@@ -1,6 +1,8 @@
-"""A price under a budget: in the middle of a number its masks need less than the default limit on work."""
+"""A price under a budget: in the middle of a number its masks need a small part of the default limit on work."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -11,18 +13,55 @@ transformers = pytest.importorskip("transformers")
 PRICE = {"type": "number", "multipleOf": 0.01, "minimum": -99999999999.99, "maximum": 99999999999.99}
 
 
-def test_a_price_is_written_within_a_budget() -> None:
+@pytest.fixture(scope="module")
+def vocabulary() -> tf.Vocabulary:
     from tokenform.builtin.loading import WEIGHTS
 
-    vocab = tf.Vocabulary.from_tokenizer(transformers.AutoTokenizer.from_pretrained(str(WEIGHTS / "model")))
+    return tf.Vocabulary.from_tokenizer(transformers.AutoTokenizer.from_pretrained(str(WEIGHTS / "model")))
+
+
+def write(matcher: tf.Matcher, vocabulary: tf.Vocabulary, text: str) -> None:
+    for token in vocabulary.greedy(text.encode()) or []:
+        assert token in matcher.allowed_tokens()
+        matcher.accept_tokens([token])
+
+
+def test_a_price_is_written_within_a_budget(vocabulary: tf.Vocabulary) -> None:
     record = {
         "type": "object",
         "properties": {"amount": PRICE, "other": PRICE},
         "required": ["amount"],
         "additionalProperties": False,
     }
-    matcher = tf.Matcher(tf.json_schema(record).compile(vocab), max_tokens=199)
-    for token in vocab.greedy(b'{"amount": 273281') or []:
-        assert token in matcher.allowed_tokens()
-        matcher.accept_tokens([token])
+    automaton = tf.json_schema(record).compile(vocabulary, limits=tf.Limits(work=1_000_000))
+    matcher = tf.Matcher(automaton, max_tokens=199)
+    write(matcher, vocabulary, '{"amount": 2732816309')
     assert len(matcher.allowed_tokens()) > 10
+
+
+@pytest.mark.parametrize(
+    ("numbers", "begun", "work"),
+    [
+        ({"multipleOf": 0.07, "minimum": 0, "maximum": 1e30}, "85806095724107174385475297321", 1_000_000),
+        (
+            {"multipleOf": 0.07, "maximum": 1e30, "not": {"multipleOf": 123456789}},
+            "85806095724107174385475297321",
+            2_000_000,
+        ),
+        ({"multipleOf": 1234567891234567}, "48063506563804587223065626007", 20_000_000),
+    ],
+)
+def test_the_end_of_a_long_number_is_told_without_a_search(
+    vocabulary: tf.Vocabulary, numbers: dict[str, Any], begun: str, work: int
+) -> None:
+    grammar = tf.json_schema({"type": "array", "items": {"type": "number", **numbers}, "maxItems": 1})
+    for budget in (60, 300):
+        automaton = grammar.compile(vocabulary, limits=tf.Limits(work=work))
+        matcher = tf.Matcher(automaton, max_tokens=budget)
+        write(matcher, vocabulary, "[" + begun)
+        assert matcher.allowed_tokens().size
+        # the end that is told is one, and fits
+        while not matcher.is_terminated():
+            distance = automaton.distance(matcher.state)
+            assert distance is not None and len(matcher.tokens) + distance <= budget
+            matcher.accept_tokens([int(matcher.allowed_tokens()[0])])

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::spell::{LexId, Lexicon, Step};
+use super::term::TermId;
 
 /// Bytes that a way to an accepted end may have.
 pub const LONGEST: usize = 1 << 20;
@@ -35,8 +36,15 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
     }
     // a number may be far from the next shorter one that fits, and always near an exponent that does
     let term = lexicon.term(at).map(|t| t.1);
+    let number = term.is_some_and(|term| lexicon.terms.is_number(term));
+    if number && lexicon.outcome(at) == Lexicon::NONE {
+        if let Some((tail, end)) = told_end(lexicon, at, term) {
+            prefix.extend_from_slice(tail.as_bytes());
+            return Some((prefix, end));
+        }
+    }
     let mut search = match term {
-        Some(term) if lexicon.terms.is_number(term) => SEARCH_NUMBERS,
+        _ if number => SEARCH_NUMBERS,
         Some(term) if lexicon.terms.is_numbers(term) => SEARCH_DIGITS,
         _ => SEARCH,
     };
@@ -70,9 +78,7 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
             return None;
         }
         if seen.len() > search {
-            let tail = term.and_then(|term| lexicon.terms.number_tail(term));
-            let end = tail.as_ref().and_then(|tail| follow(lexicon, at, tail.as_bytes()));
-            if let (Some(tail), Some(end)) = (tail, end) {
+            if let Some((tail, end)) = told_end(lexicon, at, term) {
                 prefix.extend_from_slice(tail.as_bytes());
                 return Some((prefix, end));
             }
@@ -92,6 +98,13 @@ pub fn shortest_lexeme(lexicon: &mut Lexicon, from: LexId, most: usize) -> Optio
         }
     }
     None
+}
+
+/// The rest of a number that arithmetic tells, and the state after it.
+fn told_end(lexicon: &mut Lexicon, at: LexId, term: Option<TermId>) -> Option<(String, LexId)> {
+    let tail = lexicon.terms.number_tail(term?)?;
+    let end = follow(lexicon, at, tail.as_bytes())?;
+    Some((tail, end))
 }
 
 /// The state after bytes that stay in the lexeme.

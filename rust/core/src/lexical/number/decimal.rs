@@ -4,7 +4,9 @@
 //! JSON Schema compares numbers by value, whatever their spelling; doubles would make `0.1` a multiple of
 //! nothing.  Exponents are bounded by [`MAX_EXPONENT`], since exact arithmetic costs their size.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -14,6 +16,10 @@ use crate::work;
 
 /// Greatest power of ten, up or down, that a number of a schema may have.
 pub const MAX_EXPONENT: i64 = 1_000;
+
+/// The powers of ten that most numbers need.
+static POWERS: LazyLock<Vec<BigInt>> =
+    LazyLock::new(|| std::iter::successors(Some(BigInt::one()), |power| Some(power * 10)).take(64).collect());
 
 /// An exact decimal number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +36,8 @@ impl Decimal {
             return d;
         }
         let ten = BigInt::from(10);
-        loop {
+        // a number that ends in a zero is even
+        while !d.mantissa.bit(0) {
             work::spend(d.mantissa.bits() / 1024);
             let (q, r) = d.mantissa.div_rem(&ten);
             if !r.is_zero() {
@@ -39,6 +46,7 @@ impl Decimal {
             d.mantissa = q;
             d.exponent += 1;
         }
+        d
     }
 
     pub fn zero() -> Self {
@@ -62,6 +70,11 @@ impl Decimal {
         let digits = [whole, frac].concat();
         let read = Decimal::new(digits.parse().ok()?, exp - frac.len() as i64);
         (read.exponent.abs() <= MAX_EXPONENT).then_some(read)
+    }
+
+    /// Power of ten of the last digit that is not zero.
+    pub fn exponent(&self) -> i64 {
+        self.exponent
     }
 
     /// Digits after the point in plain notation.
@@ -101,7 +114,11 @@ impl Decimal {
             return self.mantissa.clone();
         }
         spend_product(self.mantissa.bits(), 4 * (self.exponent - exponent) as u64);
-        &self.mantissa * num_traits::pow(BigInt::from(10), (self.exponent - exponent) as usize)
+        let apart = (self.exponent - exponent) as usize;
+        match POWERS.get(apart) {
+            Some(power) => &self.mantissa * power,
+            None => &self.mantissa * num_traits::pow(BigInt::from(10), apart),
+        }
     }
 
     /// Power of ten of the leading digit (of a number that is not zero).
@@ -193,15 +210,21 @@ impl Decimal {
     }
 
     /// Least common multiple of two positive decimals.
-    pub fn lcm(&self, other: &Self) -> Self {
+    pub fn lcm<'a>(&'a self, other: &'a Self) -> Cow<'a, Self> {
+        // a power of ten that is not above the other's digits divides it
+        for (one, other) in [(self, other), (other, self)] {
+            if one.exponent <= other.exponent && one.mantissa.is_one() {
+                return Cow::Borrowed(other);
+            }
+        }
         let e = self.exponent.min(other.exponent);
         let (a, b) = (self.units(e), other.units(e));
         if let (Some(a), Some(b)) = (a.to_u32(), b.to_u32()) {
-            return Decimal::new(BigInt::from((a as u64).lcm(&(b as u64))), e);
+            return Cow::Owned(Decimal::new(BigInt::from((a as u64).lcm(&(b as u64))), e));
         }
         work::spend(8);
         spend_product(2 * a.bits(), 2 * b.bits());
-        Decimal::new(a.lcm(&b), e)
+        Cow::Owned(Decimal::new(a.lcm(&b), e))
     }
 
     /// The value as a small count: a whole number from 0 on.

@@ -2,6 +2,7 @@
 
 pub mod alike;
 pub mod decimal;
+pub mod piece;
 mod possible;
 pub mod set;
 mod syntax;

@@ -6,7 +6,8 @@
 use std::sync::LazyLock;
 
 use super::decimal::Decimal;
-use super::set::{Bound, NumSet, Piece};
+use super::piece::{Bound, Piece};
+use super::set::NumSet;
 use super::text::{Partial, Spelled, Style, EXP_DIGITS, MAX_EXP};
 use crate::lexical::term::INF;
 
@@ -110,7 +111,7 @@ fn free(language: &Spelled, part: &Partial) -> bool {
 }
 
 /// Whether the piece holds a number that is not zero, begins with the text's digits, has at most so many more of them
-/// and is the text times one of these powers of ten.
+/// and is the text times one of these powers of ten. The number without more digits is not in the piece.
 fn within_reach(piece: &Piece, part: &Partial, more: u32, (lowest, highest): (i64, i64)) -> bool {
     let mut side = half_line(part);
     let zero = if part.negative { &mut side.hi } else { &mut side.lo };
@@ -129,8 +130,11 @@ fn within_reach(piece: &Piece, part: &Partial, more: u32, (lowest, highest): (i6
         // below every unit that is excluded nothing is a multiple of it
         None => piece.not_units.iter().filter_map(size).fold(top.min(0), i64::min) - own - 2,
     };
+    // below the last digit of the unit nothing but the text's own number is a multiple, and zeros do not change that
+    let bottom = piece.unit.as_ref().map_or(bottom, |unit| bottom.max(unit.exponent()));
+    let begun = interval(part, 0, false);
     (bottom.max(lowest)..=top.min(highest)).rev().any(|shift| {
-        let mut range = interval(part, shift, false);
+        let mut range = begun.scale(shift);
         if more != INF {
             range.unit = Some(Decimal::one().scale(shift - more as i64));
         }

@@ -2,8 +2,9 @@
 //! of the set that begins so, or an exponent that leads into the set.
 
 use super::decimal::Decimal;
+use super::piece::{Piece, Spelling};
 use super::possible::{canonical_forms, half_line, interval, one_lead_digit};
-use super::set::{NumSet, Piece, Spelling};
+use super::set::NumSet;
 use super::text::{Partial, Style, MAX_EXP};
 use super::SpelledId;
 use crate::lexical::term::{Term, TermId, Terms};

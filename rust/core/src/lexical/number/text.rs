@@ -16,8 +16,9 @@ use rustc_hash::FxHashMap;
 
 use super::alike::{alike, marks, Reach};
 use super::decimal::Decimal;
+use super::piece::{Bound, Piece, Spelling};
 use super::possible::{ends_canonically, possible};
-use super::set::{Bound, NumSet, NumSets, Piece, Spelling};
+use super::set::{NumSet, NumSets};
 use super::window::{digit_window, includes_all};
 use super::Numbers;
 use crate::hash::Keyed;

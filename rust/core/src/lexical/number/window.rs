@@ -2,8 +2,9 @@
 //! digits that follow decides.
 
 use super::decimal::Decimal;
+use super::piece::{Bound, Piece};
 use super::possible::{half_line, interval, meets, one_lead_digit, reach, shifts};
-use super::set::{Bound, NumSet, Piece};
+use super::set::NumSet;
 use super::text::{held, Partial, Spelled, Style};
 use crate::lexical::term::INF;
 
@@ -53,6 +54,9 @@ pub(super) fn includes_all(language: &Spelled, part: &Partial) -> bool {
         return false;
     }
     let integral = matches!(language.style, Style::Plain { .. } | Style::Canonical { integral: true });
+    if !language.values.looked_at().any(|p| free_of_units(p, integral)) {
+        return false;
+    }
     let hull = if language.style == Style::Free {
         let mut side = half_line(part);
         if part.digits.bytes().any(|digit| digit != b'0') {

@@ -1,7 +1,8 @@
 //! `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`.
 
 use super::{Parts, Site};
-use crate::lexical::number::set::{Bound, NumSet, Piece};
+use crate::lexical::number::piece::{Bound, Piece};
+use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::schema::document::{Json, JsonNodeId};
 use crate::schema::resolve::Draft;

@@ -2,7 +2,8 @@
 
 use super::{Parts, Site};
 use crate::error::Result;
-use crate::lexical::number::set::{NumSet, Piece};
+use crate::lexical::number::piece::Piece;
+use crate::lexical::number::set::NumSet;
 use crate::lexical::number::Decimal;
 use crate::lexical::Terms;
 use crate::schema::array::ArrId;
