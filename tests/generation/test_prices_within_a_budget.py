@@ -1,4 +1,4 @@
-"""A price under a budget: in the middle of a number its masks need a small part of the default limit on work."""
+"""A price under a budget: the masks in the middle of a number need a small part of the limit on work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_price_is_written_within_a_budget(vocabulary: tf.Vocabulary) -> None:
         "required": ["amount"],
         "additionalProperties": False,
     }
-    automaton = tf.json_schema(record).compile(vocabulary, limits=tf.Limits(work=1_000_000))
+    automaton = tf.json_schema(record).compile(vocabulary, limits=tf.Limits(work=300_000))
     matcher = tf.Matcher(automaton, max_tokens=199)
     write(matcher, vocabulary, '{"amount": 2732816309')
     assert len(matcher.allowed_tokens()) > 10
@@ -42,13 +42,13 @@ def test_a_price_is_written_within_a_budget(vocabulary: tf.Vocabulary) -> None:
 @pytest.mark.parametrize(
     ("numbers", "begun", "work"),
     [
-        ({"multipleOf": 0.07, "minimum": 0, "maximum": 1e30}, "85806095724107174385475297321", 1_000_000),
+        ({"multipleOf": 0.07, "minimum": 0, "maximum": 1e30}, "85806095724107174385475297321", 600_000),
         (
             {"multipleOf": 0.07, "maximum": 1e30, "not": {"multipleOf": 123456789}},
             "85806095724107174385475297321",
-            2_000_000,
+            1_000_000,
         ),
-        ({"multipleOf": 1234567891234567}, "48063506563804587223065626007", 20_000_000),
+        ({"multipleOf": 1234567891234567}, "48063506563804587223065626007", 3_000_000),
     ],
 )
 def test_the_end_of_a_long_number_is_told_without_a_search(
@@ -59,7 +59,8 @@ def test_the_end_of_a_long_number_is_told_without_a_search(
         automaton = grammar.compile(vocabulary, limits=tf.Limits(work=work))
         matcher = tf.Matcher(automaton, max_tokens=budget)
         write(matcher, vocabulary, "[" + begun)
-        assert matcher.allowed_tokens().size
+        # an end is known after every token: the budget is enough for all of them
+        assert matcher.allowed_tokens().tolist() == automaton.allowed_tokens(matcher.state).tolist()
         # the end that is told is one, and fits
         while not matcher.is_terminated():
             distance = automaton.distance(matcher.state)

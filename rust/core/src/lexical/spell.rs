@@ -86,6 +86,8 @@ pub struct Lexicon {
     blocks: held::Boxed,
     row_bytes: usize,
     digits_filled: usize,
+    /// Of a number one digit is derived at a time: each costs arithmetic, and who follows a way asks for one.
+    pub one_by_one: bool,
 }
 
 impl Default for Lexicon {
@@ -114,6 +116,7 @@ impl Lexicon {
             blocks: held::Boxed::default(),
             row_bytes: 0,
             digits_filled: 0,
+            one_by_one: false,
         };
         this.intern(Lex::Dead);
         this.outcomes.insert(Box::new([]));
@@ -305,6 +308,11 @@ impl Lexicon {
                     }
                 }
                 if self.rows[lex.0 as usize].is_none() {
+                    if self.one_by_one {
+                        if let Some(step) = self.number_step(lex, byte) {
+                            return step;
+                        }
+                    }
                     self.row(lex);
                 }
                 if let Some(row) = &self.rows[lex.0 as usize] {
@@ -320,6 +328,18 @@ impl Lexicon {
             };
         }
         self.slow(lex, byte)
+    }
+
+    /// One byte of a number, without the others; `None` in other lexemes.
+    fn number_step(&mut self, lex: LexId, byte: u8) -> Option<Step> {
+        let Lex::At { spelling, term } = self.states[lex.0 as usize] else { return None };
+        if let Some(&to) = self.steps.get(&(lex, byte)) {
+            return Some(stay(to));
+        }
+        let next = self.terms.number_step(term, byte)?;
+        let to = self.at_live(spelling, next);
+        self.steps.insert((lex, byte), to);
+        Some(stay(to))
     }
 
     /// The targets of all continuation bytes of a state inside a UTF-8 sequence.

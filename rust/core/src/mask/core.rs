@@ -353,7 +353,9 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
         let stand = self.stand(s);
         let text = self.text(stand);
+        self.structure.lexicon().one_by_one = true;
         let way = self.structure.way_out(stand.pos, &text, most);
+        self.structure.lexicon().one_by_one = false;
         self.check(way)
     }
 
@@ -437,6 +439,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     ) -> Result<()> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
+        self.structure.lexicon().one_by_one = true;
         for (i, &byte) in bytes.iter().enumerate() {
             work::spend(1);
             let Some(next) = step(&mut self.structure, pos, &mut text, byte) else { break };
@@ -446,6 +449,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
                 break;
             }
         }
+        self.structure.lexicon().one_by_one = false;
         self.check(())
     }
 

@@ -342,27 +342,40 @@ impl Terms {
 
     pub(crate) fn number_runs(&mut self, id: SpelledId, text: u32) -> Vec<Run> {
         let text = self.numbers.texts[text as usize].to_string();
-        let language = self.numbers.language(id).clone();
-        let mut syntax = self.number_syntax(language.style);
-        for c in text.chars() {
-            syntax = self.derive(syntax, c as u32);
-        }
-        let mut points: Vec<(u32, TermId)> = Vec::new();
-        for c in "+-.0123456789Ee".chars() {
-            let rest = self.derive(syntax, c as u32);
-            if rest == Self::EMPTY {
-                continue;
-            }
-            // `E` means `e`: one text for both keeps the states half as many
-            let mut longer = String::with_capacity(text.len() + 1);
-            longer.push_str(&text);
-            longer.push(c.to_ascii_lowercase());
-            let part = Partial::of(&longer);
-            if language.within(&part) && possible(&language, &part) {
-                points.push((c as u32, self.after_digit(id, &language, &longer, &part, rest)));
-            }
-        }
+        let syntax = self.syntax_after(id, &text);
+        let chars = "+-.0123456789Ee".chars();
+        let points = chars.map(|c| (c as u32, self.number_after(id, &text, syntax, c)));
+        let points: Vec<(u32, TermId)> = points.filter(|point| point.1 != Self::EMPTY).collect();
         runs_of_points(&points)
+    }
+
+    /// The derivative of a number by one character, where the others are not asked for; `None` of other terms.
+    pub(crate) fn number_step(&mut self, term: TermId, byte: u8) -> Option<TermId> {
+        let Term::Num(id, text) = *self.get(term) else { return None };
+        let text = self.numbers.texts[text as usize].to_string();
+        let syntax = self.syntax_after(id, &text);
+        Some(self.number_after(id, &text, syntax, byte as char))
+    }
+
+    /// What the syntax of the language leaves after a text.
+    fn syntax_after(&mut self, id: SpelledId, text: &str) -> TermId {
+        let start = self.number_syntax(self.numbers.language(id).style);
+        text.chars().fold(start, |syntax, c| self.derive(syntax, c as u32))
+    }
+
+    fn number_after(&mut self, id: SpelledId, text: &str, syntax: TermId, c: char) -> TermId {
+        let rest = self.derive(syntax, c as u32);
+        if rest == Self::EMPTY {
+            return rest;
+        }
+        // `E` means `e`: one text for both keeps the states half as many
+        let longer = format!("{text}{}", c.to_ascii_lowercase());
+        let part = Partial::of(&longer);
+        let language = self.numbers.language(id).clone();
+        match language.within(&part) && possible(&language, &part) {
+            true => self.after_digit(id, &language, &longer, &part, rest),
+            false => Self::EMPTY,
+        }
     }
 
     /// The state after a text; `rest`: what the syntax leaves.
