@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -66,3 +67,25 @@ def test_the_end_of_a_long_number_is_told_without_a_search(
             distance = automaton.distance(matcher.state)
             assert distance is not None and len(matcher.tokens) + distance <= budget
             matcher.accept_tokens([int(matcher.allowed_tokens()[0])])
+
+
+@pytest.mark.parametrize("spellings", ["natural", "canonical", "any"])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"type": "integer", "multipleOf": 1e15, "minimum": -99999999999.99, "maximum": 12345678901234567890},
+        {"type": "number", "multipleOf": 1234567891234567, "not": {"multipleOf": 300000}},
+        {"type": "number", "multipleOf": 0.25, "exclusiveMinimum": 1e15},
+    ],
+)
+def test_a_budget_that_is_enough_leaves_out_no_number(
+    vocabulary: tf.Vocabulary, numbers: dict[str, Any], spellings: Any
+) -> None:
+    automaton = tf.json_schema(numbers, numbers=spellings).compile(vocabulary)
+    rng = random.Random(1)
+    for _ in range(3):
+        matcher = tf.Matcher(automaton, max_tokens=200)
+        while not matcher.is_terminated() and len(matcher.tokens) < 30:
+            allowed = matcher.allowed_tokens().tolist()
+            assert allowed == automaton.allowed_tokens(matcher.state).tolist()
+            matcher.accept_tokens([rng.choice(allowed)])

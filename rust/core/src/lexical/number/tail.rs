@@ -1,6 +1,8 @@
 //! What brings a number that was begun to its end where a search would try many digits: arithmetic tells a number
 //! of the set that begins so, or an exponent that leads into the set.
 
+use std::sync::LazyLock;
+
 use super::decimal::Decimal;
 use super::piece::{Piece, Spelling};
 use super::possible::{canonical_forms, half_line, interval, one_lead_digit};
@@ -13,6 +15,13 @@ use crate::lexical::term::{Term, TermId, Terms};
 const DIGITS: [&str; 5] = ["", "1", "5", "2", "25"];
 
 const AFTER_POINT: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// The exponents of canonical texts, the nearest to 0 first.
+static FORMS: LazyLock<Vec<(String, i64)>> = LazyLock::new(|| {
+    let mut forms: Vec<(String, i64)> = canonical_forms().collect();
+    forms.sort_by_key(|form| form.1.abs());
+    forms
+});
 
 /// Digits that a way to the end may add before the point.
 const MOST_DIGITS: i64 = 40;
@@ -49,8 +58,8 @@ impl Terms {
         let digits = digit_tail(set, &part, text);
         let exponent = match language.style {
             Style::Free => any_tail(set, &part, text),
-            Style::Canonical { .. } => canonical_tail(set, &part, text),
-            Style::Plain { .. } => None,
+            Style::Canonical { integral: false } => canonical_tail(set, &part, text),
+            Style::Canonical { integral: true } | Style::Plain { .. } => None,
         };
         let fits = |tail: &String| language.within(&Partial::of(&format!("{text}{tail}")));
         digits.into_iter().chain(exponent).filter(fits).min_by_key(String::len)
@@ -132,12 +141,14 @@ fn respelled(set: &NumSet, part: &Partial, shift: i64, begun: &str, places: usiz
 
 /// `7.` may end as `7.1e+16`: the smallest of the exponents that canonical texts have and that lead into the set.
 fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
-    let fits = |tail: &String| Decimal::parse(&format!("{text}{tail}")).is_some_and(|x| set.contains(&x));
-    let mut forms: Vec<(String, i64)> = canonical_forms().collect();
-    forms.sort_by_key(|form| form.1.abs());
+    let first = |mantissa: &Decimal, begun: &str| {
+        let ways: Vec<_> = set.looked_at().filter_map(|piece| piece.exponents(mantissa, MAX_EXP)).collect();
+        let leads = |e: i64| ways.iter().any(|(low, high)| (*low..=*high).contains(&e));
+        let mut forms = FORMS.iter().filter(|(form, e)| form.starts_with(begun) && leads(*e));
+        forms.next().map(|(form, _)| &form[begun.len()..])
+    };
     if let Some(begun) = part.exponent {
-        let rests = forms.iter().filter_map(|(form, _)| form.strip_prefix(begun));
-        return rests.map(str::to_string).find(fits);
+        return first(&part.mantissa(), begun).map(str::to_string);
     }
     if !one_lead_digit(part) {
         return None;
@@ -148,21 +159,21 @@ fn canonical_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
         last.is_some_and(|c| c.is_ascii_digit() && (c != '0' || !whole.contains('.')))
             && (digits.is_empty() || text.contains('.'))
     };
-    let mut tails = DIGITS
-        .iter()
-        .filter(ends)
-        .flat_map(|digits| forms.iter().map(move |(form, _)| format!("{digits}e{form}")));
-    tails.find(fits).or_else(|| long_tail(set, part, text, &forms))
+    let mut tails = DIGITS.iter().filter(ends).filter_map(|digits| {
+        let form = first(&Partial::of(&format!("{text}{digits}")).mantissa(), "")?;
+        Some(format!("{digits}e{form}"))
+    });
+    tails.next().or_else(|| long_tail(set, part, text))
 }
 
 /// `7.3` may need as many digits as its exponent says to come to a half.
-fn long_tail(set: &NumSet, part: &Partial, text: &str, forms: &[(String, i64)]) -> Option<String> {
+fn long_tail(set: &NumSet, part: &Partial, text: &str) -> Option<String> {
     let (whole, fraction) = text.trim_start_matches('-').split_once('.')?;
     let begun = format!("{whole}{fraction}");
     (0..MOST_DIGITS).find_map(|shift| {
         let tails = respelled(set, part, shift, &begun, fraction.len()).into_iter();
         let mut texts = tails.filter_map(|(rest, exponent)| {
-            let form = &forms.iter().find(|form| form.1 == exponent)?.0;
+            let form = &FORMS.iter().find(|form| form.1 == exponent)?.0;
             let last = rest.chars().next_back().or(text.chars().next_back())?;
             matches!(last, '1'..='9').then(|| format!("{rest}e{form}"))
         });
