@@ -186,7 +186,11 @@ impl TokenAutomaton {
     }
 
     /// Runs a call on a builder; `s`: the state that it asks about.
-    fn with<T>(&self, s: Option<&State>, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
+    pub(super) fn with<T>(
+        &self,
+        s: Option<&State>,
+        call: impl FnOnce(&mut Builder) -> Result<T>,
+    ) -> Result<T> {
         self.note_use();
         let (generation, builder) = self.take(s)?;
         self.call(&generation, builder, call)
