@@ -16,7 +16,7 @@ from tokenform.errors import LimitExceeded
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 
-PARTS = 100_000  # of one grammar, each as often as it stands there
+PARTS = 30_000  # of one grammar, each as often as it stands there
 DEPTH = 200  # changes of the symbol on the way from the whole to a part
 
 _PUT_TOGETHER = {"|": forms.choice, "+": forms.sequence}
