@@ -104,7 +104,7 @@ fuzz: $(VENV)/.ready
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p rust/fuzz/corpus/$$target rust/fuzz/artifacts && \
 		(cd rust/fuzz && target/$(HOST)/release/$$target corpus/$$target corpus/seeds/$$target -dict=schema.dict -max_len=4096 \
-			-timeout=10 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
+			-timeout=300 -rss_limit_mb=1024 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=artifacts/) || exit 1; \
 	done
 
 clean:

@@ -49,3 +49,17 @@ def test_notebooks_and_pages_show_grammars_and_automata() -> None:
     shown = grammar._repr_html_()  # type: ignore[attr-defined]
     assert "&lt;/script&gt;" in shown and "</script>" not in shown and "unknown" in shown
     assert "<svg" in GRAMMARS["small"].compile(BYTES)._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_a_drawing_is_one_call() -> None:
+    """With less work to do, fewer ways are followed: all steps of a drawing share one allowance."""
+    grammar = tf.regex("(.*a.{12}b.{3}c){2}.*")
+    drawn = {}
+    for work in (60_000, 50_000_000):
+        automaton = grammar.compile(BYTES, limits=tf.Limits(work=work))
+        states, edges = automaton.drawn(automaton.start, 250)
+        assert all(target == -1 or 0 <= target < len(states) for _, _, target in edges)
+        drawn[work] = len({place for place, _, _ in edges})
+    assert 0 < drawn[60_000] < drawn[50_000_000]
+    plain = tf.regex("a*").compile(BYTES)
+    assert plain.drawn(plain.advance(plain.start, 256), 10)[1] == []

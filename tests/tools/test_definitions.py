@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Annotated, Any, Literal
 
+import jsonschema
 import pydantic
 import pytest
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends.tools import parse_tool_calls, read_tools, tool_shape
+from tokenform.frontends.tools.judge import DRAFTS, is_schema
 
 WEATHER = {
     "name": "get_weather",
@@ -170,3 +173,72 @@ def test_a_function_without_annotations_takes_anything() -> None:
     (tool,) = read_tools([no_annotations])
     tool.validate({"a": [1, {"x": None}]})
     assert tool.call({"a": 7}) == 7
+
+
+FACETS: list[dict[str, Any]] = [
+    {},
+    {"type": ["string", "null"], "minLength": 2.0, "pattern": "(", "format": "nothing known"},
+    {"type": ["string", "string"]},
+    {"minLength": -1},
+    {"minLength": 1.5},
+    {"multipleOf": 0},
+    {"multipleOf": 1e-300},
+    {"required": ["a", "a"]},
+    {"enum": []},
+    {"items": [{"type": "string"}]},
+    {"prefixItems": []},
+    {"dependencies": {"a": ["b"], "c": {"type": 7}}},
+    {"$defs": {"a": {"exclusiveMinimum": True, "minimum": 1}}, "definitions": {"b": True}},
+    {"$ref": "#/$defs/a b", "$id": "a b", "$anchor": "1"},
+    {"$id": "x#fragment"},
+    {"title": 7},
+    {"description": "ü\u2028\0\U0001f600"},
+    {"unknown": {"type": 7}},
+    {"not": {"if": {"then": {"type": "objekt"}}}},
+    {"$schema": 7},
+    {"$vocabulary": {"a": True}},
+    {"const": [1, {"a": None}], "default": {"type": 7}},
+]
+SCHEMA = "json-schema.org/draft/2020-12/schema"
+NAMED = [*DRAFTS, *(f"{uri}#" for uri in DRAFTS), "urn:their-own", "", f"https://example.org/{DRAFTS[2]}"]
+
+
+@pytest.mark.parametrize("draft", NAMED)
+def test_a_schema_is_one_to_the_engine_as_to_jsonschema(draft: str) -> None:
+    for facet in FACETS:
+        for schema in (facet, {"type": "object", "properties": {"a": facet, "b": {"allOf": [facet]}}}):
+            kind = jsonschema.validators.validator_for(
+                {"$schema": draft}, default=jsonschema.Draft202012Validator
+            )
+            judge = kind(kind.META_SCHEMA, format_checker=jsonschema.FormatChecker(formats=()))
+            if draft.startswith("https://example"):  # near to an official name: left to jsonschema
+                assert not is_schema(json.dumps(schema), draft)
+            else:
+                assert is_schema(json.dumps(schema), draft) is judge.is_valid(schema), schema
+
+
+def test_what_is_a_schema_to_the_engine_is_looked_at_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tools(draft: Any) -> list[dict[str, Any]]:
+        schemas = [{"type": "object", "properties": {f"p{i}": {}}, **draft} for i in range(300)]
+        return [{"name": f"t{i}", "parameters": schema} for i, schema in enumerate(schemas)]
+
+    asked: list[str] = []
+    find = jsonschema.validators.validator_for
+    monkeypatch.setattr(
+        jsonschema.validators, "validator_for", lambda *a, **k: asked.append("") or find(*a, **k)
+    )
+    for draft in ({}, *({"$schema": uri} for uri in NAMED[:-1])):
+        assert len(read_tools(tools(draft))) == 300
+    assert not asked
+    for unclear in (
+        NAMED[-1],
+        f"HTTPS://{SCHEMA}",
+        f"http://{SCHEMA}",
+        "http://json-schema.org/draft-03/schema",
+    ):
+        assert len(read_tools(tools({"$schema": unclear})[:3])) == 3
+        assert asked
+        asked.clear()
+    for wrong in (7, None, ["a"], "http://["):
+        with pytest.raises(InvalidSchema, match="no JSON Schema"):
+            read_tools(tools({"$schema": wrong, "type": 7}))

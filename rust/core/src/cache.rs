@@ -1,6 +1,6 @@
 //! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
 //!
-//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported, and its
+//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported and cost, and its
 //! automata. What another reader made a source of (a grammar in Lark's language) is its name, by which it is found too,
 //! without that reader. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
 //! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
@@ -59,9 +59,18 @@ pub(crate) struct Cache {
     clock: AtomicU64,
 }
 
+/// What reading a source gave beside its automata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// What was ignored, loosened or not proven.
+    pub report: Arc<[String]>,
+    /// Steps of work that it took.
+    pub work: u64,
+}
+
 #[derive(Default)]
 struct Entry {
-    report: Arc<[String]>,
+    reading: Reading,
     automata: Vec<Arc<TokenAutomaton>>,
     names: Vec<Arc<str>>,
     used: AtomicU64,
@@ -150,21 +159,21 @@ fn drop_later(gone: Vec<(Arc<Source>, Entry)>) {
     }
 }
 
-/// A source that was read before, and what reading it reported.
-pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
-    let both = |source: &Arc<Source>, entry: &Entry| Some((source.clone(), entry.report.clone()));
+/// A source that was read before, and what reading it gave.
+pub(crate) fn read(source: &Source, patience: Patience) -> Option<(Arc<Source>, Reading)> {
+    let both = |source: &Arc<Source>, entry: &Entry| Some((source.clone(), entry.reading.clone()));
     CACHE.current().look(source, patience, both)
 }
 
 /// A source was read.
-pub(crate) fn add_report(source: &Arc<Source>, report: &Arc<[String]>) {
+pub(crate) fn add_reading(source: &Arc<Source>, reading: &Reading) {
     if source.bytes() + FIXED <= limit() {
-        CACHE.current().change(source, |entry, _| entry.report = report.clone());
+        CACHE.current().change(source, |entry, _| entry.reading = reading.clone());
     }
 }
 
 /// The source that another reader made of a text, which is its name.
-pub(crate) fn named(name: &str, patience: Patience) -> Option<(Arc<Source>, Arc<[String]>)> {
+pub(crate) fn named(name: &str, patience: Patience) -> Option<(Arc<Source>, Reading)> {
     let source = CACHE.current().read(patience)?.names.get(name)?.clone();
     read(&source, patience)
 }
@@ -265,27 +274,27 @@ mod tests {
     #[test]
     fn the_table_keeps_what_was_asked_for_last() {
         let source = |text: &str| Arc::new(Source::Choice(vec![format!("{text:1000}")]));
-        let known = |text: &str| read(&source(text), Patience::Wait).map(|(_, report)| report);
-        let report: Arc<[String]> = Arc::from(["said".to_string()]);
+        let known = |text: &str| read(&source(text), Patience::Wait).map(|(_, reading)| reading);
+        let reading = Reading { report: Arc::from(["said".to_string()]), work: 7 };
         let one = source("a").bytes() + FIXED;
         let before = limit();
         clear();
-        add_report(&source("a"), &report);
-        add_report(&source("b"), &report);
-        assert_eq!((known("a"), known("c")), (Some(report.clone()), None));
+        add_reading(&source("a"), &reading);
+        add_reading(&source("b"), &reading);
+        assert_eq!((known("a"), known("c")), (Some(reading.clone()), None));
         assert_eq!(held(), 2 * one);
         set_limit(4 * one);
         for name in ["c", "d", "e"] {
-            add_report(&source(name), &report);
+            add_reading(&source(name), &reading);
             assert!(known("a").is_some(), "asked for last");
         }
         assert!(held() <= limit());
         assert_eq!(known("b"), None);
         set_limit(0);
-        add_report(&source("a"), &report);
+        add_reading(&source("a"), &reading);
         assert_eq!((held(), known("a")), (0, None));
         set_limit(before);
-        add_report(&source("a"), &report);
+        add_reading(&source("a"), &reading);
         let found = |name: &str| named(name, Patience::Wait).map(|(source, _)| source);
         add_name(&source("a"), "a's text");
         add_name(&source("a"), "a's text");

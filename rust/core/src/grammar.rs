@@ -15,7 +15,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::automaton::pattern::Pattern;
-use crate::cache::{self, Patience};
+use crate::cache::{self, Patience, Reading};
 use crate::cfg::{self, Machine};
 use crate::compose::form::Composite;
 use crate::compose::{self, CompositeAutomaton};
@@ -46,8 +46,8 @@ enum Built {
 pub struct Grammar {
     source: Arc<Source>,
     /// What checking it has built, for the first automaton.
-    ready: Mutex<Option<(Built, u64)>>,
-    report: Arc<[String]>,
+    ready: Mutex<Option<Built>>,
+    reading: Reading,
 }
 
 impl Source {
@@ -116,22 +116,22 @@ impl Grammar {
             return Ok(known);
         }
         let read = work::run(Limits::default().work, || source.build().map(|built| (built, work::spent())));
-        let ((built, report), spent) = read.map_err(Error::from).and_then(|read| read)?;
-        let (source, report) = (Arc::new(source), Arc::from(report));
-        cache::add_report(&source, &report);
-        Ok(Grammar { source, ready: Mutex::new(Some((built, spent))), report })
+        let ((built, report), work) = read.map_err(Error::from).and_then(|read| read)?;
+        let (source, reading) = (Arc::new(source), Reading { report: report.into(), work });
+        cache::add_reading(&source, &reading);
+        Ok(Grammar { source, ready: Mutex::new(Some(built)), reading })
     }
 
     /// The grammar of a source that was read before.
     pub fn known(source: &Source, patience: Patience) -> Option<Self> {
-        let (source, report) = cache::read(source, patience)?;
-        Some(Grammar { source, ready: Mutex::new(None), report })
+        let (source, reading) = cache::read(source, patience)?;
+        Some(Grammar { source, ready: Mutex::new(None), reading })
     }
 
     /// The grammar that another reader made of a text and [`Grammar::remember`] was told of.
     pub fn named(name: &str, patience: Patience) -> Option<Self> {
-        let (source, report) = cache::named(name, patience)?;
-        Some(Grammar { source, ready: Mutex::new(None), report })
+        let (source, reading) = cache::named(name, patience)?;
+        Some(Grammar { source, ready: Mutex::new(None), reading })
     }
 
     /// This is what a reader made of a text: as long as the source is remembered it is found by that name, which says
@@ -166,7 +166,12 @@ impl Grammar {
 
     /// What was ignored, loosened or not proven; empty: the grammar is exact.
     pub fn report(&self) -> &[String] {
-        &self.report
+        &self.reading.report
+    }
+
+    /// Steps of work that reading it took, wherever it was read first.
+    pub fn work(&self) -> u64 {
+        self.reading.work
     }
 
     /// The automaton over the tokens of a vocabulary; lazy, so this is quick.
@@ -175,7 +180,8 @@ impl Grammar {
     /// [`Kind::VocabularyError`]: its tokens spell no text of the grammar.
     pub fn compile(&self, vocab: Arc<Vocabulary>, limits: Limits) -> Result<Arc<TokenAutomaton>> {
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let first = ready.map(|(built, spent)| -> First {
+        let spent = self.work();
+        let first = ready.map(|built| -> First {
             let vocab = vocab.clone();
             // what was read already counts as when it is read again: a limit does not depend on what came before
             Box::new(move || {

@@ -2,6 +2,7 @@
 
 use serde_json::{json, Map, Value};
 
+use crate::compose::form::value_of;
 use crate::regex::Dialect;
 use crate::schema::options::Options;
 
@@ -43,7 +44,7 @@ impl Source {
                 json!({"grammar": structure})
             }
             Source::Gbnf(text, start) => json!({"gbnf": text, "start": start}),
-            Source::Composite(form, _) => serde_json::from_str(form).unwrap_or_default(),
+            Source::Composite(form, _) => value_of(form).unwrap_or_default(),
         }
     }
 

@@ -12,7 +12,7 @@ use tokenform_core::compose::form::{read, Composite};
 use tokenform_core::limits::Limits;
 use tokenform_core::{work, Error, Kind};
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((form, text)) = walk::parts(data) else { return };
     let form = form.to_string();
     let read = move || read(&form, "the constraint");

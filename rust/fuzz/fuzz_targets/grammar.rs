@@ -13,7 +13,7 @@ use tokenform_core::gbnf;
 use tokenform_core::limits::Limits;
 use tokenform_core::{work, Error, Kind};
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((grammar, text)) = walk::parts(rest) else { return };
     let grammar = grammar.to_string();

@@ -16,7 +16,7 @@ use tokenform_core::schema::Schema;
 /// Texts of one input.
 const TEXTS: usize = 6;
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((text, documents)) = walk::parts(rest) else { return };
     let (text, chosen) = (text.to_string(), options::options(choice));

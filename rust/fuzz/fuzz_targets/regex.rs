@@ -13,7 +13,7 @@ use tokenform_core::automaton::pattern::Pattern;
 use tokenform_core::regex::{parse, Dialect};
 use tokenform_core::work;
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((pattern, text)) = walk::parts(rest) else { return };
     let dialect = if choice & 1 == 0 { Dialect::Python } else { Dialect::Ecma };

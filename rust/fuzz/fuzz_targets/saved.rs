@@ -14,7 +14,7 @@ use tokenform_core::Grammar;
 
 const MARK: &[u8] = b"tokenform grammar\n\x01\0\0\0";
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let mut parts = rest.splitn(2, |&b| b == 0xff);
     let (said, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use tokenform_core::json::JsonMachine;
 use tokenform_core::schema::Schema;
 
-fuzz_target!(|data: &[u8]| {
+fuzz_target!(init: walk::bound(), |data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     let Some((text, document)) = walk::parts(rest) else { return };
     let (text, chosen) = (text.to_string(), options::options(choice));

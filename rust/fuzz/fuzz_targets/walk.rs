@@ -7,6 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use tokenform_core::automaton::ByteAutomaton;
+use tokenform_core::limits::Limits;
 use tokenform_core::mask::TokenAutomaton;
 use tokenform_core::vocab::{TokenId, Vocabulary};
 use tokenform_core::Result;
@@ -14,6 +15,14 @@ use tokenform_core::Result;
 const EOS: u32 = 256;
 /// Bytes of a document that are walked.
 const LONGEST: usize = 96;
+/// Steps that a call may do: with the counters and checks of a fuzz target a step takes fifty times as long as without,
+/// and what is cut short is looked at as well.
+const WORK: u64 = 2_000_000;
+
+/// Bounds the calls of this process.
+pub fn bound() {
+    Limits { work: WORK, ..Limits::default() }.make_default();
+}
 
 /// All bytes, and an end.
 pub fn vocabulary() -> Arc<Vocabulary> {

@@ -85,6 +85,12 @@ impl Grammar {
         self.core.source().to_form().to_string()
     }
 
+    /// Steps of work that reading it took.
+    #[getter]
+    fn work(&self) -> u64 {
+        self.core.work()
+    }
+
     /// What was ignored, loosened or not proven.
     #[getter]
     fn report(&self) -> Vec<String> {

@@ -75,7 +75,10 @@ def found_in(grammar: Grammar, text: str) -> dict[str, Any]:
     if grammar.parts is None:
         return {}
     cut = _Cut(text)
-    ways = dict(cut.ways(grammar, 0))
+    try:
+        ways = dict(cut.ways(grammar, 0))
+    except RecursionError:
+        raise LimitExceeded("the captures stand too deep inside one another.") from None
     if len(cut.data) not in ways:
         raise OptionError(f"{text[:60]!r} is no text of the grammar.")
     found: dict[str, Any] = {}
@@ -101,11 +104,11 @@ class _Cut:
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
         self._left = STEPS
-        self._known: dict[tuple[int, int, int], Ways] = {}
+        self._known: dict[tuple[int, int], Ways] = {}
 
     def ways(self, grammar: Grammar, start: int) -> Ways:
         """The ways in which the grammar takes a part from `start`."""
-        key = id(grammar), -1, start
+        key = id(grammar), start
         if key not in self._known:
             self._known[key] = self._first_of_each(self._ways(grammar, start))
         return self._known[key]
@@ -121,17 +124,16 @@ class _Cut:
             for one in parts[1]:
                 yield from self.ways(one, start)
         else:
-            yield from self._sequence(parts[1], 0, start)
+            yield from self._sequence(parts[1], start)
 
-    def _sequence(self, parts: tuple[Grammar, ...], place: int, start: int) -> Ways:
-        key = id(parts), place, start
-        if key not in self._known:
-            first = self.ways(parts[place], start)
-            if place < len(parts) - 1:
-                rest = ((found, self._sequence(parts, place + 1, end)) for end, found in first)
-                first = self._first_of_each((end, (*a, *b)) for a, ways in rest for end, b in ways)
-            self._known[key] = first
-        return self._known[key]
+    def _sequence(self, parts: tuple[Grammar, ...], start: int) -> Iterator[tuple[int, Found]]:
+        """Part by part, each place where the parts before may end once."""
+        ways: Ways = [(start, ())]
+        for part in parts:
+            ways = self._first_of_each(
+                (end, (*before, *found)) for at, before in ways for end, found in self.ways(part, at)
+            )
+        return iter(ways)
 
     def _first_of_each(self, ways: Iterable[tuple[int, Found]]) -> Ways:
         """The first way to each end."""

@@ -21,10 +21,12 @@ Rejected: combining the compiled objects (each of them has its own arena of stat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from tokenform import _core
+from tokenform.errors import LimitExceeded
 
 Form = dict[str, Any]
 Language = dict[str, Any]
@@ -48,6 +50,7 @@ _ABSENT = {
 }  # by default
 
 _LONG = 40  # characters of a name in messages
+_NAME = 200  # and of the name of a whole
 _DEEP = 3  # levels of a language that such a name shows
 _SHOWN = 4  # and parts of one level
 
@@ -65,30 +68,33 @@ def containing(ends: Language) -> Language:
 def sequence(forms: Sequence[Form]) -> Form:
     """The forms one after the other; neighbouring languages become one."""
     flat: list[Form] = []
-    for form in forms:
-        for part in form.get("sequence", [form]):
-            if flat and "language" in part and "language" in flat[-1]:
-                flat[-1] = {"language": _joined("concat", flat[-1]["language"], part["language"])}
-            else:
-                flat.append(part)
+    for regular, run in groupby(
+        (part for form in forms for part in form.get("sequence", [form])), is_language
+    ):
+        neighbours = list(run)
+        flat += [{"language": joined("concat", neighbours)}] if regular else neighbours
     return flat[0] if len(flat) == 1 else {"sequence": flat}
 
 
 def choice(forms: Sequence[Form]) -> Form:
     """Any of the forms; the languages among them become one."""
     flat = [part for form in forms for part in form.get("choice", [form])]
-    languages = [part["language"] for part in flat if "language" in part]
-    others = [part for part in flat if "language" not in part]
-    if languages:
-        joined = languages[0]
-        for language in languages[1:]:
-            joined = _joined("or", joined, language)
-        others.insert(0, {"language": joined})
+    others = [part for part in flat if not is_language(part)]
+    if len(others) < len(flat):
+        others.insert(0, {"language": joined("or", filter(is_language, flat))})
     return others[0] if len(others) == 1 else {"choice": others}
 
 
-def _joined(operator: str, first: Language, second: Language) -> Language:
-    return {operator: [*first.get(operator, [first]), second]}
+def is_language(form: Form) -> bool:
+    """Whether a form is a regular language whatever the vocabulary."""
+    return "language" in form and "unless" not in form
+
+
+def joined(operator: str, regular: Iterable[Form]) -> Language:
+    """The languages of the forms under an operator; those that are under it already are its own operands."""
+    languages = [form["language"] for form in regular]
+    operands = [part for language in languages for part in language.get(operator, [language])]
+    return languages[0] if len(languages) == 1 else {operator: operands}
 
 
 def lowered(form: Form) -> Form:
@@ -97,8 +103,17 @@ def lowered(form: Form) -> Form:
 
 
 def compiled(form: Form, name: str) -> _core.Grammar:
-    """The core's grammar of a form; `name` is what its messages call it."""
-    return _core.composite(json.dumps(lowered(form)), name)
+    """The core's grammar of a form; `name` is what its messages call it.
+
+    Raises:
+        LimitExceeded: constraints stand too deep inside one another.
+    """
+    name = name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
+    try:
+        text = json.dumps(lowered(form))
+    except RecursionError:
+        raise LimitExceeded(f"{name} has constraints too deep inside one another.") from None
+    return _core.composite(text, name)
 
 
 def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:

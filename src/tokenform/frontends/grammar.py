@@ -3,7 +3,8 @@
 Purpose: what every frontend returns.  It pairs the core's grammar (which texts are
 accepted) with the way to read an accepted text back (what the text means).
 Invariant: a grammar never changes; compiling it twice for one vocabulary gives one
-automaton, so masks that were computed once are shared by everybody who holds the grammar.
+automaton, so masks that were computed once are shared by everybody who holds the grammar.  What `|` and `+`
+put together is read when it is used; `&` and `~` read at once, since they may leave no text.
 Complexity: `compile` is one dictionary lookup after the first call, and a hash of the source where another
 grammar of the same source was compiled before: the engine remembers those used last (`tf.set_limits`).
 The automata live as long as the grammar.
@@ -14,12 +15,14 @@ constraint (they would differ in nothing but `parse`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from tokenform import _core
-from tokenform.errors import InvalidGrammar, InvalidSchema, OptionError
+from tokenform.errors import InvalidGrammar, InvalidSchema, LimitExceeded, OptionError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.joined import Joined, Part, Single
 from tokenform.frontends.json_text import read_json
 
 Parts = tuple[Any, ...]
@@ -38,8 +41,6 @@ class Grammar:
     The value of a combined grammar is its text.
 
     Attributes:
-        core: the core's grammar.
-        source: what the grammar was made of (schema text, pattern, ...), for people.
         tools: the definitions where it was made of tools, else none; prompts show them to the model.
         parts: where it has captures, how it is put together; else None.
     """
@@ -47,19 +48,21 @@ class Grammar:
     __slots__ = (
         "__weakref__",
         "_automata",
+        "_checked",
+        "_core",
         "_form",
+        "_joined",
         "_notes",
         "_read",
         "_schema",
-        "core",
+        "_source",
         "parts",
-        "source",
         "tools",
     )
 
     def __init__(
         self,
-        core: _core.Grammar,
+        core: _core.Grammar | Joined,
         *,
         form: Form | None = None,
         read: Callable[[str], Any] | None = None,
@@ -68,12 +71,14 @@ class Grammar:
         tools: Sequence[dict[str, Any]] = (),
         notes: Sequence[str] | None = None,
     ) -> None:
-        self.core = core
-        self._form = form  # None: the core's, read when it is asked for
+        self._joined = core if isinstance(core, Joined) else None
+        self._core = None if isinstance(core, Joined) else core
+        self._form = form  # None: that of the join or the core, read when it is asked for
         self._schema = schema
         self.tools = tuple(tools)
         self._notes = notes  # in place of the core's report, which knows no names of tools
-        self.source = source
+        self._source = source
+        self._checked = 0  # steps that checking it took, with those before it in the longest chain of & and ~
         self._read = read or _same_text
         self.parts: Parts | None = None
         self._automata: dict[tuple[_core.Vocabulary, _core.Limits | None], _core.TokenAutomaton] = {}
@@ -103,11 +108,36 @@ class Grammar:
         return automaton
 
     @property
+    def core(self) -> _core.Grammar:
+        """The core's grammar.
+
+        Raises:
+            LimitExceeded: it was put together by | and +, and reading it needs too much work.
+        """
+        if self._core is None:
+            self._core = forms.compiled(self.form, self.source)
+        return self._core
+
+    @property
     def form(self) -> Form:
         """The same as plain data, from which other grammars are made."""
         if self._form is None:
-            self._form = read_json(self.core.form(), name="the form", kind=InvalidGrammar)
+            self._form = (
+                self._joined.form
+                if self._joined is not None
+                else read_json(self.core.form(), name="the form", kind=InvalidGrammar)
+            )
         return self._form
+
+    @property
+    def source(self) -> str:
+        """What the grammar was made of (schema text, pattern, ...), for people."""
+        return self._source if self._joined is None else self._joined.source
+
+    @property
+    def as_part(self) -> Part:
+        """What a join of it with others holds."""
+        return self._joined or Single(self.form, self.source)
 
     @property
     def schema(self) -> Any:
@@ -179,37 +209,39 @@ class Grammar:
     def with_parts(self, parts: Parts | None) -> Grammar:
         """The same grammar, put together so."""
         made = Grammar(
-            self.core,
-            form=self.form,
+            self._joined or self.core,
+            form=self._form,
             read=self._read,
-            source=self.source,
+            source=self._source,
             schema=self._schema,
             tools=self.tools,
         )
-        made.parts = parts
+        made._checked, made.parts = self._checked, parts
         return made
 
     def __or__(self, other: Grammar | str) -> Grammar:
-        return _either(self, other)
+        return _joined("|", self, other)
 
     def __ror__(self, other: Grammar | str) -> Grammar:
-        return _either(other, self)
+        return _joined("|", other, self)
 
     def __add__(self, other: Grammar | str) -> Grammar:
-        return _one_after_the_other(self, other)
+        return _joined("+", self, other)
 
     def __radd__(self, other: Grammar | str) -> Grammar:
-        return _one_after_the_other(other, self)
+        return _joined("+", other, self)
 
     def __and__(self, other: Grammar) -> Grammar:
         if not isinstance(other, Grammar):
             return NotImplemented
-        return _combined(
-            {"language": {"and": [_language(self, "&"), _language(other, "&")]}}, "&", self, other
+        both = [{"language": _language(part, "&")} for part in (self, other)]
+        return _checked(
+            {"language": forms.joined("and", both)}, f"({self.source}) & ({other.source})", self, other
         )
 
     def __invert__(self) -> Grammar:
-        return _made({"language": {"not": _language(self, "~")}}, f"~({self.source})")
+        language = _language(self, "~")
+        return _checked({"language": language.get("not", {"not": language})}, f"~({self.source})", self)
 
     def to_bytes(self) -> bytes:
         """The grammar as bytes, which other processes and hosts without Python load.
@@ -282,26 +314,35 @@ def _made(form: Form, source: str) -> Grammar:
     return Grammar(forms.compiled(form, source), form=form, source=source)
 
 
-def _combined(form: Form, symbol: str, *parts: Grammar) -> Grammar:
-    made = _made(form, f" {symbol} ".join(f"({part.source})" for part in parts))
-    made.tools = tuple({id(tool): tool for part in parts for tool in part.tools}.values())
-    if any(part.parts is not None for part in parts):
-        made.parts = ("choice" if symbol == "|" else "sequence", parts)
+def _checked(form: Form, source: str, *parts: Grammar) -> Grammar:
+    """The grammar of a form that may have no text: what reading it takes counts with what reading its parts
+    took, so that a chain of such steps is bounded as one call is."""
+    made = _made(form, source)
+    made._checked = made.core.work + max(part._checked for part in parts)
+    most = _core.Limits().work
+    if made._checked > most:
+        raise LimitExceeded(
+            f"checking a chain of & and ~ needs more than {most} steps of work (Limits.work); simplify it or "
+            "raise the limit."
+        )
     return made
 
 
-def _either(first: Grammar | str, second: Grammar | str) -> Grammar:
+def _joined(symbol: str, first: Grammar | str, second: Grammar | str) -> Grammar:
     if not isinstance(first, Grammar | str) or not isinstance(second, Grammar | str):
         return NotImplemented
-    parts = as_grammar(first), as_grammar(second)
-    return _combined(forms.choice([part.form for part in parts]), "|", *parts)
-
-
-def _one_after_the_other(first: Grammar | str, second: Grammar | str) -> Grammar:
-    if not isinstance(first, Grammar | str) or not isinstance(second, Grammar | str):
-        return NotImplemented
-    parts = as_grammar(first), as_grammar(second)
-    return _combined(forms.sequence([part.form for part in parts]), "+", *parts)
+    one, two = as_grammar(first), as_grammar(second)
+    made = Grammar(Joined(symbol, one.as_part, two.as_part))
+    tools = [part.tools for part in (one, two) if part.tools]
+    made.tools = (
+        tools[0] if len(tools) == 1 else tuple({id(tool): tool for some in tools for tool in some}.values())
+    )
+    made._checked = max(one._checked, two._checked)
+    if one.parts is not None or two.parts is not None:
+        kind = "choice" if symbol == "|" else "sequence"
+        parts = (part.parts[1] if part.parts and part.parts[0] == kind else (part,) for part in (one, two))
+        made.parts = kind, tuple(chain.from_iterable(parts))
+    return made
 
 
 def without_captures(grammar: Grammar, place: str) -> Form:

@@ -32,6 +32,7 @@ from lark.load_grammar import Grammar, GrammarBuilder
 
 from tokenform import _core
 from tokenform.errors import InvalidGrammar, LimitExceeded, OptionError, TokenformError
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar_structure import (
     GrammarStructure,
     IndenterEntry,
@@ -61,6 +62,7 @@ _LONG_NUMBER = re.compile(rf"{SKIPPED}|%json\b[^\n]*|(?P<number>(?<!\w)\d{{19,}}
 _JSON_KEYWORD = re.compile(rf"{SKIPPED}|(?P<json>%json\b[ \t]*)")
 
 
+@collected_later()
 def read_lark(
     text: str,
     *,

@@ -184,7 +184,9 @@ impl Chart {
             if item.dot < expansion.optional_from {
                 continue;
             }
-            for k in 0..self.returns(item.returns).len() {
+            let returns = self.returns(item.returns).len();
+            work::spend(returns as u64);
+            for k in 0..returns {
                 let back = self.returns(item.returns)[k];
                 if !done.insert(back) {
                     continue;
@@ -193,12 +195,14 @@ impl Chart {
                     accepts = true;
                     continue;
                 }
+                work::spend(4); // two searches, far apart in memory
                 self.waiting(back.set, Symbol::Rule(back.rule), &mut todo);
             }
         }
         if items.is_empty() && !accepts {
             return None;
         }
+        work::spend(items.len() as u64 / 4);
         items.sort_unstable();
         items.dedup();
         Some(self.intern(Kernel { items: items.into(), accepts }))

@@ -135,7 +135,7 @@ fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> 
         if known.len() > POSITIONS || length >= most {
             return None;
         }
-        crate::work::spend(16);
+        crate::work::spend(64); // each byte is tried
         for byte in 0..=255 {
             let Some(next) = step(machine, at, &mut Vec::new(), byte) else { continue };
             if next == pos || known.contains_key(&next) {

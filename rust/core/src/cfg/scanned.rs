@@ -30,6 +30,7 @@ use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::work;
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;
@@ -320,6 +321,7 @@ impl Scanned {
     }
 
     fn escapes_at(&mut self, pos: Pos) -> bool {
+        work::spend(16);
         let outcome = self.lexicon.outcome(pos.lex);
         let (Some(next), bytes) = self.left(pos.ctx, outcome) else { return false };
         if self.ends(self.context(next)) {

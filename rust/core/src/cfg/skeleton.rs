@@ -91,12 +91,12 @@ impl Skeleton {
             }
             at += 1;
         }
+        work::spend(4 * (waiting.len() + entries.len()) as u64);
         waiting.sort_unstable();
         waiting.dedup();
         let terminal = |w: &(Symbol, Source)| if let Symbol::Terminal(t) = w.0 { Some(t) } else { None };
         let mut terminals: Vec<u32> = waiting.iter().filter_map(terminal).collect();
         terminals.dedup();
-        work::spend(2 * (waiting.len() + entries.len()) as u64);
         let (predicted, groups) = grouped(entries);
         let made = Skeleton { waiting: waiting.into(), terminals: terminals.into(), predicted, groups };
         bytes += made.bytes();

@@ -6,6 +6,7 @@
 //! segmentation counts).
 
 use rustc_hash::FxHashMap;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{language, CompositeAutomaton, OuterGrammar, Part, ReturnAddress, END};
@@ -20,6 +21,7 @@ use crate::gbnf;
 use crate::json::JsonMachine;
 use crate::lexical::{Lexicon, TermId, Terms};
 use crate::schema::{Options, Schema};
+use crate::work;
 
 /// A constraint that was read.
 pub enum Composite {
@@ -28,13 +30,51 @@ pub enum Composite {
     CompositeAutomaton(Box<CompositeAutomaton>),
 }
 
+/// Levels of brackets in the text of a form: an operator and its operands are two.
+const LEVELS: usize = 900;
+
 fn invalid(message: impl Into<String>) -> Error {
     Error::new(Kind::InvalidGrammar, message)
 }
 
+/// A form as a value.
+pub(crate) fn value_of(text: &str) -> Result<Value> {
+    // it is written, hashed and read for each grammar that is made of others: as much as a step, for each byte
+    work::spend(text.len() as u64);
+    if levels(text) > LEVELS {
+        return Err(Error::limit(format!(
+            "constraints made of others are {} levels inside one another at most",
+            LEVELS / 2
+        )));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let form = Value::deserialize(serde_stacker::Deserializer::new(&mut reader));
+    let form = form.and_then(|form| reader.end().map(|()| form));
+    form.map_err(|e| invalid(format!("not a form: {e}")))
+}
+
+/// How deep the brackets of a JSON text stand inside one another, or deeper where it is none.
+fn levels(text: &str) -> usize {
+    let (mut most, mut depth) = (0usize, 0usize);
+    let mut bytes = text.bytes();
+    let mut quoted = false;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if quoted => _ = bytes.next(),
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(depth);
+    }
+    most
+}
+
 /// Reads a form; `name` is what messages call it.
 pub fn read(text: &str, name: &str) -> Result<Composite> {
-    let form: Value = serde_json::from_str(text).map_err(|e| invalid(format!("not a form: {e}")))?;
+    let form = value_of(text)?;
     let mut lexicon: Box<Lexicon> = Box::default();
     if let Some(value) = form.get("language") {
         let (term, _) = language::read(&mut lexicon, value)?;

@@ -186,7 +186,11 @@ impl TokenAutomaton {
     }
 
     /// Runs a call on a builder; `s`: the state that it asks about.
-    fn with<T>(&self, s: Option<&State>, call: impl FnOnce(&mut Builder) -> Result<T>) -> Result<T> {
+    pub(super) fn with<T>(
+        &self,
+        s: Option<&State>,
+        call: impl FnOnce(&mut Builder) -> Result<T>,
+    ) -> Result<T> {
         self.note_use();
         let (generation, builder) = self.take(s)?;
         self.call(&generation, builder, call)
@@ -219,8 +223,11 @@ impl TokenAutomaton {
     ) -> Result<T> {
         let answer = work::run(self.limits.work, || call(&mut builder)).unwrap_or_else(|cut| Err(cut.into()));
         if answer.as_ref().is_err_and(Error::spoils) {
-            reclaim::later(builder, generation.bytes());
+            // a limit was passed by a call that may hold all that a call may hold
+            let limited = answer.as_ref().is_err_and(|error| error.kind == Kind::LimitExceeded);
+            let bytes = if limited { usize::MAX } else { generation.bytes() };
             self.fail(generation);
+            reclaim::later(builder, bytes);
             return answer;
         }
         let Some(bytes) = builder.count() else {
@@ -229,10 +236,10 @@ impl TokenAutomaton {
         };
         let lanes = self.open_lanes().count().max(1);
         if bytes > builder.allowance(self.limits.memory / lanes) {
-            reclaim::later(builder, bytes);
             generation.close();
             self.full.fetch_add(1, Ordering::Relaxed);
             self.renew(generation);
+            reclaim::later(builder, bytes);
         } else {
             let grown = bytes > generation.bytes();
             generation.put(builder, Some(bytes));

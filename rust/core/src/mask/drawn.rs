@@ -2,7 +2,8 @@
 //!
 //! Invariant: at most `most` states are told of; what is left out is an edge without a target, but for what begins an
 //! escape, breaks a line or is beyond ASCII, where something else may come: that is left out without a sign.
-//! Complexity: 256 byte steps a state and a byte of a label, at most [`STEPPED`] times that.
+//! Complexity: 256 byte steps a state and a byte of a label, at most [`STEPPED`] times that; all of it is one call, which
+//! follows no more ways when half of its work is done.
 //! Rejected: every byte an edge (a string would have 200 of them).
 
 #![allow(clippy::mutable_key_type)] // states are equal and hashed by identity, which never changes
@@ -10,8 +11,9 @@
 use std::collections::HashMap;
 
 use super::automaton::TokenAutomaton;
+use super::builder::Builder;
 use super::state::State;
-use crate::Result;
+use crate::{work, Result};
 
 /// Longest label of an edge, in characters.
 const LABEL: usize = 22;
@@ -33,11 +35,30 @@ impl TokenAutomaton {
     ///
     /// Bytes that lead to one state make one edge, and so does a way without a choice.
     pub fn drawn(&self, start: &State, most: usize) -> Result<Drawn> {
+        self.check_state(start)?;
+        if self.is_finished(start) {
+            return Ok(Drawn { states: vec![start.clone()], edges: Vec::new() });
+        }
+        let enough = self.limits().work / 2;
+        self.with(Some(start), |builder| Drawing { builder, stepped: 0, enough }.drawn(start, most))
+    }
+}
+
+struct Drawing<'a> {
+    builder: &'a mut Builder,
+    /// States whose bytes were tried.
+    stepped: usize,
+    /// Work after which no more are.
+    enough: u64,
+}
+
+impl Drawing<'_> {
+    fn drawn(&mut self, start: &State, most: usize) -> Result<Drawn> {
         let (mut states, mut numbers) = (vec![start.clone()], HashMap::from([(start.clone(), 0)]));
         let mut edges: Vec<(usize, Vec<String>, Option<usize>)> = Vec::new();
-        let (mut place, mut stepped) = (0, 0);
-        while place < states.len() {
-            for (label, target) in leaving(self, &states[place], &mut stepped)? {
+        let mut place = 0;
+        while place < states.len() && (place == 0 || self.goes_on()) {
+            for (label, target) in self.leaving(&states[place])? {
                 if let Some(target) =
                     target.as_ref().filter(|t| states.len() < most && !numbers.contains_key(t))
                 {
@@ -55,61 +76,66 @@ impl TokenAutomaton {
         let edges = edges.into_iter().map(|(from, labels, to)| (from, cut(&labels.join(" | ")), to));
         Ok(Drawn { states, edges: edges.collect() })
     }
-}
 
-/// The edges out of a state; a way with one byte at each step is one edge, and so are more than [`APART`] of them.
-fn leaving(
-    automaton: &TokenAutomaton,
-    state: &State,
-    stepped: &mut usize,
-) -> Result<Vec<(String, Option<State>)>> {
-    let mut reached = steps(automaton, state, stepped)?;
-    let mut edges = Vec::new();
-    if reached.len() > APART {
-        let single: Vec<u8> = reached.iter().filter(|(_, m)| m.len() == 1).map(|(_, m)| m[0]).collect();
-        reached.retain(|(_, members)| members.len() > 1);
-        edges.push((classes(&single), None));
+    fn goes_on(&self) -> bool {
+        work::spent() < self.enough
     }
-    for (mut at, members) in reached {
-        let mut label = classes(&members);
-        let mut single = members.len() == 1;
-        while single && label.chars().count() < LABEL && *stepped < STEPPED && !automaton.accepting(&at)? {
-            let mut further = steps(automaton, &at, stepped)?;
-            match (further.len(), further.pop()) {
-                (1, Some((onward, then))) if then.len() == 1 => {
-                    label += &classes(&then);
-                    at = onward;
-                }
-                _ => single = false,
-            }
+
+    /// The edges out of a state; a way with one byte at each step is one edge, and so are more than [`APART`] of them.
+    fn leaving(&mut self, state: &State) -> Result<Vec<(String, Option<State>)>> {
+        let mut reached = self.steps(state)?;
+        let mut edges = Vec::new();
+        if reached.len() > APART {
+            let single: Vec<u8> = reached.iter().filter(|(_, m)| m.len() == 1).map(|(_, m)| m[0]).collect();
+            reached.retain(|(_, members)| members.len() > 1);
+            edges.push((classes(&single), None));
         }
-        edges.push((label, Some(at)));
-    }
-    Ok(edges)
-}
-
-/// The next states, and the bytes that lead there; escapes, line breaks, tabs and bytes beyond ASCII only if nothing
-/// else may come.
-fn steps(automaton: &TokenAutomaton, state: &State, stepped: &mut usize) -> Result<Vec<(State, Vec<u8>)>> {
-    *stepped += 1;
-    let mut reached: Vec<(State, Vec<u8>)> = Vec::new();
-    let mut places: HashMap<State, usize> = HashMap::new();
-    for byte in 0..=255 {
-        if let Some(next) = automaton.step_bytes(state, &[byte])? {
-            match places.get(&next) {
-                Some(&place) => reached[place].1.push(byte),
-                None => {
-                    places.insert(next.clone(), reached.len());
-                    reached.push((next, vec![byte]));
+        for (mut at, members) in reached {
+            let mut label = classes(&members);
+            let mut single = members.len() == 1;
+            while single
+                && label.chars().count() < LABEL
+                && self.stepped < STEPPED
+                && self.goes_on()
+                && !self.builder.accepting(&at)?
+            {
+                let mut further = self.steps(&at)?;
+                match (further.len(), further.pop()) {
+                    (1, Some((onward, then))) if then.len() == 1 => {
+                        label += &classes(&then);
+                        at = onward;
+                    }
+                    _ => single = false,
                 }
             }
+            edges.push((label, Some(at)));
         }
+        Ok(edges)
     }
-    let rare = |members: &[u8]| members[0] >= 128 || members.iter().all(|b| b"\\\n\r\t".contains(b));
-    if reached.iter().any(|(_, members)| !rare(members)) {
-        reached.retain(|(_, members)| !rare(members));
+
+    /// The next states, and the bytes that lead there; escapes, line breaks, tabs and bytes beyond ASCII only if nothing
+    /// else may come.
+    fn steps(&mut self, state: &State) -> Result<Vec<(State, Vec<u8>)>> {
+        self.stepped += 1;
+        let mut reached: Vec<(State, Vec<u8>)> = Vec::new();
+        let mut places: HashMap<State, usize> = HashMap::new();
+        for byte in 0..=255 {
+            if let Some(next) = self.builder.step_bytes(state, &[byte])? {
+                match places.get(&next) {
+                    Some(&place) => reached[place].1.push(byte),
+                    None => {
+                        places.insert(next.clone(), reached.len());
+                        reached.push((next, vec![byte]));
+                    }
+                }
+            }
+        }
+        let rare = |members: &[u8]| members[0] >= 128 || members.iter().all(|b| b"\\\n\r\t".contains(b));
+        if reached.iter().any(|(_, members)| !rare(members)) {
+            reached.retain(|(_, members)| !rare(members));
+        }
+        Ok(reached)
     }
-    Ok(reached)
 }
 
 /// Bytes as people write them: ranges of ASCII, and a word for the rest.

@@ -90,11 +90,42 @@ pub(super) fn keep_within_bound() {
 /// Below this many bytes dropping costs less than handing over.
 const SMALL: usize = 1 << 19;
 
+/// Above this many it must not stand beside what the next call makes, and making it took far longer.
+const LARGE: usize = 64 << 20;
+
 /// Drops something of so many bytes on a thread of its own: giving megabytes back takes milliseconds, which no call
 /// should wait for.
 pub(super) fn later<T: Send + 'static>(garbage: T, bytes: usize) {
-    if bytes < SMALL {
+    if !(SMALL..LARGE).contains(&bytes) {
         return drop(garbage);
     }
     Process::current().drop_later(Box::new(garbage));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{channel, Sender};
+    use std::thread::{current, ThreadId};
+
+    use super::*;
+
+    struct Told(Sender<ThreadId>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            let _ = self.0.send(current().id());
+        }
+    }
+
+    /// What a call cut by its limit has made is gone when the call returns, and never beside that of the next.
+    #[test]
+    fn only_what_is_of_middling_size_waits_to_be_dropped() {
+        let (send, told) = channel();
+        for bytes in [0, SMALL - 1, LARGE, usize::MAX] {
+            later(Told(send.clone()), bytes);
+            assert_eq!(told.try_recv(), Ok(current().id()), "{bytes} bytes");
+        }
+        later(Told(send), SMALL);
+        assert_ne!(told.recv(), Ok(current().id()));
+    }
 }

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tokenform.errors import OptionError, TokenformError
@@ -391,17 +392,10 @@ def _before(alternatives: list[Items], items: Items) -> list[Items]:
     return [[*first, *items] for first in alternatives]
 
 
-def _joins(form: Form) -> bool:
-    return "language" in form and "unless" not in form
-
-
 def _folded(items: Items) -> Items:
     """Neighbouring languages as one."""
     out: Items = []
-    for item in items:
-        last = out[-1] if out else None
-        if isinstance(last, dict) and _joins(last) and isinstance(item, dict) and _joins(item):
-            out[-1] = forms.sequence([last, item])
-        else:
-            out.append(item)
+    for regular, run in groupby(items, lambda item: isinstance(item, dict) and forms.is_language(item)):
+        neighbours: list[Any] = list(run)
+        out += [forms.sequence(neighbours)] if regular else neighbours
     return out

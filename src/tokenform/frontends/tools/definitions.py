@@ -23,7 +23,7 @@ from typing import Any, Union
 
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
 from tokenform.frontends.grammar import Grammar
-from tokenform.frontends.tools.judge import fault, report
+from tokenform.frontends.tools.judge import fault, is_schema, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
 DEPTH = 256
@@ -198,24 +198,26 @@ def _deeper(value: Any, most: int) -> bool:
 @lru_cache(maxsize=1024)
 def _fault(text: str) -> tuple[str, str] | None:
     """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
+    plain = json.loads(text)
+    draft = plain.get("$schema")
+    if is_schema(text, draft):
+        return None
     import jsonschema
 
-    plain = json.loads(text)
+    kind = jsonschema.Draft202012Validator
+    try:
+        if isinstance(draft, str):
+            kind = jsonschema.validators.validator_for(plain, default=kind)
+    except ValueError:  # no URI
+        pass
     try:
         # patterns are ECMA-262's: the engine judges them, when the grammar is made
-        kind = jsonschema.validators.validator_for(plain, default=_draft())
         kind.check_schema(plain, format_checker=jsonschema.FormatChecker(formats=()))
     except RecursionError:  # nested deeply: left to the engine
         return None
     except jsonschema.exceptions.SchemaError as error:
         return "".join(f"/{part}" for part in error.absolute_path), str(error.message)
     return None
-
-
-def _draft() -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
 
 
 def _from_model(model: type) -> Tool:
