@@ -102,7 +102,7 @@ class Packed:
         return found
 
     def wanted(self, kept: int) -> np.ndarray:
-        """int64 [N], item by item: the wanted ones of the last `kept` columns of each line, counted through."""
+        """int64 [N], item by item: the wanted ones of each line's last `kept` columns, counted through."""
         wide = self.tokens.shape[2]
         return np.concatenate(
             [

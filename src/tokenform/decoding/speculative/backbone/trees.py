@@ -32,6 +32,7 @@ from .packing import Item, Line, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
 from .slots import Row, SlotCache
+from .static_passes import Compiled, StaticPasses
 
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
 _SHORT = 32  # tokens up to which a prompt is run with the others in any case
@@ -59,6 +60,12 @@ class TreeBackbone(Backbone):
         self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._cache_name = cache_name(model) or "past_key_values"
+        self._static: StaticPasses | None = None
+
+    def _compile(self, compiled: Compiled) -> None:
+        self._static = StaticPasses(
+            compiled, self.model, self._cache, self._cache_name, self._windows, self.counters
+        )
 
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
@@ -80,7 +87,8 @@ class TreeBackbone(Backbone):
         return row
 
     def _shape(self) -> tuple[int, int]:
-        return len(self._rows), max((len(r.count) for r in self._rows), default=0)
+        shape = len(self._rows), max((len(r.count) for r in self._rows), default=0)
+        return shape if self._static is None else self._static.room(*shape)
 
     def _share(self, track: Track, copy: Track) -> None:
         place: Place = track.place
@@ -157,7 +165,7 @@ class TreeBackbone(Backbone):
 
     @property
     def sliced(self) -> bool:
-        return self._logits.sliced
+        return self._logits.sliced and (self._static is None or self._static.off)
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
@@ -190,7 +198,9 @@ class TreeBackbone(Backbone):
         fresh = [track for track in tracks if track.prompt]
         known: dict[int, int] = {}
         if fresh and self._prompts is not None:
-            self._edition = self._prompts.begin(self.model)
+            edition, self._edition = self._edition, self._prompts.begin(self.model)
+            if self._static is not None and edition != self._edition:
+                self._static.forget()
             known = {id(t): self._prompts.length(self._edition, t.tokens[:-1]) for t in fresh}
         followers = _followers([track for track in fresh if not track.computed], known)
         for track in fresh:
@@ -289,7 +299,10 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            logits = self._forward(lines, skip, columns)
+            as_is = functools.partial(self._forward, lines, skip, columns)
+            fixed = None if skip or columns else self._static
+            logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
+            self.counters.forwards += not skip
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
@@ -319,7 +332,6 @@ class TreeBackbone(Backbone):
                 **{self._cache_name: self._cache},
                 **({"logits_to_keep": packed.late} if self._keeps else {}),
             )
-        self.counters.forwards += not skip
         self.counters.positions += packed.ids.size
         return logits
 
