@@ -9,7 +9,6 @@ which a call's own loop can't).
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
@@ -40,6 +39,7 @@ from tokenform.decoding.calls import (
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
+from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
@@ -448,7 +448,7 @@ class Generator:
                     "at most; shorten it."
                 )
             budget = min(budget, context - read)
-        key = secrets.randbits(63) if seed is None else seed
+        key = fresh_seed() if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         return [
             Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs) for number in range(n)
