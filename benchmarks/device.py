@@ -321,10 +321,13 @@ def measure_generator(
     grammar = tf.json_schema({"type": "object", "properties": fields, "required": list(fields)})
     for batch in options.batches:
         writers = {
-            name: tf.Generator(model, vocabulary, drafter=drafter, batch_size=batch, sampler=tf.Local(1.0))
+            f"{name}{', compiled' * compiled}": tf.Generator(
+                model, vocabulary, drafter=drafter, batch_size=batch, sampler=tf.Local(1.0), compile=compiled
+            )
             for name, drafter in (("plain", None), ("auto", "auto"))
+            for compiled in (False, True)[: 1 + options.compile]
         }
-        seconds: dict[str, list[float]] = {"free": [], "plain": [], "auto": []}
+        seconds: dict[str, list[float]] = {name: [] for name in ("free", *writers)}
         for turn in range(options.rounds + 1):
             prompts = torch.randint(0, 200, (batch, 8), generator=torch.Generator().manual_seed(turn))
             for name in seconds:
@@ -367,6 +370,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--part", default="apply,decode,generator", help="of apply, decode, generator")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64, 256], help="of the generator")
     parser.add_argument("--transformers", action="store_true", help="measure model.generate too")
+    parser.add_argument("--compile", action="store_true", help="the generator with compile=True, too")
     parser.add_argument("--tiny", action="store_true", help="small sizes, to see that it runs")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()

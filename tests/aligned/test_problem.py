@@ -13,9 +13,10 @@ from tokenform.decoding.aligned.cars import CARS
 from tokenform.decoding.aligned.masked import Masked
 from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.results import log_sum
 from tokenform.decoding.aligned.smc import SMC
-from tokenform.decoding.aligned.streams import Purpose, log_sum, pick, stream
 from tokenform.decoding.aligned.transforms import Transforms
+from tokenform.decoding.keyed_random import Purpose, pick, stream
 from tokenform.errors import ModelError, OptionError
 
 

@@ -21,7 +21,7 @@ from tests.generation.conftest import small_llama
 import tokenform as tf
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.speculative import policies, verifiers
-from tokenform.decoding.speculative.backbone import Backbone
+from tokenform.decoding.speculative.backbone import Backbone, static_passes
 from tokenform.decoding.speculative.drafters import DraftModel
 from tokenform.decoding.speculative.matching import DeviceDraws
 
@@ -145,6 +145,31 @@ def test_one_transfer_a_step_with_everything_else(watched, tokenizer, kind):
     results = writer.sample(["Ada", "Grace"], tf.json_schema(SCHEMA), seed=1, max_tokens=120, **second)
     steps = max(r[0].stats.forwards for r in results)
     assert [name for name, _, _ in Watched.reads] == ["tolist"] * steps
+
+
+@pytest.mark.skipif(INTERPRETED, reason="the kernel is the same")
+@pytest.mark.parametrize("drafter", [None, "auto"])
+def test_one_transfer_a_step_of_compiled_passes(tokenizer, monkeypatch, drafter):
+    """But for a shape's first pass, which is compared with the model as it is."""
+    net, passes, run = small_llama(len(tokenizer) + 5), [], static_passes._Step.__call__
+
+    def watching(step: Any, *given: Any) -> Any:
+        passes.append(step)
+        return run(step, *given).as_subclass(Watched)
+
+    monkeypatch.setattr(Decoders, "_matcher", lambda *_: DeviceDraws(CPU, None, whole=True))
+    monkeypatch.setattr(static_passes, "BACKEND", "eager")
+    monkeypatch.setattr(static_passes._Step, "__call__", watching)
+    options = {} if drafter is None else {"policy": lambda: policies.Fixed(3)}
+    writer = tf.Generator(net, tokenizer, drafter=drafter, compile=True, **options)
+    for _ in range(2):  # the second time all shapes are known
+        Watched.reads.clear()
+        passes.clear()
+        results = writer.sample(["Ada", "Grace"], tf.json_schema(SCHEMA), seed=1, max_tokens=120)
+    assert [name for name, _, _ in Watched.reads] == ["tolist"] * len(passes)
+    assert all(size <= MOST * rows for _, rows, size in Watched.reads)
+    steps = max(r[0].stats.forwards for r in results)
+    assert steps - 1 <= len(passes) <= steps  # the first has the prompts
 
 
 SHAPES = {

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tokenform.decoding.speculative.backbone import Backbone, choice, trees
+from tokenform.decoding.speculative.backbone import Backbone, Compiled, choice, trees
 from tokenform.decoding.speculative.backbone.model_cache import cache_name
 from tokenform.decoding.speculative.backbone.slots import SlotCache
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
@@ -196,10 +196,12 @@ def test_a_fork_takes_the_scored_tree_along():
         assert error_at_every_node(net, backbone, s, DraftTree.chain([1]), scored) <= TOLERANCE
 
 
-def fuzz(rng: random.Random, name: str, steps: int, mode: str | None = None) -> float:
+def fuzz(
+    rng: random.Random, name: str, steps: int, mode: str | None = None, compiled: Compiled | None = None
+) -> float:
     """Random open, fork, drop, score, commit, cut and compact; the largest error against a replay."""
     net = model(name)
-    backbone = Backbone(net, mode, share=rng.randrange(1, 4))
+    backbone = Backbone(net, mode, share=rng.randrange(1, 4), compiled=compiled)
     chains = backbone.mode == "chain"
     trees: dict[int, DraftTree] = {}
     worst = 0.0
@@ -244,7 +246,7 @@ def fuzz(rng: random.Random, name: str, steps: int, mode: str | None = None) -> 
             backbone.truncate(s, rng.randrange(1, backbone.length(s) + 1))
         elif act == "compact" and backbone.mode == "tree":
             backbone.compact()
-        elif act == "fault":
+        elif act == "fault" and compiled is None:  # what is compiled calls no other forward
             s = rng.choice(seqs)
             trees.pop(s, None)
             with pytest.MonkeyPatch.context() as patch:
@@ -252,6 +254,7 @@ def fuzz(rng: random.Random, name: str, steps: int, mode: str | None = None) -> 
                 tree = DraftTree.chain([1, 2])
                 with pytest.raises(MemoryError):
                     backbone.score({s: tree})
+    assert compiled is None or not backbone.notes
     for s in backbone.sequences:
         scored = backbone.score({s: DraftTree()})[s]
         worst = max(worst, error_at_every_node(net, backbone, s, DraftTree(), scored))
@@ -267,6 +270,14 @@ def out_of_memory(*_: object, logits_to_keep: int = 0, past_key_values: object =
 def test_random_histories_equal_a_fresh_replay(name):
     for seed in range(3):
         assert fuzz(random.Random(seed), name, 40) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gemma3"])
+def test_random_histories_of_compiled_passes_equal_a_fresh_replay(name):
+    compiled = Compiled("eager")
+    for seed in range(6):
+        assert fuzz(random.Random(seed), name, 40, compiled=compiled) <= TOLERANCE
+    assert len(compiled.checked) > 4
 
 
 @pytest.mark.parametrize("mode", ["chain"])

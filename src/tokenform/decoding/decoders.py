@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder, pays, speller
-from tokenform.decoding.speculative.backbone import Backbone, PromptCache, device_of
+from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller
@@ -30,9 +30,13 @@ class Decoders:
 
     Args:
         prompts: most bytes of what prompts leave.
+        compiled: whether steps are compiled passes.
     """
 
-    def __init__(self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int) -> None:
+    def __init__(
+        self, model: Any, vocabulary: Vocabulary, tokenizer: Any, prompts: int, compiled: bool = False
+    ) -> None:
+        self._compiled = Compiled() if compiled else None
         self._model, self._vocabulary, self._tokenizer = model, vocabulary, tokenizer
         self.prompts, self._of_thread = PromptCache(prompts), threading.local()
 
@@ -45,7 +49,9 @@ class Decoders:
             joining: they come and go one by one, and perhaps in another thread than the generator's calls.
         """
         drafter = own.drafter
-        backbone = Backbone(self._model, prompts=self.prompts, size=self._vocabulary.size)
+        backbone = Backbone(
+            self._model, prompts=self.prompts, size=self._vocabulary.size, compiled=self._compiled
+        )
         if drafter == "auto":
             drafter = self._default_drafter if pays(backbone, rows) else None
         return Decoder(

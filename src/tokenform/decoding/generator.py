@@ -9,7 +9,6 @@ which a call's own loop can't).
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Generator as Yields
@@ -40,6 +39,7 @@ from tokenform.decoding.calls import (
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
+from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
@@ -86,10 +86,18 @@ class Generator:
         prompt_cache: most bytes of keys and values of prompts that are kept, on the model's device, for later
             calls whose prompts begin alike; 0 keeps none.  A change of the weights or adapters, or of which
             hooks there are, empties it.
+        compile: run steps of decoding as compiled passes of fixed shapes, on a GPU as CUDA graphs, which pays
+            for many texts: each shape is compiled for seconds when it first comes up.  Texts are the same up
+            to the model's own rounding; a model that can't be compiled runs as it is, with a warning.
         format_prompt: for models with a prompt format of their own: (prompt, grammar) -> text.
         chat_options: arguments of the tokenizer's chat template, as `{"enable_thinking": False}`.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
+
+    Example, of a program that writes many texts on a GPU::
+
+        writer = tf.Generator(model, tokenizer, batch_size=32, compile=True)
+        results = writer.sample(prompts, tf.json_schema(schema))
     """
 
     def __init__(
@@ -107,6 +115,7 @@ class Generator:
         penalties: Penalties | None = None,
         batch_size: int = 16,
         prompt_cache: int = 256 << 20,
+        compile: bool = False,
         format_prompt: PromptFormat | None = None,
         chat_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -136,7 +145,7 @@ class Generator:
         self.mixing = Mixing(mixture, companion, penalties)
         self.drafter, self.verifier, self.policy = drafter, verifier, policy
         self._tokens: list[bytes] = list(self.vocabulary.tokens)
-        self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache)
+        self._decoders = Decoders(model, self.vocabulary, self.tokenizer, prompt_cache, compile)
         self._prompts = PromptReader(
             self.tokenizer, self.vocabulary, context_length(model), format_prompt, chat_options
         )
@@ -439,7 +448,7 @@ class Generator:
                     "at most; shorten it."
                 )
             budget = min(budget, context - read)
-        key = secrets.randbits(63) if seed is None else seed
+        key = fresh_seed() if seed is None else seed
         hints = None if self.drafter is None else Hints(grammar, self.vocabulary, limits)
         return [
             Row(ids, automaton, budget, key, number, hints, second, logprobs=logprobs) for number in range(n)

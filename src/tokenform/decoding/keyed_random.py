@@ -11,19 +11,24 @@ Complexity: O(tokens asked about).  Tokens come in blocks of `BLOCK`: the block'
 beforehand, a bound on what any of its tokens can reach, so most blocks of a large vocabulary are never asked
 about.  By exponential races: the least of n is exponential of rate n, each of the n is it with equal chance,
 and the others exceed it by exponential numbers of their own.
+Samplers of whole texts read vectors of numbers: a `stream` for each step of each run and purpose.  Two
+addresses never share numbers; opening one takes 25 µs, so a step opens one.
 Source: SplitMix64 (Steele, Lea, Flood 2014) for keys; Wellons' `lowbias32` for bits of a token; Gumbel-max
-and its top-down construction, Maddison, Tarlow, Minka 2014.
+and its top-down construction, Maddison, Tarlow, Minka 2014; for streams Philox (Salmon et al. 2011), a keyed
+bijection of a 256-bit counter, whose upper three words are the address.
 Rejected: the inverse of the cumulative distribution (over the same seeds, 1 - TV = 0.80 between two
 distributions of 128,000 tokens, it draws equal tokens 0.15 of the time, the race 0.75: a rounding, or a draft
 model's error, moves all tokens behind it); a generator for each sequence (a rejected draft would have to
-rewind it).
+rewind it); `SeedSequence.spawn` (its children depend on the order in which they were asked for).
 """
 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from array import array
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -84,6 +89,39 @@ def invert(distribution: np.ndarray, u: float) -> int:
     if token >= len(distribution) or distribution[token] <= 0.0:  # rounding at the upper end
         token = int(np.flatnonzero(distribution > 0.0)[-1])
     return token
+
+
+def pick(log_weights: np.ndarray, u: float) -> int:
+    """As `invert`, of weights by their logarithms, one of which is above -inf.
+
+    The draw moves little when the weights move little, which is what lets look-ahead guess it.
+    """
+    return invert(np.exp(log_weights - log_weights.max()), u)
+
+
+class Purpose(IntEnum):
+    """What a stream of numbers decides; a part of its address."""
+
+    DESCENT = 1
+    PROPOSAL = 2
+    RESAMPLING = 3
+    SELECTION = 4
+    ACCEPTANCE = 5
+    CUT = 6
+
+
+def stream(seed: int, purpose: Purpose, run: int = 0, step: int = 0) -> np.random.Generator:
+    """The stream at an address.  `seed` is any integer of up to 128 bits, `run` and `step` are
+    non-negative.
+    """
+    key = np.array([seed & _MASK, (seed >> 64) & _MASK], dtype=np.uint64)
+    counter = np.array([0, step, run, int(purpose)], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system, for callers that gave none."""
+    return secrets.randbits(63)
 
 
 class KeyedChoice:

@@ -37,7 +37,7 @@ class Generator(generator.Generator):
         tokenizer: the tokenizer of a model object, or a `Vocabulary` where prompts are token ids.
         device, dtype, device_map, trust_remote_code: of a model by path or name; see `models.open_model`.
         **options: those of `tokenform.decoding.Generator` (sampler, drafter, transforms, mixture, companion,
-            penalties, batch_size); the companion may be a path or hub name too.
+            penalties, batch_size, prompt_cache, compile); the companion may be a path or hub name too.
     Raises:
         ModelError, VocabularyError: the model or its tokenizer can't be used.
     """

@@ -17,9 +17,10 @@ def unpack_mask(mask_rows: torch.Tensor, size: int) -> torch.Tensor:
     """The bits of packed rows: int32 [B, W] -> bool [B, V], V = `size`; ids beyond 32 W are not allowed."""
     if mask_rows.device.type == "cpu":  # numpy reads the bits of a byte at once
         bytes_ = np.ascontiguousarray(mask_rows.numpy()).view(np.uint8)
-        unpacked = np.zeros((*bytes_.shape[:-1], size), bool)
         known = min(size, 8 * bytes_.shape[-1])
-        unpacked[..., :known] = np.unpackbits(bytes_, axis=-1, count=known, bitorder="little")
+        unpacked = np.unpackbits(bytes_, axis=-1, count=known, bitorder="little").view(bool)
+        if known < size:
+            unpacked = np.pad(unpacked, [(0, 0)] * (unpacked.ndim - 1) + [(0, size - known)])
         return torch.from_numpy(unpacked)
     shifts = torch.arange(32, dtype=torch.int32, device=mask_rows.device)
     bits = ((mask_rows.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., :size]
@@ -35,7 +36,7 @@ def apply_rows(
     """
     chosen = table if rows is None else table[rows.clamp(min=0).long()]
     allowed = unpack_mask(chosen, logits.shape[1])
-    if rows is not None:
-        allowed |= (rows < 0).unsqueeze(1)
+    if rows is not None and (rows.device.type != "cpu" or bool((rows < 0).any())):
+        allowed |= (rows < 0).unsqueeze(1)  # takes as long as all the rest: only where there are such rows
     lowest = torch.tensor(float("-inf"), dtype=logits.dtype, device=logits.device)
     return torch.where(allowed, logits, lowest, out=out)

@@ -26,8 +26,8 @@ from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
-from tokenform.decoding.aligned.streams import fresh_seed
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.errors import OptionError, SamplingError
 
 TOLD = 32  # walks after which learning is reported

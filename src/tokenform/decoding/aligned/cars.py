@@ -30,8 +30,8 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
-from tokenform.decoding.aligned.streams import Purpose, fresh_seed, stream
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.keyed_random import Purpose, fresh_seed, stream
 from tokenform.errors import OptionError, SamplingError
 
 LEARNING = ("masks", "rejected", "first", "none")

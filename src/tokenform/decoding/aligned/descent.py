@@ -20,8 +20,8 @@ import numpy as np
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.rejection_step import run_steps, two_loops
-from tokenform.decoding.aligned.streams import Purpose, pick, stream
 from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.keyed_random import Purpose, pick, stream
 
 UNIFORMS = 64  # numbers taken from a stream at a time
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from tokenform.decoding.aligned.descent import Numbers
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
-from tokenform.decoding.aligned.streams import Purpose, pick, stream
 from tokenform.decoding.aligned.trie import Node, Trie
+from tokenform.decoding.keyed_random import Purpose, pick, stream
 
 EXPECTED = 0.5  # particles at a prefix from which on its distribution is asked for beforehand
 BESIDE = 32  # prefixes that are asked for beforehand in one call

@@ -19,7 +19,7 @@ from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler
-from tokenform.decoding.aligned.streams import Purpose, fresh_seed, pick, stream
+from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import SamplingError
 
 ATTEMPTS = 100  # restarts of a path that ran into a dead end (a budget, or truncation that empties a mask)

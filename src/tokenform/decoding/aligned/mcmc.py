@@ -33,9 +33,9 @@ from typing_extensions import Unpack
 from tokenform.decoding.aligned.masked import Path, first_paths, masked_paths
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Float
-from tokenform.decoding.aligned.results import LogZ, Sample
+from tokenform.decoding.aligned.results import LogZ, Sample, log_sum
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
-from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pick, stream
+from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import OptionError
 
 CUTS = ("restart", "uniform", "priority")

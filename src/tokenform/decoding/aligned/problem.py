@@ -38,8 +38,7 @@ from tokenform.decoding.aligned.protocols import (
     State,
     Tokens,
 )
-from tokenform.decoding.aligned.results import Counts, Draw
-from tokenform.decoding.aligned.streams import log_sum
+from tokenform.decoding.aligned.results import Counts, Draw, log_sum
 from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.errors import ModelError, OptionError
 

@@ -30,8 +30,8 @@ from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator, estimator, run_steps, spaced
 from tokenform.decoding.aligned.rejection_step import Step as Rejection
-from tokenform.decoding.aligned.streams import Purpose, stream
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.keyed_random import Purpose, stream
 
 Make = Callable[[Float, np.random.Generator], Rejection]
 

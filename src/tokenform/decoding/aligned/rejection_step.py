@@ -37,7 +37,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from tokenform.decoding.aligned.protocols import Float
-from tokenform.decoding.aligned.streams import log_sum
+from tokenform.decoding.aligned.results import log_sum
 from tokenform.errors import OptionError
 
 Estimator = Literal["auto", "two_loops", "recursive", "geometric"]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
-from tokenform.decoding.aligned.streams import log_sum
 
 if TYPE_CHECKING:
     from tokenform.decoding.aligned.trie import Trie
@@ -171,6 +170,16 @@ class Sample:
     def ess(self) -> float:
         """Effective sample size 1/Σw̄²."""
         return effective_size(np.array([draw.log_weight for draw in self.draws], dtype=np.float64))
+
+
+def log_sum(values: Float) -> float:
+    """log Σ exp(values), -inf for none."""
+    if len(values) == 0:
+        return -np.inf
+    top = float(values.max())
+    if top == -np.inf:
+        return -np.inf
+    return top + float(np.log(np.exp(values - top).sum()))
 
 
 def normalised(log_weights: Float) -> Float:

@@ -30,10 +30,10 @@ from tokenform.decoding.aligned.proposals import Address, MaskWeights, Move, Pro
 from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.resampling import METHODS, Method, resample
-from tokenform.decoding.aligned.results import LogZ, Sample, effective_size, normalised
+from tokenform.decoding.aligned.results import LogZ, Sample, effective_size, log_sum, normalised
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
-from tokenform.decoding.aligned.streams import Purpose, fresh_seed, log_sum, pick, stream
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import OptionError, SamplingError
 
 BEFORE_DRAWING, AFTER_DRAWING = 0.5, 0.9  # τ, see the header

@@ -28,8 +28,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.problem import Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
-from tokenform.decoding.aligned.results import Certificate
-from tokenform.decoding.aligned.streams import log_sum
+from tokenform.decoding.aligned.results import Certificate, log_sum
 from tokenform.errors import OptionError
 
 NODE_OVERHEAD = 600  # bytes of a node's objects besides its arrays, measured with tracemalloc

@@ -27,6 +27,7 @@ from tokenform.decoding.keyed_random import KeyedChoice
 from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
 
 from .backbone import Backbone
+from .backbone.failures import out_of_memory
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
@@ -208,11 +209,11 @@ class Speculator:
         """Logits of the model and the companions for each sequence, or why there are none."""
         columns = self._columns(batch)
         began, worked = time.perf_counter(), self._clock()
-        run = self._run()
+        run, prepared = self._run(), self.backbone.counters.prepared
         try:
             scored = self._passes(batch, columns)
         except Exception as error:
-            if not _memory(error):
+            if not out_of_memory(error):
                 failure = _as_own(error, "the model's forward pass failed")
                 yield from ((live, failure) for live in batch)
                 return
@@ -223,7 +224,8 @@ class Speculator:
             own = self.backbone.padding  # where few logits are wanted of a token, the head costs little
             self._padding = own + (1 - own) * len(columns) / len(batch)
             tokens = self._padding * positions + (1 - self._padding) * heads
-            self._timed.append((tokens, self._clock() - worked))
+            if self.backbone.counters.prepared == prepared:  # compiling tells nothing of what passes take
+                self._timed.append((tokens, self._clock() - worked))
             for live in batch:
                 live.output.report.forwards += 1
                 live.output.report.seconds_model += seconds / len(batch)
@@ -392,10 +394,6 @@ def _likeliest(
 
 def _merged(drafter: Any) -> Merge:
     return drafter if isinstance(drafter, Merge) else Merge(drafter)
-
-
-def _memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def _as_own(error: Exception, what: str) -> TokenformError:

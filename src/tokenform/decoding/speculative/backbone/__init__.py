@@ -4,10 +4,12 @@ from .base import Backbone, Counters, device_of
 from .choice import check_model
 from .prompt_cache import PromptCache
 from .rows import RowBackbone
+from .static_passes import Compiled
 from .trees import TreeBackbone
 
 __all__ = [
     "Backbone",
+    "Compiled",
     "Counters",
     "PromptCache",
     "RowBackbone",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from typing_extensions import Self
@@ -24,6 +24,9 @@ from tokenform.errors import InvalidState, OptionError, PromptTooLong
 from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
 from .prompt_cache import PromptCache
+
+if TYPE_CHECKING:
+    from .static_passes import Compiled
 
 
 @dataclass
@@ -52,12 +55,14 @@ class Track:
 
 @dataclass
 class Counters:
-    """What a backbone has done so far: forward passes, positions with padding, tokens run through them."""
+    """What a backbone has done so far: forward passes, positions with padding, tokens run through them, and
+    passes before which something was compiled or captured."""
 
     forwards: int = 0
     positions: int = 0
     prefilled: int = 0
     scored: int = 0
+    prepared: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -74,6 +79,8 @@ class Backbone:
         prompts: what earlier backbones of the model have left of their prompts; None for nothing.  Only
             mode "tree" has a use for it.
         size: V of a model whose config does not say it.
+        compiled: the model's passes of fixed shapes, for steps of decoding; None runs it as it is.  Only mode
+            "tree" can use them.
     Raises:
         ModelError: an encoder-decoder model, or no model at all.
     """
@@ -87,6 +94,7 @@ class Backbone:
         share: int = 8,
         prompts: PromptCache | None = None,
         size: int | None = None,
+        compiled: Compiled | None = None,
     ) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
@@ -121,12 +129,15 @@ class Backbone:
         share: int = 8,
         prompts: PromptCache | None = None,
         size: int | None = None,
+        compiled: Compiled | None = None,
     ) -> None:
         from .choice import backbone_class
 
         _, mode, notes = backbone_class(model, mode)
         self._set(model, mode, share, notes, size)
         self._prompts = prompts
+        if compiled is not None:
+            self._compile(compiled)
 
     @classmethod
     def untried(cls, model: Any, mode: str, share: int = 8, size: int | None = None) -> Self:
@@ -150,6 +161,10 @@ class Backbone:
         self.device, self.dtype = device_of(model), getattr(_parameter(model), "dtype", torch.float32)
         self._tracks: dict[int, Track] = {}
         self._ids = itertools.count()
+
+    def _compile(self, compiled: Compiled) -> None:
+        """Steps of decoding are run as these passes, where they can be."""
+        self.notes.append("compile=True: the model's own cache has no fixed shape, so it runs as it is")
 
     @property
     def notes(self) -> list[str]:

@@ -20,9 +20,10 @@ from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
 from .base import Backbone, text_config
+from .failures import FAILURES
 from .masks import layer_windows
 from .model_cache import cache_name
-from .padding import FAILURES, differ
+from .padding import differ
 
 _RECURRENT = ("mamba", "linear", "recurrent", "conv", "ssm", "rwkv")
 _MASKABLE = ("eager", "sdpa", None)

@@ -2,7 +2,8 @@
 
 Purpose: the lines of a pass are padded to the longest of them.  Over a large vocabulary the head costs more
 than all layers of a small model, so it is given the wanted positions as one line, and of positions where few
-tokens are wanted (a mask allows no others) only these tokens' rows of its weight.
+tokens are wanted (a mask allows no others) only these tokens' rows of its weight.  One thread multiplies a
+large weight part by part.
 Invariant: the model is never touched (see `skipping.py`), so other threads may run it meanwhile.  What the
 model does after its head (a scale, a soft cap) is done to each position alone; `choice.py` tries that on it.
 A model that does anything after its head is given all tokens.
@@ -28,6 +29,7 @@ from ..scores import Columns, Listed, Scores
 from .skipping import shallow
 
 _MAPPED = 1 << 25  # bytes of a block that the C library maps anew at each allocation
+_CACHED = 1 << 21  # bytes of a weight that stay in the cache of a core
 _SLICED = 1 << 13  # columns from which on a part of the head is worth its gathering
 _PART = 8  # a part is at most so much of the columns, ...
 _SHARE = 128  # ... and for each of its positions so much of them: gathering a row of the weight costs more
@@ -82,13 +84,30 @@ class _Packed(torch.nn.Module):
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:
         """[n, V] of rows [n, d]."""
-        weight = _product(self.head, rows)
-        large = weight is not None and len(rows) * len(weight) * rows.dtype.itemsize >= _MAPPED
-        into = self.block.lend(len(rows), len(weight), rows.dtype) if large and weight is not None else None
-        if weight is None or into is None:
+        weight, into = _product(self.head, rows), None
+        part = 0 if weight is None else _part(rows, weight)
+        if weight is not None and len(rows) * len(weight) * rows.dtype.itemsize >= _MAPPED:
+            into = self.block.lend(len(rows), len(weight), rows.dtype)
+        if weight is None or (into is None and part == len(weight)):
             packed: torch.Tensor = self.head(rows[None])[0]
             return packed
-        return torch.mm(rows, weight.t(), out=into)
+        into = rows.new_empty(len(rows), len(weight)) if into is None else into
+        for start in range(0, len(weight), part):
+            columns = slice(start, start + part)
+            torch.mm(rows, weight[columns].t(), out=into[:, columns])
+        return into
+
+
+def _part(rows: torch.Tensor, weight: torch.Tensor) -> int:
+    """How many of the vocabulary's columns are multiplied at once.
+
+    The library copies a weight into another order before it multiplies.  Of a large one that takes as long as
+    multiplying twenty rows; of a part that stays in the cache next to nothing, and the sums are the same.
+    Several threads would wait for each other at each part.
+    """
+    if rows.dtype != torch.float32 or len(rows) == 1 or torch.get_num_threads() > 1:
+        return len(weight)
+    return min(max(_CACHED // (weight.shape[1] * weight.element_size()), 64), len(weight))
 
 
 def _product(head: Any, rows: torch.Tensor) -> torch.Tensor | None:
@@ -113,7 +132,7 @@ class WantedLogits:
         self._path: list[str] | None = None
         self._columns = columns
         self._block = _Block()
-        self.sliced = device.type == "cpu" and columns >= _SLICED
+        self.sliced = self._wide = device.type == "cpu" and columns >= _SLICED
         self._tried = False
 
     def __call__(
@@ -130,7 +149,9 @@ class WantedLogits:
         padded = len(wanted) < inputs["input_ids"].shape[0] * width
         many = 2 * len(wanted) * self._columns >= _MAPPED  # bytes, of the narrowest floats
         listed = columns is not None and self.sliced
-        view, packed = self._view(model, wanted, width, listed) if padded or many or listed else (None, None)
+        parts = self._wide and len(wanted) > 1 and torch.get_num_threads() == 1
+        own = padded or many or listed or parts
+        view, packed = self._view(model, wanted, width, listed) if own else (None, None)
         logits: torch.Tensor = (view or model)(**inputs).logits
         if packed is None:
             self.sliced = self.sliced and not listed

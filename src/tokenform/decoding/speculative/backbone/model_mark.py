@@ -26,11 +26,9 @@ def model_mark(model: Any) -> Any:
     kinds = {str(v) for v in _leaves(rope)} if isinstance(rope, dict) else {str(rope)}
     if kinds & set(_STRETCHED) or not hasattr(model, "modules"):
         return None
-    parts: list[Any] = []
+    parts: list[Any] = [module_mark(model)]
     samples: dict[torch.device, list[torch.Tensor]] = {}
     for module in model.modules():
-        parts.append((id(module), module.training, *module._forward_hooks, *module._forward_pre_hooks))
-        parts += [repr(vars(module)[name]) for name in _ADAPTERS if name in vars(module)]
         for tensor in (*module._parameters.values(), *module._buffers.values()):
             if tensor is not None:
                 parts.append((id(tensor), 0 if tensor.is_inference() else tensor._version))
@@ -38,6 +36,15 @@ def model_mark(model: Any) -> Any:
                     samples.setdefault(tensor.device, []).append(_some(tensor.detach()))
     values = [tuple(torch.cat(found).tolist()) for found in samples.values()]
     return tuple(parts), tuple(values)
+
+
+def module_mark(model: Any) -> Any:
+    """The part of it that is the modules': hooks, adapters, training mode; whatever the weights are."""
+    parts: list[Any] = []
+    for module in model.modules():
+        parts.append((id(module), module.training, *module._forward_hooks, *module._forward_pre_hooks))
+        parts += [repr(vars(module)[name]) for name in _ADAPTERS if name in vars(module)]
+    return tuple(parts)
 
 
 def _some(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,20 +15,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..tree import DraftTree
+from .failures import FAILURES
 
 if TYPE_CHECKING:
     from .rows import RowBackbone
-
-FAILURES = (
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    NotImplementedError,
-)
-"""What a model may raise that can't do what it was tried for."""
 
 _tried: weakref.WeakKeyDictionary[Any, dict[str, bool]] = weakref.WeakKeyDictionary()
 

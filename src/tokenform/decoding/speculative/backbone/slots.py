@@ -143,6 +143,19 @@ class SlotCache:
         return held
 
     @torch.inference_mode()
+    def fit(self, shape: tuple[int, int]) -> bool:
+        """Brings the tensors to (rows, slots), whatever they were; whether any had to be made anew."""
+        made = False
+        for store in (self.keys, self.values):
+            for layer, held in store.items():
+                if (held.shape[0], held.shape[2]) != shape:
+                    made, (rows, slots) = True, shape
+                    own = held[:rows, :, :slots]
+                    store[layer] = held.new_zeros((rows, held.shape[1], slots, held.shape[3]))
+                    store[layer][: own.shape[0], :, : own.shape[2]] = own
+        return made
+
+    @torch.inference_mode()
     def copy(self, source: int, slots: list[int], target: int, to: list[int], shape: tuple[int, int]) -> None:
         """Copies slots of one row to slots of another (or moves them within a row)."""
         self._shape = shape

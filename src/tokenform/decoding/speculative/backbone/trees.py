@@ -28,13 +28,13 @@ from .base import Backbone, Track
 from .head import WantedLogits
 from .masks import additive_masks, layer_windows
 from .model_cache import cache_name
+from .packing import Item, Line, Packed, listed, spread
 from .prompt_cache import SHORTEST, Held, common
 from .skipping import without_layers
 from .slots import Row, SlotCache
+from .static_passes import Compiled, StaticPasses
 
-_CHAIN = np.tri(64, dtype=bool)
 _PADDING = 192  # token positions of padding that are cheaper than one more pass
-_PADDED = 1.5  # positions of a pass over tokens, from which on rows are run in several lines
 _SHORT = 32  # tokens up to which a prompt is run with the others in any case
 _CHUNK = 512  # tokens of a prompt that are run at once
 _COPIED = 128  # tokens of a common beginning up to which each sequence has a row of its own
@@ -49,24 +49,6 @@ class Place:
     nodes: list[int] = field(default_factory=list)
 
 
-@dataclass
-class _Item:
-    """A sequence in a line: its pending tokens, its tree and their columns."""
-
-    seq: int
-    track: Track
-    tree: DraftTree
-    pending: list[int]
-    taken: list[int]
-    early: int = 0  # column of the first pending token
-    late: int = 0  # column of the first token whose logits are wanted
-
-    @property
-    def wanted(self) -> int:
-        """How many of its tokens' logits are wanted."""
-        return min(len(self.pending), 1) + len(self.tree)
-
-
 class TreeBackbone(Backbone):
     """Scores a draft tree for every sequence in one forward pass."""
 
@@ -78,6 +60,12 @@ class TreeBackbone(Backbone):
         self._logits = WantedLogits(self.vocabulary_size, self.device)
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._cache_name = cache_name(model) or "past_key_values"
+        self._static: StaticPasses | None = None
+
+    def _compile(self, compiled: Compiled) -> None:
+        self._static = StaticPasses(
+            compiled, self.model, self._cache, self._cache_name, self._windows, self.counters
+        )
 
     def _start(self, tokens: list[int]) -> Track:
         best, length = None, 0
@@ -99,7 +87,8 @@ class TreeBackbone(Backbone):
         return row
 
     def _shape(self) -> tuple[int, int]:
-        return len(self._rows), max((len(r.count) for r in self._rows), default=0)
+        shape = len(self._rows), max((len(r.count) for r in self._rows), default=0)
+        return shape if self._static is None else self._static.room(*shape)
 
     def _share(self, track: Track, copy: Track) -> None:
         place: Place = track.place
@@ -176,7 +165,7 @@ class TreeBackbone(Backbone):
 
     @property
     def sliced(self) -> bool:
-        return self._logits.sliced
+        return self._logits.sliced and (self._static is None or self._static.off)
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
@@ -186,13 +175,13 @@ class TreeBackbone(Backbone):
         try:
             if not skip:
                 self._prefill([self._track(seq) for seq in trees])
-            lines: dict[int, list[_Item]] = {}
+            lines: dict[int, list[Item]] = {}
             order = {id(row): i for i, row in enumerate(self._rows)}
             for seq, tree in trees.items():
                 track = self._track(seq)
                 pending = track.tokens[track.computed :]
-                lines.setdefault(order[id(track.place.row)], []).append(_Item(seq, track, tree, pending, []))
-            scored = self._pass(_spread(sorted(lines.items())), skip, columns)
+                lines.setdefault(order[id(track.place.row)], []).append(Item(seq, track, tree, pending, []))
+            scored = self._pass(spread(sorted(lines.items())), skip, columns)
         except (torch.OutOfMemoryError, MemoryError):  # what is kept for later calls is the first to go
             if self._prompts is not None:
                 self._prompts.clear()
@@ -209,7 +198,9 @@ class TreeBackbone(Backbone):
         fresh = [track for track in tracks if track.prompt]
         known: dict[int, int] = {}
         if fresh and self._prompts is not None:
-            self._edition = self._prompts.begin(self.model)
+            edition, self._edition = self._edition, self._prompts.begin(self.model)
+            if self._static is not None and edition != self._edition:
+                self._static.forget()
             known = {id(t): self._prompts.length(self._edition, t.tokens[:-1]) for t in fresh}
         followers = _followers([track for track in fresh if not track.computed], known)
         for track in fresh:
@@ -274,7 +265,7 @@ class TreeBackbone(Backbone):
                 lines = []
                 for track in going:
                     pending = track.tokens[track.computed : -1][:_CHUNK]
-                    lines.append((order[id(track.place.row)], [_Item(-1, track, DraftTree(), pending, [])]))
+                    lines.append((order[id(track.place.row)], [Item(-1, track, DraftTree(), pending, [])]))
                 self._pass(sorted(lines, key=lambda line: line[0]), frozenset(), {})
 
     def _adopt(self, leader: Track, track: Track, shared: int) -> None:
@@ -298,7 +289,7 @@ class TreeBackbone(Backbone):
         track.computed = shared
 
     def _pass(
-        self, lines: list[tuple[int, list[_Item]]], skip: frozenset[int], columns: Mapping[int, Columns]
+        self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]
     ) -> dict[int, torch.Tensor | Scores]:
         """One forward pass over lines, each with the number of its row, ascending."""
         taken: list[tuple[Row, list[int]]] = []
@@ -308,7 +299,10 @@ class TreeBackbone(Backbone):
                 item.taken = row.take(len(item.pending) + len(item.tree))
                 taken.append((row, item.taken))
         try:
-            logits = self._forward([r for r, _ in lines], [line for _, line in lines], skip, columns)
+            as_is = functools.partial(self._forward, lines, skip, columns)
+            fixed = None if skip or columns else self._static
+            logits = as_is() if fixed is None else fixed.run(lines, self._rows, as_is)
+            self.counters.forwards += not skip
         except BaseException:
             for row, slots in taken:
                 row.free(slots)
@@ -316,83 +310,32 @@ class TreeBackbone(Backbone):
         return self._collect([item for _, line in lines for item in line], logits)
 
     def _forward(
-        self,
-        rows: list[int],
-        lines: list[list[_Item]],
-        skip: frozenset[int],
-        columns: Mapping[int, Columns],
+        self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]
     ) -> torch.Tensor | Scores:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
-        early = max(sum(max(len(i.pending) - 1, 0) for i in line) for line in lines)
-        late = max(sum(item.wanted for item in line) for line in lines)
-        wide, width = early + late, max(self._rows[r].top for r in rows)
-        ids = np.zeros((len(lines), wide), np.int64)
-        positions = np.zeros((len(lines), wide), np.int64)
-        slots = np.zeros((len(lines), wide), np.int64)
-        allowed = np.zeros((len(lines), wide, width), bool)
-        allowed[:, :, 0] = True
-        for b, line in enumerate(lines):
-            end, start = early, wide - sum(item.wanted for item in line)
-            for item in line:
-                n = max(len(item.pending) - 1, 0)
-                end -= n
-                item.early, item.late = end, start
-                start += item.wanted
-                self._fill(item, ids[b], positions[b], slots[b], allowed[b])
-        seen = np.zeros((len(lines), width), np.int64)
-        for b, r in enumerate(rows):
-            seen[b] = (
-                self._rows[r].position[:width]
-                if len(self._rows[r].position) >= width
-                else np.pad(self._rows[r].position, (0, width - len(self._rows[r].position)))
-            )
-        mask = additive_masks(allowed, positions, seen, self._windows, self.device, self.dtype)
-        self._cache.plan(rows, slots, width, self._shape(), self.device)
-        kept = late if self._keeps else wide
-        wanted = [
-            np.arange(item.late, item.late + item.wanted) + (b * kept + kept - wide)
-            for b, line in enumerate(lines)
-            for item in line
-        ]
+        packed, rows = Packed(lines, self._rows), [row for row, _ in lines]
+        mask = additive_masks(
+            packed.allowed, packed.positions, packed.seen, self._windows, self.device, self.dtype
+        )
+        self._cache.plan(rows, packed.slots, packed.seen.shape[1], self._shape(), self.device)
+        kept = packed.late if self._keeps else packed.ids.shape[1]
         with torch.inference_mode():
             logits = self._logits(
                 without_layers(self.model, skip),
-                torch.from_numpy(np.concatenate(wanted)).to(self.device),
+                torch.from_numpy(packed.wanted(kept)).to(self.device),
                 kept,
-                _listed(lines, columns),
-                input_ids=torch.from_numpy(ids).to(self.device),
+                listed(lines, columns),
+                input_ids=torch.from_numpy(packed.ids).to(self.device),
                 attention_mask=mask,
-                position_ids=torch.from_numpy(positions).to(self.device),
+                position_ids=torch.from_numpy(packed.positions).to(self.device),
                 use_cache=True,
                 **{self._cache_name: self._cache},
-                **({"logits_to_keep": late} if self._keeps else {}),
+                **({"logits_to_keep": packed.late} if self._keeps else {}),
             )
-        self.counters.forwards += not skip
-        self.counters.positions += ids.size
+        self.counters.positions += packed.ids.size
         return logits
 
-    def _fill(
-        self, item: _Item, ids: np.ndarray, positions: np.ndarray, slots: np.ndarray, allowed: np.ndarray
-    ) -> None:
-        """Writes one sequence into its line."""
-        track, tree, place = item.track, item.tree, item.track.place
-        n, p = len(item.pending), max(len(item.pending) - 1, 0)
-        tokens, own = item.pending + tree.tokens, np.asarray(item.taken, np.int64)
-        depths = np.arange(track.computed, track.computed + len(tokens))
-        if len(tree):
-            depths[n:] = tree.depths
-            depths[n:] += len(track.tokens) - 1
-        place.row.position[own] = depths
-        seen = np.zeros((len(tokens), allowed.shape[1]), bool)
-        seen[:, place.slots] = True
-        seen[:, own] = _ancestry(n, tree.parents)
-        for start, part in ((item.early, slice(0, p)), (item.late, slice(p, len(tokens)))):
-            if part.start < part.stop:
-                columns = slice(start, start + part.stop - part.start)
-                ids[columns], positions[columns] = tokens[part], depths[part]
-                slots[columns], allowed[columns] = own[part], seen[part]
-
-    def _collect(self, items: list[_Item], logits: torch.Tensor | Scores) -> dict[int, torch.Tensor | Scores]:
+    def _collect(self, items: list[Item], logits: torch.Tensor | Scores) -> dict[int, torch.Tensor | Scores]:
         """Splits the logits and books the slots."""
         out: dict[int, torch.Tensor | Scores] = {}
         start = 0
@@ -412,48 +355,6 @@ class TreeBackbone(Backbone):
             self.counters.scored += item.wanted
             out[item.seq] = got
         return out
-
-
-def _listed(lines: list[list[_Item]], columns: Mapping[int, Columns]) -> Columns | None:
-    """The tokens wanted at each wanted position; None where all are wanted at all of them."""
-    if not columns:
-        return None
-    found: list[np.ndarray | None] = []
-    for item in (item for line in lines for item in line):
-        own = columns.get(item.seq)
-        found += [None] * item.wanted if own is None else own[len(own) - item.wanted :]
-    return found if any(ids is not None for ids in found) else None
-
-
-def _spread(lines: list[tuple[int, list[_Item]]]) -> list[tuple[int, list[_Item]]]:
-    """The same sequences in more lines, several of one row, where most of the positions were padding."""
-    sizes = [[len(item.pending) + len(item.tree) for item in items] for _, items in lines]
-    room = max(size for line in sizes for size in line)
-    if len(lines) * max(map(sum, sizes)) <= _PADDED * sum(map(sum, sizes)):
-        return lines
-    spread: list[tuple[int, list[_Item]]] = []
-    for (row, items), line in zip(lines, sizes, strict=True):
-        left = 0
-        for item, size in zip(items, line, strict=True):
-            if size > left:
-                spread.append((row, []))
-                left = room
-            spread[-1][1].append(item)
-            left -= size
-    return spread
-
-
-def _ancestry(pending: int, parents: Sequence[int]) -> np.ndarray:
-    """bool [m, m]: which of the pending tokens and the tree's nodes each of them sees, itself included."""
-    size = pending + len(parents)
-    sees = _CHAIN[:size, :size] if size <= len(_CHAIN) else np.tri(size, dtype=bool)
-    if any(parent != node - 1 for node, parent in enumerate(parents)):  # a chain sees all before it
-        sees = sees.copy()
-        nodes = sees[pending:, pending:]
-        for node, parent in enumerate(parents):
-            nodes[node] = nodes[parent] if parent >= 0 else False
-            nodes[node, node] = True
-    return sees
 
 
 def _followers(tracks: list[Track], known: dict[int, int]) -> dict[int, tuple[Track, Track, int]]:

@@ -1,0 +1,354 @@
+"""Steps of decoding as passes of fixed shapes: compiled, and on a GPU replayed as CUDA graphs.
+
+Purpose: a step of few tokens is some hundred small kernels, and launching them from Python takes longer than
+they do.  A compiled pass launches fewer; a graph of it is launched as one.
+Layout: row r of the cache is line r of the pass, and a pass attends over all slots of the cache, which has
+room for a power of two of each.  Ids, positions and slots are written to one buffer, who sees whom to
+another, keys and values where the slots say: all of it stays where it is from step to step, as a graph
+demands.
+Invariant: a shape's first pass is run as it is, too, and a model whose answers differ is compiled no more;
+what a model can't do is found there, said once, and costs no text.  What is given back is a copy, for the
+next replay overwrites a graph's own.
+Complexity: a compilation a shape, of which a generator has `_MOST` at most; a capture a shape and cache.
+Rejected: the library's own static cache (it has no slots to free, so no drafts, forks or rows that come and
+go); `mode="reduce-overhead"` (its graphs belong to the thread that made them, and are given up where buffers
+change); shapes that are symbols (a graph has one size anyway); prompts (their passes are long, so launching
+them is not what takes time).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..scores import Scores
+from .failures import out_of_memory
+from .masks import Windows, additive, within
+from .model_mark import module_mark
+from .packing import Line, Packed
+from .padding import differ
+from .slots import Row, SlotCache
+
+if TYPE_CHECKING:
+    from .base import Counters
+
+BACKEND = "inductor"
+_TOKENS = (1, 4, 16, 64)  # tokens of a line
+_SLOTS = 256  # fewest slots
+_POSITIONS = 1024  # most positions of a pass; of more, launching is the smaller part
+_MOST = 32  # shapes that are compiled
+_SPARE = 4  # rows and slots are given up when so small a part of them is in use
+_WARM = 2  # runs before a graph is captured, which load kernels and choose among them
+
+_refused: weakref.WeakKeyDictionary[Any, tuple[int, str]] = weakref.WeakKeyDictionary()
+_numbers = itertools.count()
+
+Key = tuple[int, int, int, int]
+"""A hash of the model's `module_mark`; rows, tokens and slots."""
+
+Pass = Callable[[torch.Tensor, torch.Tensor, list[torch.Tensor], list[torch.Tensor]], torch.Tensor]
+"""(tokens, seen, keys, values) -> logits [rows, tokens, V]."""
+
+
+class Compiled:
+    """The passes of one model that are compiled; the calls and threads of a generator share them.
+
+    Args:
+        backend: of `torch.compile`; None is its own.
+        graphs: capture them where the model is on a GPU.
+    """
+
+    def __init__(self, backend: str | None = None, graphs: bool = True) -> None:
+        self.backend, self.graphs = backend or BACKEND, graphs
+        self.checked: set[Key] = set()  # shapes whose answers are those of the model as it is
+        self._passes: dict[Key, Pass] = {}
+        self._lock = threading.Lock()
+
+    def made(self, key: Key, make: Callable[[], Pass]) -> Pass | None:
+        """The pass of a shape; None where there are too many."""
+        with self._lock:
+            if key not in self._passes and len(self._passes) < _MOST:
+                self._passes[key] = torch.compile(make(), backend=self.backend, dynamic=False, fullgraph=True)
+            return self._passes.get(key)
+
+
+class _FixedSlots:
+    """Stands for the model's cache within a pass: writes to slots, gives back all of them."""
+
+    is_compileable = True
+
+    def __init__(
+        self, keys: dict[int, torch.Tensor], values: dict[int, torch.Tensor], slots: torch.Tensor
+    ) -> None:
+        self.keys, self.values, self.slots = keys, values, slots
+        self.rows = torch.arange(slots.shape[0], device=slots.device)[:, None]
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        held = self.keys[layer_idx], self.values[layer_idx]
+        for store, new in zip(held, (keys, values), strict=True):
+            store[self.rows, :, self.slots] = new.transpose(1, 2).to(store.dtype)
+        return held
+
+    def get_seq_length(self, layer_idx: int = 0, *_: Any, **__: Any) -> int:
+        return next(iter(self.keys.values())).shape[2]
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int = 0, *_: Any, **__: Any) -> tuple[int, int]:
+        return self.get_seq_length(), 0
+
+
+@dataclass
+class _Step:
+    """A pass with its buffers.
+
+    Attributes:
+        run: the compiled pass over its buffers.
+        tokens: int64 [3, rows, tokens]: ids, positions, slots.
+        seen: bool [types of layers, rows, tokens, slots].
+        graph: of `run`, and the logits that a replay writes to; None: it is run.
+    """
+
+    run: Callable[[], torch.Tensor]
+    tokens: torch.Tensor
+    seen: torch.Tensor
+    graph: tuple[Any, torch.Tensor] | None = None
+
+    def __call__(self, packed: Packed, windows: Windows) -> torch.Tensor:
+        """Logits [N, V] at the wanted positions."""
+        self.tokens.copy_(torch.from_numpy(packed.tokens), non_blocking=True)
+        kinds = within(packed.allowed, packed.positions, packed.seen, windows)
+        for own, seen in zip(self.seen, kinds.values(), strict=True):
+            own.copy_(torch.from_numpy(seen), non_blocking=True)
+        if self.graph is None:
+            logits = self.run()
+        else:
+            self.graph[0].replay()
+            logits = self.graph[1]
+        wanted, rows = packed.wanted(self.tokens.shape[2]), logits.flatten(0, 1)
+        if self.graph is None and len(wanted) == len(rows):
+            return rows
+        return rows[torch.from_numpy(wanted).to(rows.device)]
+
+
+class StaticPasses:
+    """The steps of one backbone.
+
+    Args:
+        compiled: the generator's.
+        model: whose steps they are.
+        cache: the backbone's, and the name by which the model takes one.
+        windows: of the model's layers.
+        counters: where notes go, and what is compiled is counted.
+    """
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        model: Any,
+        cache: SlotCache,
+        name: str,
+        windows: Windows,
+        counters: Counters,
+    ) -> None:
+        self._compiled, self._model, self._cache, self._name = compiled, model, cache, name
+        self._windows, self._counters = windows, counters
+        self._room, self._steps = (1, _SLOTS), dict[int, _Step]()
+        self._pool: Any = None  # memory of the graphs, of which one is replayed at a time
+        self._mark = hash(module_mark(model))
+        mark, why = _refused.get(model, (None, ""))
+        if mark != self._mark:
+            why = _split(model)
+        self.off = bool(why)
+        if why:
+            self._note(why)
+
+    def room(self, rows: int, slots: int) -> tuple[int, int]:
+        """Rows and slots that the cache has to have room for, where so many are in use."""
+        self._room = _kept(self._room[0], rows), _kept(self._room[1], max(slots, _SLOTS))
+        return self._room
+
+    def forget(self) -> None:
+        """The model has changed: what was captured is of no use any more."""
+        self._steps.clear()
+        self._mark = hash(module_mark(self._model))
+
+    def run(
+        self, lines: Sequence[Line], rows: Sequence[Row], as_is: Callable[[], torch.Tensor | Scores]
+    ) -> torch.Tensor | Scores:
+        """Logits [N, V] of the wanted tokens of a pass, compiled where it can be.
+
+        Args:
+            as_is: runs the pass as the model is.
+        """
+        room = self.room(len(rows), max(len(row.count) for row in rows))
+        tokens = self._tokens(lines)
+        key = self._mark, room[0], tokens, room[1]
+        try:
+            step = self._step(key) if tokens else None
+            if step is not None:
+                with torch.inference_mode():
+                    got = step(Packed(lines, rows, key[1:]), self._windows)
+        except Exception as error:
+            want = as_is()  # what the model itself raises is raised here
+            self._give_up(error)
+            return want
+        if step is None:
+            return as_is()
+        self._counters.positions += room[0] * tokens
+        if key in self._compiled.checked:
+            return got
+        want = as_is()
+        apart = differ(got, want) if isinstance(want, torch.Tensor) else ""
+        if apart:
+            self._refuse(f"compiled, its answers differ by {apart}")
+        else:
+            self._compiled.checked.add(key)
+        return want
+
+    def _tokens(self, lines: Sequence[Line]) -> int:
+        """Tokens of a line of the shape that serves a pass; 0 for none."""
+        one_each = len({row for row, _ in lines}) == len(lines)
+        short = all(len(item.pending) <= 1 for _, items in lines for item in items)
+        if self.off or not self._cache.keys or not one_each or not short:
+            return 0
+        if len(lines) * _SPARE <= self._room[0]:  # few of the rows: most of it would be padding
+            return 0
+        longest = max(sum(item.wanted for item in items) for _, items in lines)
+        fitting = [t for t in _TOKENS if t >= longest and t * self._room[0] <= _POSITIONS]
+        return fitting[0] if fitting else 0
+
+    def _step(self, key: Key) -> _Step | None:
+        _, rows, tokens, slots = key
+        if self._cache.fit((rows, slots)):  # graphs know where keys and values were
+            self._steps.clear()
+        step = self._steps.get(tokens)
+        if step is not None:
+            return step
+        run = self._compiled.made(key, self._pass)
+        if run is None:
+            self._note(f"more than {_MOST} shapes of passes came up, and further ones are not compiled")
+            return None
+        self._counters.prepared += 1
+        keys, values = list(self._cache.keys.values()), list(self._cache.values.values())
+        with torch.inference_mode():
+            held = torch.zeros((3, rows, tokens), dtype=torch.int64, device=keys[0].device)
+            seen = torch.zeros(
+                (len(self._windows), rows, tokens, slots), dtype=torch.bool, device=keys[0].device
+            )
+            seen[..., 0] = True
+            step = _Step(lambda: run(held, seen, keys, values), held, seen)
+            if self._compiled.graphs and replays(held.device):
+                self._capture(step)
+        self._steps[tokens] = step
+        return step
+
+    def _capture(self, step: _Step) -> None:
+        step.run()  # compiled here, so that what fails below is the capture
+        try:
+            if not self._steps and step.tokens.is_cuda:
+                self._pool = torch.cuda.graph_pool_handle()
+            step.graph = captured(step.run, step.tokens.device, self._pool)
+        except Exception as error:
+            if out_of_memory(error):
+                raise
+            self._compiled.graphs = False
+            self._note(f"no CUDA graph can be captured of it ({_first(error)}): it is compiled alone")
+
+    def _pass(self) -> Pass:
+        """What is compiled for a shape.  Its code is its own, for compilations are counted by it."""
+        model, name, kinds = self._model, self._name, list(self._windows)
+        layers, dtype = list(self._cache.keys), next(model.parameters()).dtype
+
+        def run(
+            tokens: torch.Tensor, seen: torch.Tensor, keys: list[torch.Tensor], values: list[torch.Tensor]
+        ) -> torch.Tensor:
+            cache = _FixedSlots(
+                dict(zip(layers, keys, strict=True)), dict(zip(layers, values, strict=True)), tokens[2]
+            )
+            masks = [additive(seen[n], dtype) for n in range(len(kinds))]
+            logits: torch.Tensor = model(
+                input_ids=tokens[0],
+                attention_mask=masks[0] if len(masks) == 1 else dict(zip(kinds, masks, strict=True)),
+                position_ids=tokens[1],
+                use_cache=True,
+                **{name: cache},
+            ).logits
+            return logits
+
+        code = run.__code__.replace(co_name=f"pass_{next(_numbers)}")
+        return types.FunctionType(code, run.__globals__, code.co_name, None, run.__closure__)
+
+    def _give_up(self, error: Exception) -> None:
+        if out_of_memory(error):  # says nothing about the model: the next call tries again
+            self._stop()
+            self._note("no memory was left for compiled passes")
+        else:
+            self._refuse(f"it can't be compiled ({_first(error)})")
+
+    def _refuse(self, why: str) -> None:
+        self._stop()
+        if _refused.get(self._model, (None,))[0] != self._mark:
+            _refused[self._model] = self._mark, why
+            warnings.warn(
+                f"{type(self._model).__name__}: compile=True: {why}; it runs as it is", stacklevel=2
+            )
+        self._note(why)
+
+    def _stop(self) -> None:
+        self.off = True
+        self._steps.clear()
+
+    def _note(self, why: str) -> None:
+        note = f"compile=True: {why}"
+        if note not in self._counters.notes:
+            self._counters.notes.append(note)
+
+
+def replays(device: torch.device) -> bool:
+    """Whether passes on a device can be captured."""
+    return device.type == "cuda"
+
+
+def captured(run: Callable[[], torch.Tensor], device: torch.device, pool: Any) -> tuple[Any, torch.Tensor]:
+    """A CUDA graph of a pass, and the logits that its replays write to.
+
+    Other threads may go on meanwhile, hence the mode.
+    """
+    with torch.cuda.device(device):
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM):
+                run()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            logits = run()
+        return graph, logits
+
+
+def _split(model: Any) -> str:
+    """Why a model is not tried: between its parts on several devices hooks move what they are given."""
+    if len(set((getattr(model, "hf_device_map", None) or {}).values())) > 1:
+        return "it is split over several devices"
+    return ""
+
+
+def _first(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
+
+
+def _kept(had: int, wanted: int) -> int:
+    """A power of two to have room for: the one that there was, unless it is too small or far too large."""
+    least = 1 << (max(wanted, 1) - 1).bit_length()
+    return had if least <= had < least * _SPARE else least
