@@ -127,3 +127,46 @@ def test_logits_in_used_memory_are_the_same(lengths, monkeypatch):
                 backbone.commit(seq, [4, 5 + turn] if trees[seq].tokens else [turn])
         texts.append(found)
     assert all(map(torch.equal, *texts))
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("mapped", [1 << 40, 1])
+@pytest.mark.parametrize(("dtype", "parts"), [(torch.float32, 3), (torch.float64, 1)])
+def test_one_thread_multiplies_a_large_head_part_by_part(dtype, parts, mapped, monkeypatch, one_thread):
+    """Every column once, whether or not memory is used again; in float64 nothing is won by it."""
+    monkeypatch.setattr(head, "_CACHED", 1)  # 64 columns at least
+    monkeypatch.setattr(head, "_MAPPED", mapped)
+    products, whole = [], torch.mm
+
+    def product(given: torch.Tensor, weight: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        products.append(weight.shape[1])
+        return whole(given, weight, out=out)
+
+    monkeypatch.setattr(torch, "mm", product)
+    lm_head, rows = torch.nn.Linear(8, 150, bias=False, dtype=dtype), torch.randn(5, 8, dtype=dtype)
+    with torch.no_grad():
+        got = head._Packed(lm_head, torch.arange(5), 5, head._Block()).logits(rows)
+        torch.testing.assert_close(got, lm_head(rows))
+        if parts > 1 or mapped == 1:
+            assert len(products) == parts and sum(products) == 150
+
+
+def test_the_head_of_a_batch_is_multiplied_in_parts_only_by_one_thread(monkeypatch, one_thread):
+    monkeypatch.setattr(head, "_SLICED", 1)
+    asked, net = [], model("llama")
+    monkeypatch.setattr(head, "_part", lambda rows, weight: asked.append(len(rows)) or len(weight))
+    backbone = Backbone(net)
+    seqs = [backbone.open([1, 2]), backbone.open([3, 4])]
+    for threads, calls in ((1, [2]), (2, [2])):
+        torch.set_num_threads(threads)
+        backbone.score({seq: DraftTree() for seq in seqs})
+        assert asked == calls
+        for seq in seqs:
+            backbone.commit(seq, [5])
