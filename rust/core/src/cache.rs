@@ -1,8 +1,8 @@
 //! What was compiled before: the same source, vocabulary and limits cost a hash and a look.
 //!
-//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported and cost, and its
-//! automata. What another reader made a source of (a grammar in Lark's language) is its name, by which it is found too,
-//! without that reader. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
+//! A key is a whole source, so that no two sources are ever taken for one. Under it: what reading it reported
+//! and cost, and its automata. What another reader made a source of (a grammar in Lark's language) is its name, by which
+//! it is found too, without that reader. The table bounds what it keeps by itself, texts and fixed parts; what automata build is
 //! bounded with that of all others (see [`crate::mask::reclaim`]) and made again when it is asked for.
 //! Invariant: an automaton of the table allows what a fresh one allows; what was refused or cut short is never kept.
 //! Complexity: a look is one hash of the source; past the bound the half that was not asked for longest goes.

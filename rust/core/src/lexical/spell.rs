@@ -338,7 +338,9 @@ impl Lexicon {
         }
         let next = self.terms.number_step(term, byte)?;
         let to = self.at_live(spelling, next);
-        self.steps.insert((lex, byte), to);
+        if !self.terms.overflow {
+            self.steps.insert((lex, byte), to);
+        }
         Some(stay(to))
     }
 

@@ -268,6 +268,14 @@ impl<S: ByteAutomaton> Core<S> {
         })
     }
 
+    /// What follows one text, not all that may come: see [`Lexicon::one_by_one`].
+    fn one_by_one<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> T {
+        self.structure.lexicon().one_by_one = true;
+        let found = call(self);
+        self.structure.lexicon().one_by_one = false;
+        found
+    }
+
     /// Offset of the byte that can't be (`None`: all can), the position before it, and the text of its lexeme.
     pub(super) fn run(&mut self, stand: StateKey, bytes: &[u8]) -> (Option<usize>, Pos, Vec<u8>) {
         let (mut pos, mut text) = (stand.pos, self.text(stand));
@@ -353,9 +361,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {
         let stand = self.stand(s);
         let text = self.text(stand);
-        self.structure.lexicon().one_by_one = true;
-        let way = self.structure.way_out(stand.pos, &text, most);
-        self.structure.lexicon().one_by_one = false;
+        let way = self.one_by_one(|this| this.structure.way_out(stand.pos, &text, most));
         self.check(way)
     }
 
@@ -439,17 +445,17 @@ impl<S: ByteAutomaton> Engine for Core<S> {
     ) -> Result<()> {
         let stand = self.stand(s);
         let (mut pos, mut text) = (stand.pos, self.text(stand));
-        self.structure.lexicon().one_by_one = true;
-        for (i, &byte) in bytes.iter().enumerate() {
-            work::spend(1);
-            let Some(next) = step(&mut self.structure, pos, &mut text, byte) else { break };
-            pos = next;
-            let class = (text.len() <= LONG_TEXT).then(|| self.class_of(pos, &text));
-            if !visit(i + 1, class) {
-                break;
+        self.one_by_one(|this| {
+            for (i, &byte) in bytes.iter().enumerate() {
+                work::spend(1);
+                let Some(next) = step(&mut this.structure, pos, &mut text, byte) else { break };
+                pos = next;
+                let class = (text.len() <= LONG_TEXT).then(|| this.class_of(pos, &text));
+                if !visit(i + 1, class) {
+                    break;
+                }
             }
-        }
-        self.structure.lexicon().one_by_one = false;
+        });
         self.check(())
     }
 
