@@ -104,8 +104,12 @@ impl JsonMachine {
                 Some(out)
             }
             Obj::And(list) => {
-                let mut out: Vec<Vec<ObjId>> = vec![Vec::new()];
+                let mut out: Vec<Vec<ObjId>> = vec![Vec::with_capacity(list.len())];
                 for &part in list.iter() {
+                    if !self.schema.branches_name_keys(part) {
+                        out.iter_mut().for_each(|left| left.push(part));
+                        continue;
+                    }
                     let ways = self.multiply_out(part, known)?;
                     if out.len() * ways.len() > MAX_ORDERS {
                         return None;

@@ -162,6 +162,23 @@ impl Terms {
         }
     }
 
+    /// Whether two languages have no word in common, as far as it is told from two sets of words.
+    pub fn share_no_word(&self, a: TermId, b: TermId) -> bool {
+        let (few, many) = match (self.get(a), self.get(b)) {
+            (Term::Empty, _) | (_, Term::Empty) => return true,
+            (Term::Words(x), Term::Words(y)) if x.hi - x.lo <= y.hi - y.lo => (*x, *y),
+            (Term::Words(x), Term::Words(y)) => (*y, *x),
+            _ => return false,
+        };
+        work::spend(1 + u64::from(few.hi - few.lo));
+        !self.word_slice(few).iter().any(|word| self.is_word(many, &word[few.depth as usize..]))
+    }
+
+    /// Whether the text is one of the words that are left from a node on.
+    fn is_word(&self, w: Words, text: &str) -> bool {
+        self.word_slice(w).binary_search_by(|word| word[w.depth as usize..].cmp(text)).is_ok()
+    }
+
     pub(super) fn words_runs(&mut self, w: Words) -> Vec<Run> {
         let mut children: Vec<(u32, u32, u32, u32)> = Vec::new();
         work::spend(1);
@@ -250,8 +267,7 @@ impl Terms {
             return !self.accepts(y, text);
         }
         if let Term::Words(w) = *self.get(t) {
-            let words = self.word_slice(w);
-            return words.binary_search_by(|word| word[w.depth as usize..].cmp(text)).is_ok();
+            return self.is_word(w, text);
         }
         if let Term::Branch(_) = self.get(t) {
             return match self.follow_branches(t, text) {

@@ -242,6 +242,14 @@ impl<F: Formula> Decisions<F> {
             return (self.out <= DECIDED).then(|| branch.into_iter().collect());
         };
         let sub = self.asked[i];
+        let asked = schema.compile_or_none(sub);
+        if schema.plainly_apart(value, asked) {
+            // "no", which narrows nothing
+            self.answers[i] = Some(false);
+            let found = self.branches(schema, value, path);
+            self.answers[i] = None;
+            return found;
+        }
         let not = schema.not_sub(sub);
         let mut found = Vec::new();
         for (answer, part) in [(true, sub), (false, not)] {

@@ -201,6 +201,6 @@ pub(crate) fn dedup<T: Copy + Eq + Hash>(list: &mut Vec<T>) {
         }
         return;
     }
-    let mut seen = rustc_hash::FxHashSet::default();
+    let mut seen = rustc_hash::FxHashSet::with_capacity_and_hasher(list.len(), Default::default());
     list.retain(|x| seen.insert(*x));
 }

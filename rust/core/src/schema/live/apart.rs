@@ -134,7 +134,7 @@ impl Schema {
         false
     }
 
-    fn may_add(&self, conj: &Conjunction, name: NameId, keys: &Keys) -> bool {
+    pub(super) fn may_add(&self, conj: &Conjunction, name: NameId, keys: &Keys) -> bool {
         keys.allow(&self.key_sets, name) && !conj.absent.contains(&name)
     }
 }

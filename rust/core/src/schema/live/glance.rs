@@ -7,13 +7,26 @@
 
 use crate::lexical::number::Decimal;
 use crate::schema::document::{Json, JsonNodeId};
+use crate::schema::object::ObjId;
 use crate::schema::resolve::Draft;
-use crate::schema::{table, Schema};
+use crate::schema::value::ValId;
+use crate::schema::{table, ArrId, Schema};
 
 /// Schemas and values that one question looks at.
 const LOOKS: usize = 64;
 
 impl Schema {
+    /// Whether no value satisfies both, as far as scalars tell. The tag that tells thirty alternatives apart then stays
+    /// the word that it is; "and none of the 29 others" would be a list that grows with each.
+    pub(in crate::schema) fn plainly_apart(&self, a: ValId, b: ValId) -> bool {
+        let (x, y) = (self.value(a), self.value(b));
+        x.consts & y.consts == 0
+            && !(x.num && y.num)
+            && (x.arr == ArrId::FALSE || y.arr == ArrId::FALSE)
+            && (x.obj == ObjId::FALSE || y.obj == ObjId::FALSE)
+            && self.lexicon.terms.share_no_word(x.str, y.str)
+    }
+
     pub(super) fn plainly_live(&self, node: JsonNodeId) -> bool {
         self.glance(node, &mut LOOKS.clone())
     }

@@ -14,6 +14,7 @@ mod glance;
 mod memory;
 pub(crate) mod object;
 pub(crate) mod remains;
+mod violated;
 mod witness;
 
 pub use object::Keys;

@@ -46,7 +46,7 @@ impl Keys<'_> {
 #[derive(Clone, Default)]
 pub(super) struct Conjunction {
     pub(super) shapes: Vec<ShapeId>,
-    violated: Vec<ShapeId>,
+    pub(super) violated: Vec<ShapeId>,
     required: FxHashSet<NameId>,
     pub(super) absent: FxHashSet<NameId>,
     pub(super) apart: Vec<Apart>,
@@ -152,7 +152,10 @@ impl Schema {
             while let Some(part) = parts.pop() {
                 match self.object(part) {
                     Obj::False => return None,
-                    Obj::And(list) => parts.extend(list.iter().rev()),
+                    Obj::And(list) => {
+                        parts.extend(list.iter().rev());
+                        conj.atoms.reserve(list.len());
+                    }
                     Obj::Or(list) => choices.push(list.clone()),
                     _ => conj.add(part, self.object(part)),
                 }
@@ -282,77 +285,7 @@ impl Schema {
             }
             chosen.push((name, sub));
         }
-        let named = if conj.violated.is_empty() { Vec::new() } else { self.named(&conj) };
-        self.violate(&conj, &named, 0, chosen, keys)
-    }
-
-    /// Finds a key for each negated shape from the i-th on, then enough keys for the count; `named`: those that shapes
-    /// name.
-    fn violate(
-        &mut self,
-        conj: &Conjunction,
-        named: &[NameId],
-        i: usize,
-        chosen: Vec<(NameId, ExprId)>,
-        keys: &Keys,
-    ) -> Option<Vec<(NameId, ExprId)>> {
-        if self.late() {
-            return Some(chosen);
-        }
-        if chosen.len() > conj.hi as usize {
-            return None;
-        }
-        crate::work::spend(1 + chosen.len() as u64);
-        let Some(&shape) = conj.violated.get(i) else {
-            return self.set_apart(conj, chosen, keys);
-        };
-        for at in 0..chosen.len() {
-            let (name, value) = chosen[at];
-            if let Some(both) = self.violation(shape, &Key::Name(name), value) {
-                let mut next = chosen.clone();
-                next[at].1 = both;
-                if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
-                    return Some(found);
-                }
-            }
-        }
-        for &name in named {
-            crate::work::spend(2 + chosen.len() as u64 / 32);
-            let known = chosen.iter().any(|c| c.0 == name);
-            if known || !keys.allow(&self.key_sets, name) || conj.absent.contains(&name) {
-                continue;
-            }
-            let own = self.value_at(&conj.shapes, &Key::Name(name));
-            if let Some(both) = self.violation(shape, &Key::Name(name), own) {
-                let mut next = chosen.clone();
-                next.push((name, both));
-                if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
-                    return Some(found);
-                }
-            }
-        }
-        for (cell, term) in self.cells(conj).iter().map(|c| (&c.0, c.1)) {
-            let own = self.value_at(&conj.shapes, &Key::Cell(cell));
-            let Some(both) = self.violation(shape, &Key::Cell(cell), own) else { continue };
-            let Some(name) = self.fresh(conj, term, &chosen, keys) else { continue };
-            let mut next = chosen.clone();
-            next.push((name, both));
-            if let Some(found) = self.violate(conj, named, i + 1, next, keys) {
-                return Some(found);
-            }
-        }
-        None
-    }
-
-    /// The values at a key that a shape does not allow, where there are any.
-    fn violation(&mut self, shape: ShapeId, key: &Key, own: ExprId) -> Option<ExprId> {
-        let sub = self.shape_key(shape, key);
-        let not = self.not_sub(sub);
-        if not == ExprId::FALSE {
-            return None;
-        }
-        let both = self.and(&[own, not]);
-        self.sub_is_live(both).then_some(both)
+        self.violate(&conj, chosen, keys)
     }
 
     /// Adds keys until the count is reached.
