@@ -15,8 +15,12 @@ impl Scanner for Scanned {
         let (_, tuple) = self.lexicon.term(lex)?;
         let Term::Tuple(terms) = self.lexicon.terms.get(tuple) else { return None };
         let places = (0u32..).zip(terms.iter().copied());
-        let own = |&(place, term): &(u32, TermId)| term != Terms::EMPTY && place != self.nothing_read();
-        Some(places.filter(own).collect())
+        let mut own: Vec<(u32, TermId)> = places.filter(|p| p.1 != Terms::EMPTY).collect();
+        // no text stands beside what may begin, or alone: then it is what the first byte leaves
+        if own.len() > 1 {
+            own.retain(|p| p.0 != self.nothing_read());
+        }
+        Some(own.into())
     }
 
     fn readable(&mut self, ctx: CtxId) -> Alive {

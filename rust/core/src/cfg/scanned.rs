@@ -34,6 +34,10 @@ use crate::work;
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;
+/// Lexemes ahead that are looked at where nothing is ignored, and positions in all: what is ignored may stand between any
+/// two lexemes, but without it two names in a row are one, and a text that needs two is none.
+const AHEAD: u8 = 8;
+const LOOKS: usize = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
@@ -51,7 +55,8 @@ pub struct Scanned {
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
-    escapes: FxHashMap<Pos, bool>,
+    /// How many lexemes ahead an end is known to be in reach; `None`: never.
+    escapes: FxHashMap<Pos, Option<u8>>,
     /// What may begin, by the skeleton of the context's set and whether a bracket is open.
     by_shape: FxHashMap<(u32, bool), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
@@ -213,6 +218,9 @@ impl Scanned {
     }
 
     fn follow(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
+        if place == self.nothing_read() {
+            return Some(ctx);
+        }
         let context = self.context(ctx);
         if let Some(literals) = self.row(place).map(|r| r.literals.clone()) {
             return literals.into_iter().try_fold(ctx, |ctx, t| self.after(ctx, t));
@@ -259,8 +267,7 @@ impl Scanned {
 
     /// The place of the terminal that the lexer chooses.
     pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
-        let best = self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| self.rank(p))?;
-        (best != self.nothing_read()).then_some(best)
+        self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| self.rank(p))
     }
 
     /// The context after the lexeme that ends with this outcome, and the bytes that may follow it.
@@ -296,10 +303,19 @@ impl Scanned {
     }
 
     /// Whether the lexeme can end somewhere: at the end of the text, or before a byte that it can't read and the
-    /// next lexeme can.  (A comment up to the line's end can't where no line break may follow.)
+    /// next lexeme can, which can end in its turn.  (A comment up to the line's end can't where no line break may follow.)
     pub(crate) fn escapes(&mut self, pos: Pos) -> bool {
-        if let Some(&known) = self.escapes.get(&pos) {
-            return known;
+        let ahead = if self.ignored.is_empty() { AHEAD } else { 0 };
+        self.escapes_within(pos, ahead, &mut { LOOKS })
+    }
+
+    /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left.
+    fn escapes_within(&mut self, pos: Pos, ahead: u8, looks: &mut usize) -> bool {
+        match self.escapes.get(&pos) {
+            Some(None) => return false,
+            Some(Some(far)) if *far >= ahead => return true,
+            _ if *looks == 0 => return true,
+            _ => *looks -= 1,
         }
         let mut seen = vec![pos.lex];
         let mut at = 0;
@@ -307,7 +323,7 @@ impl Scanned {
         while at < seen.len() && !found {
             let lex = seen[at];
             at += 1;
-            found = self.escapes_at(Pos { lex, ..pos }) || seen.len() > ESCAPE_STATES;
+            found = self.escapes_at(Pos { lex, ..pos }, ahead, looks) || seen.len() > ESCAPE_STATES;
             if !found {
                 for (_, next) in self.lexicon.representatives(lex) {
                     if !seen.contains(&next) {
@@ -316,18 +332,17 @@ impl Scanned {
                 }
             }
         }
-        self.escapes.insert(pos, found);
+        self.escapes.insert(pos, found.then_some(ahead));
         found
     }
 
-    fn escapes_at(&mut self, pos: Pos) -> bool {
+    fn escapes_at(&mut self, pos: Pos, ahead: u8, looks: &mut usize) -> bool {
         work::spend(16);
         let outcome = self.lexicon.outcome(pos.lex);
-        let (Some(next), bytes) = self.left(pos.ctx, outcome) else { return false };
+        let (Some(next), _) = self.left(pos.ctx, outcome) else { return false };
         if self.ends(self.context(next)) {
             return true;
         }
-        let begin = self.begin(next);
         let parts: Vec<u32> = self.parts_at(next).collect();
         let mut opened = ByteSet::default();
         for part in parts {
@@ -340,12 +355,37 @@ impl Scanned {
         if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
             return true;
         }
-        begin != Lexicon::DEAD
-            && (0..=255u8).any(|b| {
-                bytes.has(b)
-                    && self.lexicon.step(pos.lex, b) == Step::Dead
-                    && self.lexicon.step(begin, b) != Step::Dead
-            })
+        let begin = self.begin(next);
+        begin != Lexicon::DEAD && self.begins_within(next, begin, pos.lex, ahead, looks)
+    }
+
+    /// Whether a lexeme begins with a byte (none that the one before it can read) and can end.
+    fn begins_within(
+        &mut self,
+        ctx: CtxId,
+        begin: LexId,
+        before: LexId,
+        ahead: u8,
+        looks: &mut usize,
+    ) -> bool {
+        let bytes = self.lexicon.first_bytes(begin);
+        let mut seen: Vec<LexId> = Vec::new();
+        for b in (0..=255u8).filter(|&b| bytes.has(b)) {
+            if self.lexicon.step(before, b) != Step::Dead {
+                continue;
+            }
+            let Some(lex) = stays(self.lexicon.step(begin, b)) else { continue };
+            if ahead == 0 {
+                return true;
+            }
+            if !seen.contains(&lex) {
+                seen.push(lex);
+                if self.escapes_within(Pos { ctx, lex }, ahead - 1, looks) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// The terminals that may come at a context and are constraints of their own.
@@ -379,12 +419,6 @@ impl Scanned {
     pub(super) fn ignored_terms(&self) -> Vec<TermId> {
         self.ignored.iter().filter_map(|&t| self.chart.grammar.terminals[t as usize].term).collect()
     }
-
-    /// Whether nothing was read yet.
-    pub(super) fn untouched(&mut self, pos: Pos) -> bool {
-        let outcome = self.lexicon.outcome(pos.lex);
-        self.lexicon.outcome_list(outcome).contains(&self.nothing_read())
-    }
 }
 
 impl ByteAutomaton for Scanned {
@@ -410,11 +444,24 @@ impl ByteAutomaton for Scanned {
     fn start(&mut self) -> Option<Pos> {
         let ctx = self.start_context();
         let mut places = self.readable(ctx).to_vec();
-        if self.ends(self.context(ctx)) {
+        let ends = self.ends(self.context(ctx));
+        if ends {
             places.push((self.nothing_read(), Terms::EPS));
         }
         let lex = self.tuple_state(&places.into());
-        self.start = (lex != Lexicon::DEAD).then_some(Pos { ctx, lex });
+        let mut pos = Pos { ctx, lex };
+        if self.ignored.is_empty() && lex != Lexicon::DEAD {
+            let first: Vec<LexId> = (0..=255).filter_map(|b| stays(self.lexicon.step(lex, b))).collect();
+            let escaping = first.iter().filter(|&&lex| self.escapes(Pos { ctx, lex })).count();
+            if escaping == 0 && !ends && self.parts_at(ctx).next().is_none() {
+                return None;
+            }
+            if escaping < first.len() {
+                // the first byte leaves a lexeme of no text, as later ones leave the lexeme before them
+                pos.lex = self.tuple_state(&[(self.nothing_read(), Terms::EPS)].into());
+            }
+        }
+        self.start = (lex != Lexicon::DEAD).then_some(pos);
         self.start
     }
 
@@ -446,9 +493,6 @@ impl ByteAutomaton for Scanned {
     }
 
     fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {
-        if self.untouched(pos) {
-            return true;
-        }
         match self.after_lexeme(pos) {
             Some(ctx) => {
                 let context = self.context(ctx);
@@ -478,5 +522,12 @@ impl ByteAutomaton for Scanned {
         std::mem::take(&mut self.chart.overflow).then(|| {
             Error::limit("the grammar's item sets reached the limit; simplify the grammar or end the text")
         })
+    }
+}
+
+fn stays(step: Step) -> Option<LexId> {
+    match step {
+        Step::Stay(lex) => Some(lex),
+        _ => None,
     }
 }
