@@ -16,7 +16,9 @@ impl<'py, T: FromPyObject<'py>> FromPyObject<'py> for Whole<T> {
     fn extract_bound(given: &Bound<'py, PyAny>) -> PyResult<Self> {
         match given.extract() {
             Ok(number) => Ok(Whole(Ok(number))),
-            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => Ok(Whole(Err(given.to_string()))),
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+                Ok(Whole(Err(given.to_string())))
+            }
             Err(error) => Err(error),
         }
     }

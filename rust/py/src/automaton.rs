@@ -351,7 +351,12 @@ impl TokenAutomaton {
     }
 
     /// What a drawing shows: the first states from one on, and (number, text, number or -1) of the edges.
-    fn drawn(&self, py: Python<'_>, s: &Bound<'_, State>, most: Whole<usize>) -> PyResult<(Vec<State>, Vec<Edge>)> {
+    fn drawn(
+        &self,
+        py: Python<'_>,
+        s: &Bound<'_, State>,
+        most: Whole<usize>,
+    ) -> PyResult<(Vec<State>, Vec<Edge>)> {
         let (s, most) = (&s.get().inner, most.named("most")?);
         let drawn = unlocked(py, || self.core.drawn(s, most)).map_err(raise)?;
         let edges =

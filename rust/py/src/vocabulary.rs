@@ -28,7 +28,12 @@ impl Drop for Vocabulary {
 impl Vocabulary {
     #[new]
     #[pyo3(signature = (tokens, eos, special = Vec::new()))]
-    fn new(py: Python<'_>, tokens: Vec<Vec<u8>>, eos: Vec<Whole<u32>>, special: Vec<Whole<u32>>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        tokens: Vec<Vec<u8>>,
+        eos: Vec<Whole<u32>>,
+        special: Vec<Whole<u32>>,
+    ) -> PyResult<Self> {
         let (eos, special) = (all_named(eos, "eos")?, all_named(special, "special")?);
         let named = special.clone();
         let made = unlocked(py, move || {
