@@ -112,10 +112,10 @@ impl Search {
 
 /// The terminals that complete some items, one after the other, rules replaced by their shortest texts.
 fn spell_out(chart: &Chart, items: &[Item]) -> Option<Vec<u32>> {
-    let mut out = Vec::new();
+    let (mut out, mut stack): (Vec<u32>, Vec<Symbol>) = Default::default();
     for item in items {
         let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
-        let mut stack: Vec<Symbol> = symbols[item.dot as usize..].iter().rev().copied().collect();
+        stack.extend(symbols[item.dot as usize..].iter().rev());
         while let Some(symbol) = stack.pop() {
             work::spend(1);
             match symbol {
