@@ -1,4 +1,4 @@
-"""What grammars are charged, in counted work: far from the limit where they are usual, refused where they are not."""
+"""What grammars are charged, in counted work: usual ones are far from the limit, others are refused."""
 
 from __future__ import annotations
 

@@ -193,6 +193,6 @@ def test_a_schema_of_too_many_values_is_refused_before_it_is_read(as_text: bool)
         with pytest.raises(errors.LimitExceeded, match="more than 62500 values"):
             tf.json_schema(json.dumps(values) if as_text else values)
         # commas inside of strings are no values
-        tf.json_schema({"$comment": ", \\\"," * (2 << 20), "type": "null"})
+        tf.json_schema({"$comment": ', \\",' * (2 << 20), "type": "null"})
     finally:
         tf.set_limits(usual)
