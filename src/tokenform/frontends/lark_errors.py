@@ -216,8 +216,8 @@ def semantic_error(message: str, text: str, name: str | None = None) -> InvalidG
     if twice := _TWICE.match(message):
         name, same = twice.groups()
         first = (
-            f"The rule {name!r} has the alternative {same!r} more than once, by optional parts that are there "
-            "or not; write it once"
+            f"The rule {name!r} has the alternative {same!r} more than once, by optional parts that are "
+            "there or not; write it once"
         )
     place = (
         _find_directive(text, first)
