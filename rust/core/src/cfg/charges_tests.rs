@@ -42,8 +42,10 @@ const BRACKETS: [(&str, &[&str]); 5] = [
 
 #[test]
 fn a_way_is_looked_for_as_far_as_one_is_known() {
+    // one way alone: others are looked into as far as they are shorter than the known one
+    let rules: [(&str, &[&str]); 2] = [("s", &["(", "s", ")"]), ("s", &["x"])];
     for levels in [50, 500] {
-        let mut chart = chart(&BRACKETS, "()+xy");
+        let mut chart = chart(&rules, "()x");
         let below = nested(&mut chart, levels);
         let (way, first) = spent(|| plan(&mut chart, below, usize::MAX));
         assert_eq!(way.expect("a way").len(), levels + 1);
@@ -51,8 +53,8 @@ fn a_way_is_looked_for_as_far_as_one_is_known() {
         let (way, again) = spent(|| plan(&mut chart, above, usize::MAX));
         assert_eq!(way.expect("a way").len(), levels + 2);
         // what is left is to write the way out
-        assert!(again < 12 * levels as u64 + 300, "{again}");
-        assert!(first > 2 * again, "{first} {again}");
+        assert!(again < 6 * levels as u64 + 300, "{again}");
+        assert!(first > again + 2 * levels as u64, "{first} {again}");
         assert!(first < 100 * levels as u64, "{first}");
     }
 }
@@ -106,7 +108,7 @@ fn merging_is_charged_for_each_item() {
         set = next;
         let items = chart.kernel(set).len() as u64;
         assert!(charged >= 2 * items, "{n}: {charged} for {items} items");
-        assert!(charged < 400 + 200 * n, "{n}: {charged}");
+        assert!(charged < 400 + 10 * n * n, "{n}: {charged}");
     }
 }
 
