@@ -34,7 +34,7 @@ impl Out {
     fn comma(&mut self) -> PyResult<()> {
         self.text.push_str(", ");
         self.values += 1;
-        if self.values % LOOK == 0 {
+        if self.values.is_multiple_of(LOOK) {
             check_values(self.values, self.text.len()).map_err(raise)?;
         }
         Ok(())
