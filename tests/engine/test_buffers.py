@@ -71,27 +71,41 @@ def test_what_is_wrong_with_an_array_is_said(automaton: tf.TokenAutomaton) -> No
 @pytest.mark.parametrize("number", [-1, 2**32, 2**70, np.int64(-5)])
 def test_numbers_out_of_range_are_typed_errors(number: int, automaton: tf.TokenAutomaton) -> None:
     state = automaton.start
-    for call in (
-        lambda: automaton.advance(state, number),
-        lambda: automaton.allows(state, number),
-        lambda: automaton.mask_within(state, number),
-        lambda: automaton.fits(state, number),
-        lambda: tf.advance([state], [number]),
-        lambda: tf.Limits(depth=number),
-        lambda: tf.Matcher(automaton, max_tokens=number),
-        lambda: automaton.vocabulary.token(number),
+    out = np.zeros((1, WORDS), np.uint32)
+    for argument, call in (
+        ("token", lambda: automaton.advance(state, number)),
+        ("token", lambda: automaton.allows(state, number)),
+        ("budget", lambda: automaton.mask_within(state, number)),
+        ("budget", lambda: automaton.fits(state, number)),
+        ("within", lambda: automaton.distance(state, number)),
+        ("tokens", lambda: tf.advance([state], [number])),
+        ("budgets", lambda: tf.fill_masks([state], out, budgets=[number])),
+        ("depth", lambda: tf.Limits(depth=number)),
+        ("max_tokens", lambda: tf.Matcher(automaton, max_tokens=number)),
+        ("id", lambda: automaton.vocabulary.token(number)),
+        ("eos", lambda: tf.Vocabulary([b"a", b""], eos=[number])),
     ):
-        with pytest.raises(OptionError, match="whole number of at least 0"):
+        shown = re.escape(f"{argument}: {number} is out of range; give a whole number of at least 0")
+        with pytest.raises(OptionError, match=shown):
             call()
 
 
 def test_counts_and_rows_below_zero_are_typed_errors(automaton: tf.TokenAutomaton) -> None:
     matcher, out = tf.Matcher(automaton), np.zeros((1, WORDS), np.uint32)
-    for call in (
-        lambda: matcher.rollback(-1),
-        lambda: tf.fill_draft_masks([matcher], None, out, rows=[-1]),
+    for argument, call in (
+        ("count", lambda: matcher.rollback(-1)),
+        ("row", lambda: matcher.fill_mask(out, -1)),
+        ("row", lambda: matcher.fill_draft_masks([], out, -1)),
+        ("rows", lambda: tf.fill_draft_masks([matcher], None, out, rows=[-1])),
+        ("threads", lambda: tf.fill_draft_masks([matcher], None, out, threads=-1)),
+        ("threads", lambda: tf.fill_masks([automaton.start], out, threads=-1)),
+        ("threads", lambda: tf.advance([automaton.start], [0], threads=-1)),
+        ("threads", lambda: automaton.fill_masks([automaton.start], out, threads=-1)),
+        ("memory", lambda: tf.set_limits(memory=-1)),
+        ("shared", lambda: tf.set_limits(shared=-1)),
+        ("work", lambda: tf.Limits(work=-1)),
     ):
-        with pytest.raises(OptionError, match="whole number of at least 0"):
+        with pytest.raises(OptionError, match=f"^{argument}: -1 is out of range; give a whole number"):
             call()
 
 

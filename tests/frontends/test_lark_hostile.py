@@ -30,6 +30,7 @@ CASES = [
     ('A:j{"":', errors.InvalidGrammar, (1, 7), "expected"),
     (f'start.{DIGITS}: "a"', errors.LimitExceeded, (1, 7), "18 are the most"),
     (f'start: A\nA.{DIGITS}: "a"', errors.LimitExceeded, (2, 3), "18 are the most"),
+    ('start: b\nb: [a] [a]\na: "x"', errors.InvalidGrammar, (2, 1), "'a' more than once"),
     (f'start: "a" ~ {DIGITS}', errors.LimitExceeded, (1, 14), "18 are the most"),
     ("start: %json " + "[" * 100_000, errors.LimitExceeded, (1, 1), "nested too deeply"),
     ("start: %json " + '{"items":' * 1500 + "{}" + "}" * 1500, errors.LimitExceeded, (1, 1), "nested"),

@@ -182,3 +182,17 @@ def test_numbers_beyond_a_float_come_back_as_what_they_say() -> None:
         tf.json_schema({"const": 10**5000})
     with pytest.raises(errors.LimitExceeded):
         tf.json_schema('{"const": 1' + "0" * 5000 + "}")
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_schema_of_too_many_values_is_refused_before_it_is_read(as_text: bool) -> None:
+    values: dict[str, Any] = {"enum": [f"{i:0100}" for i in range(70_000)]}  # seven million bytes
+    usual = tf.Limits()
+    tf.set_limits(tf.Limits(work=10**6))
+    try:
+        with pytest.raises(errors.LimitExceeded, match="more than 62500 values"):
+            tf.json_schema(json.dumps(values) if as_text else values)
+        # commas inside of strings are no values
+        tf.json_schema({"$comment": ', \\",' * (2 << 20), "type": "null"})
+    finally:
+        tf.set_limits(usual)

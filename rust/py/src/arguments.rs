@@ -8,20 +8,44 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
 use crate::batch::wrong;
 
-/// A whole number of at least 0 (a token id, a budget, a limit).  Python's own error for `-1` names neither.
-#[derive(Clone, Copy)]
-pub struct Whole<T>(pub T);
+/// A whole number of at least 0 (a token id, a budget, a limit), or one that is none: where a value is read nobody
+/// knows yet which argument it is, and Python's own error for `-1` says neither that nor what is asked for.
+pub struct Whole<T>(Result<T, String>);
 
 impl<'py, T: FromPyObject<'py>> FromPyObject<'py> for Whole<T> {
     fn extract_bound(given: &Bound<'py, PyAny>) -> PyResult<Self> {
-        given.extract().map(Whole).map_err(|error| {
-            if error.is_instance_of::<PyOverflowError>(given.py()) {
-                wrong(format!("{given} is out of range; give a whole number of at least 0"))
-            } else {
-                error
+        match given.extract() {
+            Ok(number) => Ok(Whole(Ok(number))),
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+                Ok(Whole(Err(given.to_string())))
             }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<T> Whole<T> {
+    /// The default of an argument.
+    pub fn of(number: T) -> Self {
+        Whole(Ok(number))
+    }
+
+    /// The number that was given for an argument.
+    pub fn named(self, argument: &str) -> PyResult<T> {
+        self.0.map_err(|given| {
+            wrong(format!("{argument}: {given} is out of range; give a whole number of at least 0"))
         })
     }
+}
+
+/// The numbers that were given for an argument that takes several.
+pub fn all_named<T>(given: Vec<Whole<T>>, argument: &str) -> PyResult<Vec<T>> {
+    given.into_iter().map(|number| number.named(argument)).collect()
+}
+
+/// The number that was given for an argument that may be left out.
+pub fn maybe_named<T>(given: Option<Whole<T>>, argument: &str) -> PyResult<Option<T>> {
+    given.map(|number| number.named(argument)).transpose()
 }
 
 /// A text, or its bytes.

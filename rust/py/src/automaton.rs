@@ -12,7 +12,7 @@ use tokenform_core::mask::{store, State as CoreState, TokenAutomaton as Core};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind};
 
-use crate::arguments::{shown, Text, Whole};
+use crate::arguments::{maybe_named, shown, Text, Whole};
 use crate::batch::wrong;
 use crate::errors::raise;
 use crate::grammar::Grammar;
@@ -156,14 +156,15 @@ impl TokenAutomaton {
     }
 
     /// Writes one row a state into `out`, without the GIL.
-    #[pyo3(signature = (states, out, threads = 1))]
+    #[pyo3(signature = (states, out, threads = Whole::of(1)), text_signature = "($self, states, out, threads=1)")]
     fn fill_masks(
         &self,
         py: Python<'_>,
         states: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
-        threads: usize,
+        threads: Whole<usize>,
     ) -> PyResult<()> {
+        let threads = threads.named("threads")?;
         if let (Some((row, shape)), Ok(list)) = (words_of(out)?, states.downcast_exact::<PyList>()) {
             // the loop of a user: one state, one row
             if list.len() == 1 && shape == [1, self.words] {
@@ -211,7 +212,7 @@ impl TokenAutomaton {
 
     /// Whether a token is allowed, without the whole mask.
     fn allows(&self, py: Python<'_>, s: &Bound<'_, State>, token: Whole<u32>) -> PyResult<bool> {
-        let (s, Whole(token)) = (&s.get().inner, token);
+        let (s, token) = (&s.get().inner, token.named("token")?);
         match s.known_mask() {
             Some(mask) => Ok((token as usize) < self.core.vocabulary().size() && mask.has(token)),
             None => unlocked(py, || self.core.allows(s, TokenId(token))).map_err(raise),
@@ -220,7 +221,7 @@ impl TokenAutomaton {
 
     /// The state after a token; raises TokenRejected.
     fn advance(&self, py: Python<'_>, s: &Bound<'_, State>, token: Whole<u32>) -> PyResult<State> {
-        let (s, token) = (&s.get().inner, TokenId(token.0));
+        let (s, token) = (&s.get().inner, TokenId(token.named("token")?));
         self.core.check_state(s).map_err(raise)?;
         let inner = match s.known_edge(token) {
             Some(to) => to,
@@ -282,15 +283,15 @@ impl TokenAutomaton {
         s: &Bound<'_, State>,
         within: Option<Whole<u32>>,
     ) -> PyResult<Option<u32>> {
-        let s = &s.get().inner;
-        let d = unlocked(py, || self.core.distance(s, within.map_or(FAR, |most| most.0))).map_err(raise)?;
+        let (s, within) = (&s.get().inner, maybe_named(within, "within")?.unwrap_or(FAR));
+        let d = unlocked(py, || self.core.distance(s, within)).map_err(raise)?;
         Ok((d != FAR).then_some(d))
     }
 
     /// Whether some text is known to end within `budget` tokens, the end-of-text token not counted.
     fn fits(&self, py: Python<'_>, s: &Bound<'_, State>, budget: Whole<u32>) -> PyResult<bool> {
-        let s = &s.get().inner;
-        unlocked(py, || self.core.fits(s, budget.0)).map_err(raise)
+        let (s, budget) = (&s.get().inner, budget.named("budget")?);
+        unlocked(py, || self.core.fits(s, budget)).map_err(raise)
     }
 
     /// The mask of the tokens after which an accepted end can be reached within `budget` tokens in all, the
@@ -301,8 +302,8 @@ impl TokenAutomaton {
         s: &Bound<'_, State>,
         budget: Whole<u32>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let s = &s.get().inner;
-        let row = unlocked(py, || self.core.mask_within(s, budget.0)).map_err(raise)?;
+        let (s, budget) = (&s.get().inner, budget.named("budget")?);
+        let row = unlocked(py, || self.core.mask_within(s, budget)).map_err(raise)?;
         Ok(PyArray1::from_vec(py, row))
     }
 
@@ -350,8 +351,13 @@ impl TokenAutomaton {
     }
 
     /// What a drawing shows: the first states from one on, and (number, text, number or -1) of the edges.
-    fn drawn(&self, py: Python<'_>, s: &Bound<'_, State>, most: usize) -> PyResult<(Vec<State>, Vec<Edge>)> {
-        let s = &s.get().inner;
+    fn drawn(
+        &self,
+        py: Python<'_>,
+        s: &Bound<'_, State>,
+        most: Whole<usize>,
+    ) -> PyResult<(Vec<State>, Vec<Edge>)> {
+        let (s, most) = (&s.get().inner, most.named("most")?);
         let drawn = unlocked(py, || self.core.drawn(s, most)).map_err(raise)?;
         let edges =
             drawn.edges.into_iter().map(|(from, text, to)| (from, text, to.map_or(-1, |to| to as isize)));

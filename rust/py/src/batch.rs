@@ -11,7 +11,7 @@ use tokenform_core::mask::{State as CoreState, TokenAutomaton};
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
-use crate::arguments::{shown, Whole};
+use crate::arguments::{all_named, maybe_named, shown, Whole};
 use crate::automaton::words_of;
 use crate::errors::raise;
 use crate::host::{take_raised, unlocked};
@@ -97,6 +97,10 @@ fn write<T: Element + Copy>(
     Ok(())
 }
 
+fn named_budgets(given: Vec<Option<Whole<u32>>>) -> PyResult<Vec<Option<u32>>> {
+    given.into_iter().map(|budget| maybe_named(budget, "budgets")).collect()
+}
+
 /// Masks of states or matchers, which may be of different automata over vocabularies of one size: one row each.
 ///
 /// out: C-contiguous uint32 or int32 [B, ceil(V/32)], numpy or a CPU tensor. budgets: tokens left in each row, None
@@ -106,7 +110,9 @@ fn write<T: Element + Copy>(
 /// raised when the others are done, or returned by the row's number with errors="return".
 #[pyfunction]
 #[pyo3(signature = (states, out, *, budgets = None, accepting = None, finished = None, distances = None,
-    forced = None, threads = 1, errors = "raise"))]
+    forced = None, threads = Whole::of(1), errors = "raise"),
+    text_signature = "(states, out, *, budgets=None, accepting=None, finished=None, distances=None, forced=None, \
+    threads=1, errors='raise')")]
 #[allow(clippy::too_many_arguments)]
 pub fn fill_masks<'py>(
     py: Python<'py>,
@@ -117,10 +123,11 @@ pub fn fill_masks<'py>(
     finished: Option<&Bound<'py, PyArray1<bool>>>,
     distances: Option<&Bound<'py, PyArray1<i32>>>,
     forced: Option<&Bound<'py, PyList>>,
-    threads: usize,
+    threads: Whole<usize>,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let return_errors = returned(errors)?;
+    let (return_errors, threads) = (returned(errors)?, threads.named("threads")?);
+    let budgets = budgets.map(named_budgets).transpose()?;
     let mut states: Vec<Place> = states.try_iter()?.map(|s| Place::of(&s?)).collect::<PyResult<_>>()?;
     let held = if out.hasattr("numpy")? { out.call_method0("numpy")? } else { out.clone() };
     let found = words_of(&held)?;
@@ -138,7 +145,7 @@ pub fn fill_masks<'py>(
         return Err(wrong(format!("budgets must have one entry for each of the {} states", states.len())));
     }
     for (place, given) in states.iter_mut().zip(budgets.into_iter().flatten()) {
-        place.budget = place.budget.into_iter().chain(given.map(|budget| budget.0)).min();
+        place.budget = place.budget.into_iter().chain(given).min();
     }
     let mut rows: Vec<Row<'_>> =
         words.chunks_mut(width.max(1)).zip(&states).map(|(out, place)| place.row(out)).collect();
@@ -162,15 +169,17 @@ pub fn fill_masks<'py>(
 /// The states after one token in each row. A row that fails raises when the others are done, or its error stands in
 /// its place with errors="return".
 #[pyfunction]
-#[pyo3(signature = (states, tokens, *, threads = 1, errors = "raise"))]
+#[pyo3(signature = (states, tokens, *, threads = Whole::of(1), errors = "raise"),
+    text_signature = "(states, tokens, *, threads=1, errors='raise')")]
 pub fn advance<'py>(
     py: Python<'py>,
     states: &Bound<'py, PyAny>,
     tokens: Vec<Whole<u32>>,
-    threads: usize,
+    threads: Whole<usize>,
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let return_errors = returned(errors)?;
+    let (return_errors, threads) = (returned(errors)?, threads.named("threads")?);
+    let tokens = all_named(tokens, "tokens")?;
     let states = states_of(states)?;
     if states.len() != tokens.len() {
         return Err(wrong(format!("{} states need as many tokens, not {}", states.len(), tokens.len())));
@@ -181,7 +190,7 @@ pub fn advance<'py>(
         .map(|(s, token)| Step {
             automaton: &s.get().automaton,
             state: &s.get().inner,
-            token: TokenId(token.0),
+            token: TokenId(token),
             next: None,
         })
         .collect();

@@ -5,56 +5,81 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use tokenform_core::schema::document::check_values;
+
+use crate::errors::raise;
 
 /// Levels beyond which `json` decides what happens.
 const DEEPEST: usize = 200;
+/// Values after which their number is looked at.
+const LOOK: u64 = 1 << 16;
 
-/// The text of a value; None where it is not made of dict, list, str, int, float, bool and None alone.
+/// The text of a schema that is given as a value; None where it is not made of dict, list, str, int, float, bool and
+/// None alone. Where it has more values than a schema may have it is not written to its end.
 #[pyfunction]
 pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    let mut out = String::with_capacity(1 << 11);
-    Ok(write(value, &mut out, DEEPEST)?.then_some(out))
+    let mut out = Out { text: String::with_capacity(1 << 11), values: 0 };
+    Ok(write(value, &mut out, DEEPEST)?.then_some(out.text))
 }
 
-fn write(value: &Bound<'_, PyAny>, out: &mut String, depth: usize) -> PyResult<bool> {
+/// What was written.
+struct Out {
+    text: String,
+    /// Values that stand beside another, as the reader counts them.
+    values: u64,
+}
+
+impl Out {
+    /// What stands between two values.
+    fn comma(&mut self) -> PyResult<()> {
+        self.text.push_str(", ");
+        self.values += 1;
+        if self.values.is_multiple_of(LOOK) {
+            check_values(self.values, self.text.len()).map_err(raise)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool> {
     if depth == 0 {
         return Ok(false);
     }
     if let Ok(text) = value.downcast_exact::<PyString>() {
-        return Ok(write_text(text, out));
+        return Ok(write_text(text, &mut out.text));
     }
     if let Ok(members) = value.downcast_exact::<PyDict>() {
-        out.push('{');
+        out.text.push('{');
         for (at, (key, value)) in members.iter().enumerate() {
             if at > 0 {
-                out.push_str(", ");
+                out.comma()?;
             }
             let Ok(key) = key.downcast_exact::<PyString>() else { return Ok(false) };
-            if !write_text(key, out) {
+            if !write_text(key, &mut out.text) {
                 return Ok(false);
             }
-            out.push_str(": ");
+            out.text.push_str(": ");
             if !write(&value, out, depth - 1)? {
                 return Ok(false);
             }
         }
-        out.push('}');
+        out.text.push('}');
         return Ok(true);
     }
     if let Ok(items) = value.downcast_exact::<PyList>() {
-        out.push('[');
+        out.text.push('[');
         for (at, item) in items.iter().enumerate() {
             if at > 0 {
-                out.push_str(", ");
+                out.comma()?;
             }
             if !write(&item, out, depth - 1)? {
                 return Ok(false);
             }
         }
-        out.push(']');
+        out.text.push(']');
         return Ok(true);
     }
-    write_atom(value, out)
+    write_atom(value, &mut out.text)
 }
 
 fn write_atom(value: &Bound<'_, PyAny>, out: &mut String) -> PyResult<bool> {

@@ -5,7 +5,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 use tokenform_core::mask::{reclaim, store};
 use tokenform_core::{cache, Limits as Core};
 
-use crate::arguments::Whole;
+use crate::arguments::{maybe_named, Whole};
 
 /// Limits of an automaton, or, by `set_limits`, of whatever says nothing else in this process.
 #[pyclass(frozen, eq, hash, get_all, module = "tokenform._core")]
@@ -34,13 +34,17 @@ impl Limits {
     /// What is not said is as it is for the process.
     #[new]
     #[pyo3(signature = (*, work = None, memory = None, depth = None))]
-    fn new(work: Option<Whole<u64>>, memory: Option<Whole<usize>>, depth: Option<Whole<u32>>) -> Self {
+    fn new(
+        work: Option<Whole<u64>>,
+        memory: Option<Whole<usize>>,
+        depth: Option<Whole<u32>>,
+    ) -> PyResult<Self> {
         let usual = Core::default();
-        Limits {
-            work: work.map_or(usual.work, |steps| steps.0),
-            memory: memory.map_or(usual.memory, |bytes| bytes.0),
-            depth: depth.map_or(usual.depth, |levels| levels.0),
-        }
+        Ok(Limits {
+            work: maybe_named(work, "work")?.unwrap_or(usual.work),
+            memory: maybe_named(memory, "memory")?.unwrap_or(usual.memory),
+            depth: maybe_named(depth, "depth")?.unwrap_or(usual.depth),
+        })
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u64, usize, u32))> {
@@ -68,21 +72,25 @@ pub fn set_limits(
     memory: Option<Whole<usize>>,
     shared: Option<Whole<usize>>,
     compiled: Option<Whole<usize>>,
-) {
+) -> PyResult<()> {
+    let memory = maybe_named(memory, "memory")?;
+    let shared = maybe_named(shared, "shared")?;
+    let compiled = maybe_named(compiled, "compiled")?;
     crate::host::unlocked(py, || {
         if let Some(limits) = limits {
             limits.core().make_default();
         }
-        if let Some(Whole(bytes)) = memory {
+        if let Some(bytes) = memory {
             reclaim::set_bound(bytes);
         }
-        if let Some(Whole(bytes)) = shared {
+        if let Some(bytes) = shared {
             store::set_limit(bytes);
         }
-        if let Some(Whole(bytes)) = compiled {
+        if let Some(bytes) = compiled {
             cache::set_limit(bytes);
         }
     });
+    Ok(())
 }
 
 /// Bytes held and the bound on them: of all automata ("automata"), of the masks they share ("shared") and of the table

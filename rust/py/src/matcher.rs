@@ -12,7 +12,7 @@ use tokenform_core::mask::Matcher as Core;
 use tokenform_core::vocab::TokenId;
 use tokenform_core::{Error, Kind, Result};
 
-use crate::arguments::{shown, Whole};
+use crate::arguments::{all_named, maybe_named, shown, Whole};
 use crate::automaton::{spelled, words_of, TokenAutomaton};
 use crate::batch::{failed_or, returned, wrong, Place};
 use crate::errors::raise;
@@ -143,7 +143,7 @@ impl Matcher {
         automaton: &Bound<'_, TokenAutomaton>,
         max_tokens: Option<Whole<u32>>,
     ) -> PyResult<Self> {
-        let (core, most) = (automaton.get().core.clone(), max_tokens.map(|Whole(most)| most));
+        let (core, most) = (automaton.get().core.clone(), maybe_named(max_tokens, "max_tokens")?);
         let inner = unlocked(py, || Core::new(core, most)).map_err(raise)?;
         Ok(Matcher { inner: Mutex::new(inner), automaton: automaton.clone().unbind() })
     }
@@ -205,7 +205,7 @@ impl Matcher {
 
     /// Takes back the last tokens.
     fn rollback(&self, py: Python<'_>, count: Whole<usize>) -> PyResult<()> {
-        let Whole(count) = count;
+        let count = count.named("count")?;
         match self.quick(|core| Some(core.rollback(count))) {
             Some(answer) => answer.map_err(raise),
             None => self.call(py, |core| core.rollback(count)),
@@ -224,8 +224,9 @@ impl Matcher {
     }
 
     /// Writes the mask into a row of an array [rows, ceil(V/32)].
-    #[pyo3(signature = (out, row = 0))]
-    fn fill_mask(&self, py: Python<'_>, out: &Bound<'_, PyAny>, row: usize) -> PyResult<()> {
+    #[pyo3(signature = (out, row = Whole::of(0)), text_signature = "($self, out, row=0)")]
+    fn fill_mask(&self, py: Python<'_>, out: &Bound<'_, PyAny>, row: Whole<usize>) -> PyResult<()> {
+        let row = row.named("row")?;
         let place = self.place(py);
         let held = array_of(out)?;
         let words = self.rows_of(&held, row, 1, place.automaton.vocabulary().mask_words())?;
@@ -241,16 +242,18 @@ impl Matcher {
     }
 
     /// Masks for a draft: `row` is what may come next, the rows after it what may come after each of the tokens.
-    #[pyo3(signature = (tokens, out, row = 0, *, parents = None, threads = 1))]
+    #[pyo3(signature = (tokens, out, row = Whole::of(0), *, parents = None, threads = Whole::of(1)),
+        text_signature = "($self, tokens, out, row=0, *, parents=None, threads=1)")]
     fn fill_draft_masks<'py>(
         &self,
         py: Python<'py>,
         tokens: Tokens,
         out: &Bound<'py, PyAny>,
-        row: usize,
+        row: Whole<usize>,
         parents: Option<Vec<i64>>,
-        threads: usize,
+        threads: Whole<usize>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let (row, threads) = (row.named("row")?, threads.named("threads")?);
         // what is neither a place nor -1 stands behind every child
         let place = |p: i64| (p != -1).then(|| usize::try_from(p).unwrap_or(usize::MAX));
         let parents: Option<Vec<_>> = parents.map(|p| p.into_iter().map(place).collect());
@@ -316,15 +319,16 @@ impl Matcher {
 
 /// Takes tokens in each of some matchers: each takes all of its own or none. Errors as in `fill_masks`.
 #[pyfunction]
-#[pyo3(signature = (matchers, tokens, *, threads = 1, errors = "raise"))]
+#[pyo3(signature = (matchers, tokens, *, threads = Whole::of(1), errors = "raise"),
+    text_signature = "(matchers, tokens, *, threads=1, errors='raise')")]
 pub fn accept_tokens<'py>(
     py: Python<'py>,
     matchers: Vec<Bound<'py, Matcher>>,
     tokens: Vec<Tokens>,
-    threads: usize,
+    threads: Whole<usize>,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let return_errors = returned(errors)?;
+    let (return_errors, threads) = (returned(errors)?, threads.named("threads")?);
     if matchers.len() != tokens.len() {
         let message =
             format!("{} matchers need as many lists of tokens, not {}", matchers.len(), tokens.len());
@@ -375,7 +379,9 @@ impl Draft<'_> {
 /// ones with open_after_end. A draft that fails raises when the others are done, or its error stands in its place with
 /// errors="return".
 #[pyfunction]
-#[pyo3(signature = (matchers, drafts, out, *, rows = None, threads = 1, open_after_end = false, errors = "raise"))]
+#[pyo3(signature = (matchers, drafts, out, *, rows = None, threads = Whole::of(1), open_after_end = false,
+    errors = "raise"), text_signature = "(matchers, drafts, out, *, rows=None, threads=1, open_after_end=False, \
+    errors='raise')")]
 #[allow(clippy::too_many_arguments)]
 pub fn fill_draft_masks<'py>(
     py: Python<'py>,
@@ -383,11 +389,12 @@ pub fn fill_draft_masks<'py>(
     drafts: Option<Vec<Tokens>>,
     out: &Bound<'py, PyAny>,
     rows: Option<Vec<Whole<usize>>>,
-    threads: usize,
+    threads: Whole<usize>,
     open_after_end: bool,
     errors: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let return_errors = returned(errors)?;
+    let (return_errors, threads) = (returned(errors)?, threads.named("threads")?);
+    let rows = rows.map(|rows| all_named(rows, "rows")).transpose()?;
     let count = matchers.len();
     let drafts = drafts.unwrap_or_else(|| std::iter::repeat_with(Tokens::default).take(count).collect());
     if count != drafts.len() || rows.as_ref().is_some_and(|rows| rows.len() != count) {
@@ -403,7 +410,7 @@ pub fn fill_draft_masks<'py>(
     let (mut blocks, mut at) = (Vec::with_capacity(count), 0);
     for (i, (matcher, Tokens(tokens))) in matchers.iter().zip(drafts).enumerate() {
         let matcher = matcher.get();
-        let first = rows.as_ref().map_or(at, |rows| rows[i].0);
+        let first = rows.as_ref().map_or(at, |rows| rows[i]);
         let fits = matcher.automaton.get().core.vocabulary().mask_words() == width;
         let skipped = first.checked_sub(at).filter(|_| fits).and_then(|rows| rows.checked_mul(width));
         let block = skipped.and_then(|skipped| {

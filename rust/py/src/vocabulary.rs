@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use tokenform_core::mask::lexmask::LexMask;
 use tokenform_core::{cache, vocab};
 
-use crate::arguments::Whole;
+use crate::arguments::{all_named, Whole};
 use crate::errors::raise;
 use crate::host::unlocked;
 
@@ -28,7 +28,13 @@ impl Drop for Vocabulary {
 impl Vocabulary {
     #[new]
     #[pyo3(signature = (tokens, eos, special = Vec::new()))]
-    fn new(py: Python<'_>, tokens: Vec<Vec<u8>>, eos: Vec<u32>, special: Vec<u32>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        tokens: Vec<Vec<u8>>,
+        eos: Vec<Whole<u32>>,
+        special: Vec<Whole<u32>>,
+    ) -> PyResult<Self> {
+        let (eos, special) = (all_named(eos, "eos")?, all_named(special, "special")?);
         let named = special.clone();
         let made = unlocked(py, move || {
             let tokens = tokens.into_iter().map(Into::into).collect();
@@ -65,7 +71,7 @@ impl Vocabulary {
     }
 
     fn token<'py>(&self, py: Python<'py>, id: Whole<u32>) -> PyResult<Bound<'py, PyBytes>> {
-        let Whole(id) = id;
+        let id = id.named("id")?;
         match self.inner.tokens().get(id as usize) {
             Some(bytes) => Ok(PyBytes::new(py, bytes)),
             None => Err(pyo3::exceptions::PyIndexError::new_err(format!(

@@ -71,6 +71,8 @@ _NAMED = (
     re.compile(r"\((\w+)"),
 )
 
+# Lark's words for alternatives that are equal once the optional parts of a rule are written out.
+_TWICE = re.compile(r"Rules defined twice:\s*\* <(\w+) : ([^\n]*)>")
 
 # What to do about mistakes that come from other dialects, by what stands on the line before and at the place.
 _HINTS = (
@@ -211,6 +213,12 @@ def syntax_error(plain: str, text: str) -> InvalidGrammar:
 def semantic_error(message: str, text: str, name: str | None = None) -> InvalidGrammar:
     """A mistake in meaning; the place is that of `name`, or of the name that the message gives."""
     first = message.strip().splitlines()[0].rstrip(".:!")
+    if twice := _TWICE.match(message):
+        name, same = twice.groups()
+        first = (
+            f"The rule {name!r} has the alternative {same!r} more than once, by optional parts that are "
+            "there or not; write it once"
+        )
     place = (
         _find_directive(text, first)
         or _find_name(text, name or _named_in(first), last="more than once" in first)

@@ -43,6 +43,13 @@ pub struct Item {
     pub returns: ReturnsId,
 }
 
+impl Item {
+    /// Orders items as they are ordered, without a branch at each of three numbers: sets may have thousands of them.
+    fn key(self) -> u128 {
+        (self.expansion as u128) << 64 | (self.dot as u128) << 32 | self.returns.0 as u128
+    }
+}
+
 #[derive(PartialEq, Eq, Hash)]
 struct Kernel {
     items: Box<[Item]>,
@@ -58,6 +65,17 @@ struct Closure {
     returns: Box<[ReturnsId]>,
     /// What each group of them hands on.
     handed_on: Box<[ReturnsId]>,
+}
+
+/// How a text goes on after a rule, on a shortest way to the end.
+#[derive(Clone, Copy)]
+pub struct Onward {
+    /// Characters to the end.
+    pub cost: u64,
+    /// The item that goes on, its dot behind the rule.
+    pub item: Item,
+    /// Where the item's own completion is waited for on that way.
+    pub then: Return,
 }
 
 /// Nobody has asked yet.
@@ -80,6 +98,8 @@ pub struct Chart {
     skeletons: IndexMap<Places, Arc<Skeleton>, FxBuildHasher>,
     returns: IndexSet<Box<[Return]>, FxBuildHasher>,
     steps: FxHashMap<(SetId, u32), Option<SetId>>,
+    /// Ways to the end that were found: the sets below are the same for most ends of a long text.
+    pub onward: FxHashMap<Return, Onward>,
     pub overflow: bool,
     boxed: held::Boxed,
     boxed_returns: held::Boxed,
@@ -96,6 +116,7 @@ impl Chart {
             skeletons: IndexMap::default(),
             returns: IndexSet::default(),
             steps: FxHashMap::default(),
+            onward: FxHashMap::default(),
             overflow: false,
             boxed: held::Boxed::default(),
             boxed_returns: held::Boxed::default(),
@@ -115,6 +136,7 @@ impl Chart {
             + held::set(&self.returns)
             + self.boxed_returns.count(&self.returns, |list| held::slice(list))
             + held::map(&self.steps)
+            + held::map(&self.onward)
     }
 
     /// The set before the first symbol.
@@ -202,8 +224,8 @@ impl Chart {
         if items.is_empty() && !accepts {
             return None;
         }
-        work::spend(items.len() as u64 / 4);
-        items.sort_unstable();
+        work::spend(items.len() as u64 / 2);
+        items.sort_unstable_by_key(|item| item.key());
         items.dedup();
         Some(self.intern(Kernel { items: items.into(), accepts }))
     }
@@ -250,14 +272,9 @@ impl Chart {
         }
     }
 
-    /// All items of a set, predictions included.
-    pub fn all(&mut self, set: SetId) -> Vec<Item> {
-        let skeleton = self.closure(set).skeleton.clone();
-        let mut out = Vec::new();
-        for &(_, source) in skeleton.all() {
-            self.items_of(set, source, &mut out);
-        }
-        out
+    /// The items of a set without its predictions.
+    pub fn kernel(&self, set: SetId) -> &[Item] {
+        &self.sets[set.0 as usize].items
     }
 
     fn items_of(&mut self, set: SetId, source: Source, out: &mut Vec<Item>) {

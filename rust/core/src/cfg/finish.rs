@@ -4,19 +4,20 @@
 //! left of it, then goes on in one of the items that wait for it (Dijkstra over the item sets of the stack; Knuth
 //! 1977 for the costs of rules).  The terminals on the way are spelled one by one and every byte is checked
 //! against the structure, with an ignored text between two lexemes that would run together.
-//! Complexity: the items on the stack, times their logarithm.
+//! Complexity: the items on the stack, times their logarithm, down to a place from which a way was found before.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::chart::{Chart, Item, SetId};
+use super::chart::{Chart, Item, Onward, Return, SetId};
 use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos};
 use crate::lexical::shortest_lexeme;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
+use crate::work;
 
 /// Items that a search may settle, terminals that a way may have, words that are tried for a terminal, positions
 /// that a way is looked for through.
@@ -28,69 +29,102 @@ const POSITIONS: usize = 2_000;
 /// The terminals of a shortest way from a set to the end of the start rule; `None` where it has more than `most`
 /// characters.
 pub(crate) fn plan(chart: &mut Chart, set: SetId, most: usize) -> Option<Vec<u32>> {
-    let mut best: FxHashMap<Item, (u64, Option<Item>)> = FxHashMap::default();
-    let mut queue: BinaryHeap<Reverse<(u64, Item)>> = BinaryHeap::new();
     if chart.accepts(set) {
         return Some(Vec::new());
     }
-    // the cost of an item holds what is left of it
-    for item in chart.all(set) {
-        let cost = left_cost(chart, item);
-        if cost >= NEVER {
-            continue;
-        }
-        best.insert(item, (cost, None));
-        queue.push(Reverse((cost, item)));
+    let mut search = Search::default();
+    // what the set predicts begins one of these, and a rule costs as much as its shortest text
+    for &item in chart.kernel(set) {
+        search.offer(chart, item, 0, None);
     }
-    while let Some(Reverse((cost, item))) = queue.pop() {
-        if best[&item].0 < cost {
-            continue;
-        }
-        if best.len() > SEARCH || cost > most as u64 {
+    while let Some(Reverse((cost, item, way))) = search.queue.pop() {
+        if search.best.len() > SEARCH || cost > most as u64 {
             return None;
+        }
+        if let Some(back) = way {
+            return search.found(chart, item, back, cost);
+        }
+        if search.best[&item].0 < cost {
+            continue;
         }
         for k in 0..chart.returns(item.returns).len() {
             let back = chart.returns(item.returns)[k];
             if Chart::is_end(back) {
-                return spell_out(chart, &best, item);
+                return search.found(chart, item, back, cost);
+            }
+            work::spend(2);
+            if let Some(known) = chart.onward.get(&back) {
+                search.queue.push(Reverse((cost + known.cost, item, Some(back))));
+                continue;
             }
             let mut found = Vec::new();
             chart.waiting(back.set, Symbol::Rule(back.rule), &mut found);
             for waiting in found {
-                let next = Item { dot: waiting.dot + 1, ..waiting };
-                let total = cost + left_cost(chart, next);
-                if total < NEVER && best.get(&next).is_none_or(|b| total < b.0) {
-                    best.insert(next, (total, Some(item)));
-                    queue.push(Reverse((total, next)));
-                }
+                search.offer(chart, Item { dot: waiting.dot + 1, ..waiting }, cost, Some((item, back)));
             }
         }
     }
     None
 }
 
-fn left_cost(chart: &Chart, item: Item) -> u64 {
-    let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
-    symbols[item.dot as usize..].iter().fold(0, |sum, &s| (sum + chart.grammar.cost(s)).min(NEVER))
+/// A search for a shortest way through the items of a stack.
+#[derive(Default)]
+struct Search {
+    /// By the item: what the way costs up to its end, and the item before it with the return that joins them.
+    best: FxHashMap<Item, (u64, Option<(Item, Return)>)>,
+    /// An item, or the whole way where the one behind its return is known.
+    queue: BinaryHeap<Reverse<(u64, Item, Option<Return>)>>,
 }
 
-/// The terminals that complete a chain of items, rules replaced by their shortest texts.
-fn spell_out(chart: &Chart, best: &FxHashMap<Item, (u64, Option<Item>)>, last: Item) -> Option<Vec<u32>> {
-    let mut stack: Vec<Symbol> = Vec::new();
-    let mut at = Some(last);
-    while let Some(item) = at {
+impl Search {
+    /// An item that may be gone through next, after a way that costs `before`.
+    fn offer(&mut self, chart: &Chart, item: Item, before: u64, from: Option<(Item, Return)>) {
+        let symbols = &chart.grammar.expansions[item.expansion as usize].symbols[item.dot as usize..];
+        work::spend(2 + symbols.len() as u64 / 8);
+        let total = symbols.iter().fold(before, |sum, &s| (sum + chart.grammar.cost(s)).min(NEVER));
+        if total < NEVER && self.best.get(&item).is_none_or(|known| total < known.0) {
+            self.best.insert(item, (total, from));
+            self.queue.push(Reverse((total, item, None)));
+        }
+    }
+
+    /// The terminals of the way that ends with an item and goes on behind its return; each part of a shortest way is
+    /// one, and is kept.
+    fn found(&self, chart: &mut Chart, last: Item, then: Return, total: u64) -> Option<Vec<u32>> {
+        let (mut items, mut behind) = (vec![last], then);
+        let (mut item, mut back) = (last, then);
+        while let (_, Some((before, joined))) = self.best[&item] {
+            let cost = total - self.best[&before].0;
+            chart.onward.insert(joined, Onward { cost, item, then: back });
+            items.push(before);
+            (item, back) = (before, joined);
+        }
+        items.reverse();
+        while !Chart::is_end(behind) {
+            let onward = chart.onward[&behind];
+            items.push(onward.item);
+            behind = onward.then;
+        }
+        work::spend(items.len() as u64);
+        spell_out(chart, &items)
+    }
+}
+
+/// The terminals that complete some items, one after the other, rules replaced by their shortest texts.
+fn spell_out(chart: &Chart, items: &[Item]) -> Option<Vec<u32>> {
+    let (mut out, mut stack): (Vec<u32>, Vec<Symbol>) = Default::default();
+    for item in items {
         let symbols = &chart.grammar.expansions[item.expansion as usize].symbols;
         stack.extend(symbols[item.dot as usize..].iter().rev());
-        at = best[&item].1;
-    }
-    let mut out = Vec::new();
-    while let Some(symbol) = stack.pop() {
-        match symbol {
-            Symbol::Terminal(t) => out.push(t),
-            Symbol::Rule(r) => stack.extend(chart.grammar.shortest_of(r).iter().rev()),
-        }
-        if out.len() > TERMINALS {
-            return None;
+        while let Some(symbol) = stack.pop() {
+            work::spend(1);
+            match symbol {
+                Symbol::Terminal(t) => out.push(t),
+                Symbol::Rule(r) => stack.extend(chart.grammar.shortest_of(r).iter().rev()),
+            }
+            if out.len() > TERMINALS {
+                return None;
+            }
         }
     }
     Some(out)
@@ -135,7 +169,7 @@ fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> 
         if known.len() > POSITIONS || length >= most {
             return None;
         }
-        crate::work::spend(64); // each byte is tried
+        work::spend(64); // each byte is tried
         for byte in 0..=255 {
             let Some(next) = step(machine, at, &mut Vec::new(), byte) else { continue };
             if next == pos || known.contains_key(&next) {
@@ -284,7 +318,7 @@ fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     let mut seen = FxHashSet::from_iter([begin]);
     let mut queue = VecDeque::from([(begin, String::new())]);
     while let Some((lex, text)) = queue.pop_front() {
-        crate::work::spend(1 + text.len() as u64 / 16);
+        work::spend(1 + text.len() as u64 / 16);
         if lexicon.outcome(lex) != Lexicon::NONE {
             out.push(text.clone().into_bytes());
             if out.len() >= most {

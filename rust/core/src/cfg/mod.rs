@@ -8,6 +8,8 @@
 //! match; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts);
 //! [`finish`] short ways to an accepted end.
 
+#[cfg(test)]
+mod charges_tests;
 pub mod chart;
 mod circles;
 mod cuts;

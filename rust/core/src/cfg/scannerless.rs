@@ -88,7 +88,10 @@ impl Scannerless {
     }
 
     fn spread(&mut self, ctx: CtxId) -> Fan {
-        let threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
+        let mut threads: Vec<TermId> = self.threads(ctx).iter().map(|t| t.2).collect();
+        // one language at many places reads the same code points at each; contexts that differ by places share a tuple
+        threads.sort_unstable();
+        threads.dedup();
         let terms = &mut self.lexicon.terms;
         let tuple = terms.tuple(&threads);
         let mut classes: indexmap::IndexMap<TermId, Vec<(u32, u32)>, FxBuildHasher> = Default::default();

@@ -115,10 +115,6 @@ impl Skeleton {
         let len = self.waiting[from..].partition_point(|w| w.0 == symbol);
         &self.waiting[from..from + len]
     }
-
-    pub fn all(&self) -> &[(Symbol, Source)] {
-        &self.waiting
-    }
 }
 
 /// The predicted rules, and what those hand on that need not come back.

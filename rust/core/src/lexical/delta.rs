@@ -219,6 +219,8 @@ impl Terms {
     /// of Unicode have hundreds of ranges that lead to a few places.
     fn zip(&mut self, parts: &[Runs], mut f: impl FnMut(&mut Self, &[TermId]) -> TermId) -> Runs {
         let mut at = vec![0usize; parts.len()];
+        // side by side: the least of many is found without looking into each list
+        let mut ends: Vec<u32> = parts.iter().map(|p| p[0].end).collect();
         let mut targets: Vec<TermId> = parts.iter().map(|p| p[0].to).collect();
         let mut to = f(self, &targets);
         let mut known: FxHashMap<Vec<TermId>, TermId> = FxHashMap::default();
@@ -229,7 +231,7 @@ impl Terms {
         let near = if parts.len() < MANY { 32 } else { 8 };
         loop {
             looked += 8 + parts.len() as u64;
-            let end = parts.iter().zip(&at).map(|(p, &i)| p[i].end).min().unwrap_or(MAX_CP);
+            let end = ends.iter().copied().fold(MAX_CP, u32::min);
             match out.last_mut() {
                 Some(run) if run.to == to => run.end = end,
                 _ => out.push(Run { end, to }),
@@ -240,10 +242,11 @@ impl Terms {
             }
             let mut changed = false;
             for (k, part) in parts.iter().enumerate() {
-                if part[at[k]].end == end {
+                if ends[k] == end {
                     at[k] += 1;
-                    changed |= targets[k] != part[at[k]].to;
-                    targets[k] = part[at[k]].to;
+                    let run = part[at[k]];
+                    changed |= targets[k] != run.to;
+                    (ends[k], targets[k]) = (run.end, run.to);
                 }
             }
             if changed {

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::parse::Parser;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
+use crate::limits::Limits;
 use crate::work;
 
 /// The number of a JSON node.
@@ -34,6 +35,11 @@ pub type Entries = Arc<[(Arc<str>, JsonNodeId)]>;
 /// Members from which on an object's keys are found by bisection.
 const WIDE: usize = 24;
 
+/// Bytes from which on a text's values are counted before the first is read.
+const LARGE: usize = 6 << 20;
+/// Steps that a value of such a text costs at least once something is made of it.
+const LARGE_VALUE: u64 = 16;
+
 /// Nesting that a schema's text may have.
 pub const MAX_DEPTH: usize = 2_000;
 
@@ -54,6 +60,9 @@ impl Document {
     pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
         work::spend(text.len() as u64 / 32);
         check_depth(text)?;
+        if text.len() > LARGE {
+            check_values(commas(text), text.len())?;
+        }
         self.nodes.reserve(text.len() / 16);
         self.parents.reserve(text.len() / 16);
         let before = self.nodes.len();
@@ -235,6 +244,34 @@ pub(super) fn order_of(members: &[(Arc<str>, JsonNodeId)]) -> Option<Box<[u32]>>
     let mut order: Box<[u32]> = (0..members.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| members[a as usize].0.cmp(&members[b as usize].0));
     Some(order)
+}
+
+/// Refuses a schema of so many values, and so long a text, that memory has no room for what would be made of them:
+/// before they are there.
+pub fn check_values(values: u64, bytes: usize) -> Result<()> {
+    let most = Limits::default().work / LARGE_VALUE;
+    if bytes > LARGE && values > most {
+        return Err(Error::limit(format!(
+            "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
+             raise the limit by set_limits"
+        )));
+    }
+    Ok(())
+}
+
+/// Commas outside of strings: one less than the values of an array or object, one beside another.
+fn commas(text: &str) -> u64 {
+    let (mut found, mut string, mut escaped) = (0, false, false);
+    for b in text.bytes() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if string => escaped = true,
+            b'"' => string = !string,
+            b',' if !string => found += 1,
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Refuses nesting beyond the limit before anything recursive sees the text.
