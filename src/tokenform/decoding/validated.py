@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import torch
 
 from tokenform.decoding.aligned.cars import CARS, Walks
 from tokenform.decoding.aligned.checked import Checked, has_validators
@@ -74,7 +75,6 @@ class LocalDistribution(WrappedModel):
         for number, prefix in enumerate(prefixes):
             written = tuple(prefix[begins:])
             node = Place(
-                (own[number],),
                 prefix,
                 prompt_length=begins,
                 automaton=self._row.automaton,
@@ -82,7 +82,7 @@ class LocalDistribution(WrappedModel):
                 remaining=self._row.budget - len(written),
             )
             with np.errstate(divide="ignore"):
-                out[number] = np.log(self._sampler.distribution(node))
+                out[number] = np.log(self._sampler.distribution([torch.from_numpy(own[number])], node))
         return out
 
     def _state(self, written: Tokens) -> State:

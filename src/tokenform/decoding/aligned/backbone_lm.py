@@ -28,6 +28,7 @@ import torch
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.speculative.backbone import Backbone, PromptCache
+from tokenform.decoding.speculative.backbone.prompt_cache import common
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
@@ -232,5 +233,5 @@ def _stems(prefixes: list[Tokens]) -> list[Tokens]:
 
 def _common(prefixes: list[Tokens]) -> Tokens:
     """The longest beginning that all share."""
-    first, last = min(prefixes), max(prefixes)
-    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    first = min(prefixes)
+    return first[: common(first, max(prefixes))]

@@ -26,6 +26,8 @@ from tokenform.decoding.speculative.targets import Mixture, Penalties
 from tokenform.engine.packed import mask_bits
 from tokenform.errors import ModelError, TokenformError
 
+FAILED = "the sampler failed"
+
 Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
 """(tokens so far, prompt included; logits float64 [V], on the model's device) -> logits [V], before the
 mask.
@@ -156,19 +158,12 @@ class MaskedSampler:
         distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining
 
-    def draw(self, node: Node) -> int:
-        """The draw at a node that has its logits."""
-        from tokenform.decoding.draws.lazy import LazyDrawer
+    def distribution(self, rows: Sequence[torch.Tensor], node: Node) -> np.ndarray:
+        """float64 [V of the model]: what a node is drawn from.
 
-        rows = [[torch.as_tensor(row)] for row in node.logits]
-        drawn = LazyDrawer().draw(self, rows, [node])[0]
-        if drawn.error is not None:
-            raise drawn.error
-        return drawn.token
-
-    def distribution(self, node: Node) -> np.ndarray:
-        """float64 [V of the model]: the distribution of `draw`."""
-        rows = [torch.as_tensor(row) for row in node.logits]
+        Args:
+            rows: logits [V'] of the model, then of each companion.
+        """
         self.check(rows)
         free = self.free(rows, node)
         distribution = np.zeros(len(rows[0]))

@@ -18,11 +18,12 @@ from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.scheduler.jobs import Load, Piece, Thought, own
+from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
 from tokenform.decoding.scheduler.thinking import ThoughtPieces
 from tokenform.decoding.scheduler.turns import Text, Turns
 from tokenform.decoding.speculation import Decoder, Moved
 from tokenform.decoding.speculative.targets import Penalties
+from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
@@ -123,7 +124,7 @@ class Batch:
         try:
             text.number = self.decoder.join(text.row)
         except Exception as error:  # of this text: the others go on
-            text.job.fail(own(error))
+            text.job.fail(own_error(error, FAILED))
             return
         with self._changed:
             self._running[text.number] = text
@@ -182,7 +183,7 @@ class Batch:
             _count(self._done, self.decoder)
             self.decoder = self._new_decoder()
         for text in held:
-            text.job.fail(own(error))
+            text.job.fail(own_error(error, FAILED))
 
     def _new_decoder(self) -> Decoder:
         return self._generator.decoder(self._default, self.size, joining=True)

@@ -15,8 +15,8 @@ from typing import Any
 from tokenform.decoding.aligned.protocols import LanguageModel
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
-from tokenform.decoding.scheduler.jobs import Job, Piece, own
-from tokenform.errors import Interrupted
+from tokenform.decoding.scheduler.jobs import FAILED, Job, Piece
+from tokenform.errors import Interrupted, own_error
 
 Work = Callable[[LanguageModel], list[Result]]
 
@@ -79,7 +79,7 @@ class Wholes:
         except Interrupted:  # nobody waits for it any more
             return
         except Exception as error:
-            job.fail(own(error))
+            job.fail(own_error(error, FAILED))
 
 
 class _Asked:

@@ -16,10 +16,11 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
+from tokenform.decoding.draws import NO_WISH, Drawn, Wish, race
+from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
-from tokenform.errors import ModelError, OptionError, TokenformError
+from tokenform.errors import OptionError, TokenformError, own_error
 from tokenform.masking import MaskTable
 
 from .live import Live
@@ -27,7 +28,7 @@ from .node import Node
 from .node_draws import NodeDraws
 from .scores import Columns, Scores
 from .tree import ROOT
-from .verifiers import Coins, DrawnRule, Forest
+from .verifiers import Coins, DrawnRule, Forest, SampleAndMatch
 
 Logits = list[torch.Tensor | Scores]
 """[nodes + 1, V] of a sequence's model, then of each companion."""
@@ -91,16 +92,12 @@ class DeviceDraws:
                 asked += live.tree.children(node)
         return None if found[0] is None else found
 
-    def match(self, scored: Sequence[Scored], greedy: bool = False) -> Verdicts:
-        """The committed tokens of each sequence by sample-and-match, or why there are none.
-
-        Args:
-            greedy: refuse samplers that are not.
-        """
+    def match(self, scored: Sequence[Scored], rule: SampleAndMatch) -> Verdicts:
+        """The committed tokens of each sequence by sample-and-match, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
         waiting, whole = [], self.draws.whole
         for live, logits in scored:
-            if greedy and _sampler(live).local.temperature != 0:
+            if rule.greedy and live.request.sampler.local.temperature != 0:
                 refusal = OptionError(
                     "GreedyTree verifies greedy targets alone; use SampleAndMatch to sample"
                 )
@@ -116,7 +113,7 @@ class DeviceDraws:
                 if child is not None and _goes_on(live, child):
                     below.append((live, logits, child))
             waiting = below
-        return {live.number: _walk(live, drawn, whole) for live, _ in scored}
+        return {live.number: _walk(live, drawn, rule, whole) for live, _ in scored}
 
     def judge(self, scored: Sequence[Scored], rule: DrawnRule) -> Verdicts:
         """The same by a rule for drawn drafts."""
@@ -134,7 +131,7 @@ class DeviceDraws:
                     break
                 except Exception as error:  # of one of them: which, is found one by one
                     if len(several) == 1:
-                        found[several[0][0].number] = _own(error)
+                        found[several[0][0].number] = own_error(error, FAILED)
         if not parts:
             return found
         rows = torch.cat([table for _, table in parts]).tolist()  # the transfer
@@ -178,7 +175,7 @@ class DeviceDraws:
         for one in wanted:
             groups.setdefault(id(one[0].request.sampler), []).append(one)
         for group in groups.values():
-            sampler = _sampler(group[0][0])
+            sampler = group[0][0].request.sampler
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
             wishes = [live.session.wish for live, _, _ in group] if self.draws.whole else []
@@ -190,7 +187,7 @@ class DeviceDraws:
             try:
                 found = self.draws.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device
-                found = [Drawn(-1, 0.0, _own(error))] * len(group)
+                found = [Drawn(-1, 0.0, own_error(error, FAILED))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1
                 drawn[live.number, node] = answer
@@ -228,20 +225,6 @@ def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return tensor if tensor.device == device else tensor.to(device)
 
 
-def _own(error: Exception) -> TokenformError:
-    if isinstance(error, TokenformError):
-        return error
-    own = ModelError(f"the sampler failed: {type(error).__name__}: {error}")
-    own.__cause__ = error
-    return own
-
-
-def _sampler(live: Live) -> MaskedSampler:
-    sampler = live.request.sampler
-    assert isinstance(sampler, MaskedSampler)
-    return sampler
-
-
 def _goes_on(live: Live, node: int) -> bool:
     """Whether a token may follow a drafted node."""
     if live.tree.tokens[node] in live.request.eos:
@@ -258,20 +241,24 @@ def _node(live: Live, node: int) -> Node:
     if node >= 0 and automaton is not None and not _goes_on(live, node):
         automaton = state = None
     return Node(
-        (), live.text, path, len(request.prompt), automaton, state,
+        live.text, path, len(request.prompt), automaton, state,
         live.remaining - len(path), request.seed, request.number,
     )  # fmt: skip
 
 
-def _walk(live: Live, drawn: dict[tuple[int, int], Drawn], whole: bool) -> Verdict | TokenformError:
-    tokens: list[int] = []
-    logprobs: list[float] = []
-    node: int | None = ROOT
-    while node is not None and (one := drawn.get((live.number, node))) is not None:
-        if one.error is not None:
-            return one.error
-        tokens.append(one.token)
-        logprobs.append(one.logprob)
-        node = live.tree.child(node, one.token)
+def _walk(
+    live: Live, drawn: dict[tuple[int, int], Drawn], rule: SampleAndMatch, whole: bool
+) -> Verdict | TokenformError:
+    passed: list[Drawn] = []
+
+    def token(node: int) -> int | None:
+        if (one := drawn.get((live.number, node))) is None:
+            return None
+        passed.append(one)
+        return one.token if one.error is None else None
+
+    tokens = rule.follow(live.tree, token)
+    if passed[-1].error is not None:
+        return passed[-1].error
     rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
-    return Verdict(tokens, logprobs, rows)
+    return Verdict(tokens, [one.logprob for one in passed], rows)

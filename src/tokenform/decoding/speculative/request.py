@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tokenform.engine import State
 from tokenform.errors import TokenformError
 
-from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
+    from tokenform.decoding.draws import MaskedSampler
+
     from .backbone import Backbone
     from .drafters.hints import Hints
 
@@ -23,7 +24,7 @@ class Request:
 
     Attributes:
         prompt: token ids, at least one.
-        sampler: draws at each node (see `node.py`).
+        sampler: how its tokens are drawn.
         automaton, state: the constraint and where it stands; `state` None is its start.
         max_tokens: most tokens of the output, the end-of-text token excluded.
         eos: tokens that end the text.
@@ -38,7 +39,7 @@ class Request:
     """
 
     prompt: Sequence[int]
-    sampler: Sampler
+    sampler: MaskedSampler
     automaton: Any = None
     state: State | None = None
     max_tokens: int = 256

@@ -22,16 +22,14 @@ from typing import Any, cast
 import torch
 
 from tokenform.decoding.clock import clock
-from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.keyed_random import KeyedChoice
-from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
+from tokenform.decoding.draws.base import FAILED
+from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError, own_error
 
 from .backbone import Backbone
 from .backbone.failures import out_of_memory
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
-from .judging import NodeDistributions
 from .live import Live
 from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
 from .policies import Fixed, Policy
@@ -39,12 +37,10 @@ from .report import Report
 from .request import Output, Request
 from .scores import Columns, Scores
 from .tree import DraftTree
-from .verifiers import DrawnRule, GreedyTree, SampleAndMatch, Verifier
+from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
-
-_WALKED = (SampleAndMatch, GreedyTree)  # rules that go down a tree by its nodes' draws alone
 
 
 class Speculator:
@@ -161,34 +157,16 @@ class Speculator:
                     raise verdict
                 tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
-                self._finish(live, "error", _as_own(error, "the sampler failed"))
+                self._finish(live, "error", own_error(error, FAILED))
             moved.append((live.number, tokens, live.output))
         return moved
 
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
-        found: Verdicts = {}
-        together, rule = [], self.verifier
-        many = isinstance(rule, DrawnRule) or type(rule) in _WALKED
-        for live, logits in scored:
-            if many and isinstance(live.request.sampler, MaskedSampler):
-                together.append((live, logits))
-                continue
-            began = time.perf_counter()
-            try:
-                found[live.number] = self._judge(live, cast("list[torch.Tensor]", logits))
-            except Exception as error:
-                found[live.number] = _as_own(error, "the sampler failed")
-            live.output.report.seconds_mask += time.perf_counter() - began
-        if together:
-            began = time.perf_counter()
-            if isinstance(rule, DrawnRule):
-                found.update(self._draws.judge(together, rule))
-            else:
-                found.update(self._draws.match(together, type(rule) is GreedyTree))
-            share = (time.perf_counter() - began) / len(together)
-            for live, _ in together:
-                live.output.report.seconds_mask += share
+        began, rule, draws = time.perf_counter(), self.verifier, self._draws
+        found = draws.judge(scored, rule) if isinstance(rule, DrawnRule) else draws.match(scored, rule)
+        for live, _ in scored:
+            live.output.report.seconds_mask += (time.perf_counter() - began) / len(scored)
         return found
 
     def _draft(self, batch: list[Live]) -> None:
@@ -214,7 +192,7 @@ class Speculator:
             scored = self._passes(batch, columns)
         except Exception as error:
             if not out_of_memory(error):
-                failure = _as_own(error, "the model's forward pass failed")
+                failure = own_error(error, "the model's forward pass failed")
                 yield from ((live, failure) for live in batch)
                 return
         else:
@@ -254,7 +232,7 @@ class Speculator:
 
     def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
         """The tokens whose logits are wanted of some sequences; of the others, all of them."""
-        if not self.backbone.sliced or type(self.verifier) not in _WALKED:
+        if not self.backbone.sliced or self.verifier.drawn:
             return {}
         found = {}
         for live in batch:
@@ -281,16 +259,6 @@ class Speculator:
         if self._matcher is None:
             self._matcher = DeviceDraws(self.backbone.device)
         return self._matcher
-
-    def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
-        """One sequence by a verifier that looks at whole distributions, or a sampler of one's own."""
-        distributions = NodeDistributions(
-            live.request, live.tree, logits, live.text, live.session.states, live.remaining
-        )
-        choice = KeyedChoice(live.request.seed, live.request.number, len(live.text))
-        tokens = self.verifier.verify(live.tree, distributions, choice)
-        nodes = [-1, *live.tree.walk(tokens)]
-        return Verdict(tokens, distributions.logprobs(nodes, tokens))
 
     def _commit(self, live: Live, verdict: Verdict, logits: Logits, likely: list[Likely]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
@@ -394,11 +362,3 @@ def _likeliest(
 
 def _merged(drafter: Any) -> Merge:
     return drafter if isinstance(drafter, Merge) else Merge(drafter)
-
-
-def _as_own(error: Exception, what: str) -> TokenformError:
-    if isinstance(error, TokenformError):
-        return error
-    own = ModelError(f"{what}: {type(error).__name__}: {error}")
-    own.__cause__ = error
-    return own

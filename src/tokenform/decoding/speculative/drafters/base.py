@@ -38,7 +38,7 @@ class Context:
         automaton, state: the constraint after `path`, or None.
         vocabulary_size: V of the model.
         backbone, seq: the model's backbone and the sequence in it.
-        sampler: the sequence's own sampler (see `node.py`), for drafters that draw.
+        sampler: how the sequence's tokens are drawn, for drafters that draw.
         seed, sequence: the key of the randomness.
         remaining: tokens that may still be written after `path`.
         eos: tokens that end the text.
@@ -74,7 +74,6 @@ class Context:
     def node(self, path: Sequence[int], state: State | None) -> Node:
         """A place `path` tokens further on, as the sampler sees it."""
         return Node(
-            (),
             self.tokens,
             (*self.path, *path),
             self.prompt_length,

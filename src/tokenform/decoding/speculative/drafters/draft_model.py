@@ -24,7 +24,6 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key, race_key
 from tokenform.decoding.samplers.local import Local
@@ -32,6 +31,7 @@ from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone, PromptCache
+from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Independent, Scored
 from ..node import Node
 from ..node_draws import Sample
@@ -149,7 +149,7 @@ class _DraftModelSession(Asking):
             return None
         if self.seq is not None:
             have = backbone.tokens(self.seq)
-            same = _common(have, text)
+            same = common(have, text)
             if same:
                 backbone.truncate(self.seq, same)
                 backbone.commit(self.seq, text[same:])
@@ -217,31 +217,17 @@ class _DraftModelSession(Asking):
         self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
     ) -> Drafting[DraftTree]:
         """The second model's best text, in the target's tokens."""
-        d, text, confidence = self.drafter, b"", 1.0
-        seconds = clock(self.backbone.device)
-        for _ in range(most):
-            if budget.stop(confidence, confidence, d.cost.seconds):
-                if not text:
-                    d.cost.spared()
-                break
-            here = Node((), self.backbone.tokens(seq))
-            scored = yield Ask(
-                self.backbone, seq, DraftTree(), nodes=[(0, here)], sampler=_greedy(vocabulary.draft_size)
-            )
-            began = seconds()
-            drawn = scored.drawn(0)
-            if drawn.error is not None:
-                raise drawn.error
-            token = drawn.token
-            confidence *= math.exp(drawn.logprob)
-            piece = vocabulary.draft[token]
-            if not piece:
-                break
-            text += piece
-            self.backbone.commit(seq, [token])
-            d.cost.took(scored.seconds + seconds() - began)
-        tokens = vocabulary.encode_target(text)
-        share = confidence ** (1 / max(len(tokens), 1))
+        d, backbone = self.drafter, self.backbone
+        own = Context(backbone.tokens(seq), 0, backbone=backbone, eos=vocabulary.ends)
+
+        def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
+            backbone.commit(seq, drawn)
+            greedy = _greedy(vocabulary.draft_size)
+            return (yield Ask(backbone, seq, DraftTree(), nodes=list(enumerate(places)), sampler=greedy))
+
+        chain = yield from draw_matched(passing, own, most, budget, d.cost)
+        tokens = vocabulary.encode_target(b"".join(vocabulary.draft[token] for token in chain.tokens))
+        share = math.prod(chain.confidences) ** (1 / max(len(tokens), 1))
         return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], d.name, min(share, 0.95))
 
     def close(self) -> None:
@@ -295,14 +281,6 @@ class _Independent:
 @functools.cache
 def _greedy(size: int) -> MaskedSampler:
     return MaskedSampler(Local(temperature=0.0), size, ())
-
-
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    """Tokens that two texts share from their beginnings on."""
-    shorter = min(len(a), len(b))
-    if a[:shorter] == b[:shorter]:  # the usual case, without a loop in Python
-        return shorter
-    return next(i for i in range(shorter) if a[i] != b[i])
 
 
 def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:

@@ -21,13 +21,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tokenform.engine import State
 from tokenform.engine.packed import mask_bits
 from tokenform.errors import LimitExceeded
 
@@ -55,9 +54,6 @@ class Forced:
     """Drafts what the constraint forces, and the likely delimiters of open places.
 
     Args:
-        vocabulary: bytes of every token id; None is the constraint's own.
-        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
-            match.
         choices: most bytes that may be possible at a place that is followed.
         rounds: how many such places are followed on one path.
         siblings: most learnt or shorter tokens beside the last token of a span.
@@ -65,16 +61,8 @@ class Forced:
 
     name, drawn = "forced", False
 
-    def __init__(
-        self,
-        vocabulary: Sequence[bytes] | None = None,
-        encode: Callable[[bytes], list[int]] | None = None,
-        choices: int = 3,
-        rounds: int = 3,
-        siblings: int = 2,
-    ) -> None:
+    def __init__(self, choices: int = 3, rounds: int = 3, siblings: int = 2) -> None:
         self.choices, self.rounds, self.siblings = choices, rounds, siblings
-        self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
         self._plans: OrderedDict[Any, tuple[Any, _Plans]] = OrderedDict()
         self.seen: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
         self.layout = LAYOUTS[0]  # of the text that was last followed
@@ -86,8 +74,7 @@ class Forced:
         Sequences share it, and so do later calls whose grammar was made anew of the same text: the engine
         gives these an automaton of the same states.  Those asked last are kept, `_PLANS` states in all.
         """
-        start = automaton.start
-        key = start if isinstance(start, State) else automaton
+        key = automaton.start
         known = self._plans.get(key)
         if known is None or known[0] is not spelling.encode or len(known[1]) > _PLANS:
             known = self._plans[key] = spelling.encode, _Plans()
@@ -101,10 +88,8 @@ class Forced:
         return sum(len(plans) for _, plans in list(self._plans.values()))
 
     def session(self, context: Context) -> Session:
-        if context.automaton is None:
-            return Silent()
-        spelling = self.spelling or spelling_of(context)
-        return _ForcedSession(self, spelling, context) if spelling is not None else _Canonical()
+        spelling = spelling_of(context)
+        return Silent() if spelling is None else _ForcedSession(self, spelling, context)
 
 
 _Ways = list[tuple[bytes, list[tuple[int, float]]]]
@@ -136,17 +121,6 @@ class _Text:
     confidences: list[float]
     last: bytes
     chance: float
-
-
-class _Canonical(Silent):
-    """For automata that don't tell their vocabulary: their own tokens of the forced bytes."""
-
-    def propose(self, context: Context, budget: Budget) -> DraftTree:
-        tree, state = DraftTree(), context.state
-        if not context.automaton.is_finished(state):
-            span = list(context.automaton.forced(state))[: min(budget.nodes, budget.depth)]
-            tree.add_path(ROOT, span, Forced.name, 0.9)
-        return tree
 
 
 class _ForcedSession(Silent):
@@ -315,7 +289,7 @@ class _ForcedSession(Silent):
         if not 0 < np.count_nonzero(bits) <= (_FEW_GAP if gap else _FEW):
             return []
         allowed = np.flatnonzero(bits)
-        ends = set(auto.vocabulary.eos) if hasattr(auto, "vocabulary") else set()
+        ends = set(auto.vocabulary.eos)
         heads = {tokens[t][:1] for t in allowed.tolist() if t not in ends and tokens[t]}
         if gap:
             heads = {head for head in heads if head not in _SPACE}
