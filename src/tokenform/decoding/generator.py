@@ -45,7 +45,7 @@ from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T, read_value
+from tokenform.decoding.results import Result, Stats, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculation import Decoder
@@ -374,8 +374,8 @@ class Generator:
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
                 if piece:
                     yield piece
-            if row.error is not None:
-                raise row.error
+            if row.output.error is not None:
+                raise row.output.error
             result: Result = ended(self.result(row, grammar))
         return result
 
@@ -464,23 +464,24 @@ class Generator:
         Raises:
             InvalidType: validators refuse it.
         """
-        text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
+        output = row.output
+        text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error
         return Result(
             text,
-            row.tokens,
+            output.tokens,
             value,
-            row.logprob,
+            output.logprob,
             error=error,
-            stats=row.stats,
-            report=row.report,
-            token_logprobs=row.token_logprobs,
-            guessed=row.guessed,
-            likeliest=row.likeliest,
-            reason=row.reason,
+            stats=Stats.of(output),
+            report=output.report if row.drafted else None,
+            token_logprobs=output.token_logprobs,
+            guessed=output.guessed,
+            likeliest=output.likeliest,
+            reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),
         )

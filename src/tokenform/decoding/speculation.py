@@ -12,7 +12,7 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.keyed_random import stream_seed
@@ -23,8 +23,8 @@ from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
 from tokenform.decoding.speculative.report import Report
-from tokenform.decoding.speculative.request import Output, Request
-from tokenform.decoding.speculative.speculator import Speculator
+from tokenform.decoding.speculative.request import Request
+from tokenform.decoding.speculative.speculator import Moved, Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.engine import Vocabulary, tokenizers
@@ -39,20 +39,6 @@ def pays(backbone: Backbone, rows: int) -> bool:
     Where drafts are chains, the rows of a batch are padded to the longest.
     """
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
-
-
-class Moved(NamedTuple):
-    """What a step did for a row.
-
-    Attributes:
-        number: of the row, as `join` said.
-        tokens: the new ones, end-of-text excluded.
-        output: the whole text so far.
-    """
-
-    number: int
-    tokens: list[int]
-    output: Output
 
 
 class Decoder:
@@ -89,9 +75,8 @@ class Decoder:
         self._encode, self._eos = encode, frozenset(vocabulary.eos)
         self._mixing, self._size, self._transforms = mixing or Mixing(), vocabulary.size, tuple(transforms)
         self._masked = self.distribution(sampler)
-        self._rows: dict[int, Row] = {}
         self._companion = self._mixing.backbone(backbone)
-        self._waves, self._reports = backbone.mode == "plain", drafter is not None
+        self._waves, self._drafts = backbone.mode == "plain", drafter is not None
         self._speculator = Speculator(backbone, drafter, verifier, policy or Controller(), matcher)
 
     @property
@@ -118,7 +103,7 @@ class Decoder:
                     try:
                         places[self.join(row)] = place
                     except TokenformError as error:
-                        row.error = error
+                        row.output.error = error
                         yield place, None
                 if not self.active:
                     return
@@ -152,27 +137,19 @@ class Decoder:
             PromptTooLong, OptionError, DrafterError: it can't be started.
         """
         number = self._speculator.add(self._request(row))
-        self._rows[number] = row
+        row.output, row.drafted = self._speculator.output(number), self._drafts or row.drafter is not None
         return number
 
     def step(self) -> list[Moved]:
-        """One forward pass for all rows.  A row that has ended is filled."""
-        moved = [Moved(*one) for one in self._speculator.step()]
-        for number, _, output in moved:
-            row = self._rows[number]  # what is known of its tokens grows with them
-            row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
-            if output.done:
-                _fill(self._rows.pop(number), output, self._reports or row.drafter is not None)
-        return moved
+        """One forward pass for all rows."""
+        return self._speculator.step()
 
     def leave(self, number: int) -> None:
         """Ends a row before its text is complete, and frees what it holds."""
         self._speculator.cancel(number)
-        del self._rows[number]
 
     def close(self) -> None:
         """Ends every row."""
-        self._rows.clear()
         self._speculator.close()
 
     def distribution(
@@ -189,7 +166,6 @@ class Decoder:
             row.prompt,
             row.distribution or self._masked,
             row.automaton,
-            state=row.state,
             max_tokens=row.budget,
             eos=self._eos,
             seed=stream_seed(row.seed, row.prompt),
@@ -201,21 +177,6 @@ class Decoder:
             alternatives=row.alternatives,
             logprobs=row.logprobs,
         )
-
-
-def _fill(row: Row, output: Output, reports: bool) -> None:
-    """Moves a row to where its text has ended."""
-    report, stats = output.report, row.stats
-    row.tokens, row.logprob = list(output.tokens), output.logprob
-    row.token_logprobs, row.guessed = list(output.token_logprobs), list(output.guessed)
-    row.likeliest, row.reason = list(output.alternatives), output.reason
-    row.state = row.state if output.state is None else output.state
-    stats.tokens, stats.forwards = len(output.tokens), report.forwards
-    stats.drafted, stats.accepted = report.drafted, report.accepted
-    stats.evaluations = report.evaluations
-    stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
-    stats.seconds_draft = report.seconds_draft
-    row.report, row.error = report if reports else None, output.error
 
 
 def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:

@@ -42,6 +42,7 @@ from tokenform.decoding.results import Estimates, Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node as Place
+from tokenform.decoding.speculative.request import Output
 from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidType, TokenformError
 from tokenform.frontends import Condition
@@ -145,7 +146,7 @@ class Redraw:
                 break
         if tokens is not None:
             self._take(row, tokens)
-        row.stats.forwards += walks.problem.counts().forwards - forwards
+        row.output.report.forwards += walks.problem.counts().forwards - forwards
         return None if tokens is not None else self._failure(walks)
 
     @staticmethod
@@ -158,17 +159,18 @@ class Redraw:
         told = tokens if row.logprobs else ()
         prefixes = [prompt + tokens[:place] for place in range(len(told))]
         distributions = self._model.logprobs(prefixes) if prefixes else ()
-        row.tokens = list(tokens)
-        row.token_logprobs = [
+        logprobs = [
             float(distribution[token]) for distribution, token in zip(distributions, told, strict=True)
         ]
-        row.logprob = math.fsum(row.token_logprobs) if row.logprobs else math.nan
-        row.guessed = [False] * len(tokens)
-        row.likeliest, row.reason = [], "end"
-        row.stats.tokens = len(tokens)
-        row.state = row.automaton.start
-        for token in tokens:
-            row.state = row.automaton.advance(row.state, token)
+        row.output = Output(
+            list(tokens),
+            logprob=math.fsum(logprobs) if row.logprobs else math.nan,
+            token_logprobs=logprobs,
+            guessed=[False] * len(tokens),
+            done=True,
+            reason="end",
+            report=row.output.report,
+        )
 
     def _failure(self, walks: Walks) -> InvalidType:
         text, cause = self._checked.refused or ("", None)
@@ -291,8 +293,8 @@ def _read(
 ) -> Result | TokenformError:
     if not isinstance(row, Row):
         return row
-    if row.error is not None:
-        return row.error
+    if row.output.error is not None:
+        return row.output.error
     try:
         return generator.result(row, grammar, stop, refused=True)
     except TokenformError as error:  # of this text alone

@@ -21,7 +21,8 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
 from tokenform.decoding.scheduler.thinking import ThoughtPieces
 from tokenform.decoding.scheduler.turns import Text, Turns
-from tokenform.decoding.speculation import Decoder, Moved
+from tokenform.decoding.speculation import Decoder
+from tokenform.decoding.speculative.speculator import Moved
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.errors import own_error
 
@@ -143,8 +144,8 @@ class Batch:
         result, thought = None, text.after is not None
         if output.done:
             self._forget(text)
-            if row.error is not None:
-                text.job.fail(row.error)
+            if output.error is not None:
+                text.job.fail(output.error)
                 return
             written += text.pieces.finish()
             if thought:
@@ -157,7 +158,7 @@ class Batch:
                     return
         if count or result is not None:
             logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
-            likeliest = output.alternatives[max(len(output.alternatives) - count, 0) :]
+            likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
             piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought)
             text.job.tell(piece)
 
@@ -165,9 +166,10 @@ class Batch:
         """Goes on from a thought to the text that it was for."""
         thought, row = text.row, text.after
         assert row is not None and isinstance(text.pieces, ThoughtPieces)
-        text.job.thoughts[thought.number] = Thought(text.pieces.text, list(thought.tokens))
-        row.prompt = [*thought.prompt, *thought.tokens]
-        row.budget -= len(thought.tokens)
+        written = thought.output.tokens
+        text.job.thoughts[thought.number] = Thought(text.pieces.text, written)
+        row.prompt = [*thought.prompt, *written]
+        row.budget -= len(written)
         text.row, text.after, text.pieces = row, None, TextPieces(texts_of(text.job.stop))
         self._join(text)
 

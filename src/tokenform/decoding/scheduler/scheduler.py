@@ -148,7 +148,7 @@ class Scheduler:
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
         for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
             with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
-                row.automaton.mask(row.state)
+                row.automaton.mask(row.automaton.start)
                 if row.hints is not None:
                     row.hints.prepare()
         with self._changed:

@@ -25,7 +25,7 @@ class Request:
     Attributes:
         prompt: token ids, at least one.
         sampler: how its tokens are drawn.
-        automaton, state: the constraint and where it stands; `state` None is its start.
+        automaton: the constraint, or None.
         max_tokens: most tokens of the output, the end-of-text token excluded.
         eos: tokens that end the text.
         seed, number: key of the randomness.
@@ -41,7 +41,6 @@ class Request:
     prompt: Sequence[int]
     sampler: MaskedSampler
     automaton: Any = None
-    state: State | None = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
     seed: int = 0
@@ -65,7 +64,7 @@ class Output:
             it was not asked for.
         token_logprobs: the same for each token; empty if they were not asked for.
         guessed: whether each token is an accepted draft.
-        alternatives: at each token (id, log-probability) of the model's likeliest ones, best first.
+        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.
         reason: "end" (an EOS token, or the constraint allows nothing more), "length",
             "cancelled" or "error".
@@ -78,7 +77,7 @@ class Output:
     logprob: float = 0.0
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
-    alternatives: list[list[tuple[int, float]]] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     done: bool = False
     reason: str = ""
     error: TokenformError | None = None

@@ -17,7 +17,7 @@ import gc
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 
@@ -41,6 +41,20 @@ from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
+
+
+class Moved(NamedTuple):
+    """What a step did for a sequence.
+
+    Attributes:
+        number: of the sequence, as `add` said.
+        tokens: the new ones, end-of-text excluded.
+        output: the whole text so far.
+    """
+
+    number: int
+    tokens: list[int]
+    output: Output
 
 
 class Speculator:
@@ -124,14 +138,14 @@ class Speculator:
         for number in list(self._live):
             self.cancel(number)
 
-    def step(self) -> list[tuple[int, list[int], Output]]:
-        """One forward pass; (number, new tokens, output) of each sequence that moved or ended."""
-        moved: list[tuple[int, list[int], Output]] = []
+    def step(self) -> list[Moved]:
+        """One forward pass; what it did for each sequence that moved or ended."""
+        moved: list[Moved] = []
         for live in list(self._live.values()):
             reason = live.ended()
             if reason:
                 self._finish(live, reason)
-                moved.append((live.number, [], live.output))
+                moved.append(Moved(live.number, [], live.output))
         batch = list(self._live.values())
         if not batch:
             return moved
@@ -158,7 +172,7 @@ class Speculator:
                 tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
                 self._finish(live, "error", own_error(error, FAILED))
-            moved.append((live.number, tokens, live.output))
+            moved.append(Moved(live.number, tokens, live.output))
         return moved
 
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
@@ -275,7 +289,7 @@ class Speculator:
             output.logprob += math.fsum(logprobs[: len(text)])
             output.token_logprobs.extend(logprobs[: len(text)])
         output.guessed.extend(place < len(visited) for place in range(len(text)))
-        output.alternatives.extend(likely[: len(text)])
+        output.likeliest.extend(likely[: len(text)])
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
