@@ -120,7 +120,7 @@ def test_suffix_remembers_finished_outputs():
     there = context([1])
     session = drafter.session(there)
     there.tokens += [30, 31, 32, 33]
-    session.observe(there, [30, 31, 32, 33], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
+    session.observe(there, Seen([30, 31, 32, 33], DraftTree(), torch.zeros(1, VOCABULARY)))
     session.close()
     assert first(drafter, [2, 30, 31]).path(1) == [32, 33]
 
@@ -154,7 +154,7 @@ def test_forced_follows_small_choices_and_learns_longer_tokens():
     session = drafter.session(there)
     session.propose(there, Budget(32))
     session.ends[()] = b"n"
-    session.observe(there, [tokens.index(b"name")], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
+    session.observe(there, Seen([tokens.index(b"name")], DraftTree(), torch.zeros(1, VOCABULARY)))
     assert drafter.seen[b"n"] == {tokens.index(b"name"): 1}
 
 
@@ -199,7 +199,7 @@ def test_recycling_proposes_the_last_best_successors():
     logits = torch.zeros(1, VOCABULARY)
     logits[0, 7], logits[0, 8] = 3.0, 2.0
     there.tokens.append(9)
-    session.observe(there, [9], DraftTree(), [], Seen(logits))
+    session.observe(there, Seen([9], DraftTree(), logits))
     there.tokens.append(5)
     assert session.propose(there, Budget(8)).tokens == [7, 8]
 
@@ -211,7 +211,7 @@ def test_input_follows_the_prompt_over_an_edit():
     assert session.propose(there, Budget(4)).tokens == prompt[:4]
     for token in [10, 11, 12, 50, 14, 15]:
         there.tokens.append(token)
-        session.observe(there, [token], DraftTree(), [], Seen(torch.zeros(1, VOCABULARY)))
+        session.observe(there, Seen([token], DraftTree(), torch.zeros(1, VOCABULARY)))
     assert session.propose(there, Budget(3)).tokens == [16, 17, 18]
 
 

@@ -288,7 +288,7 @@ def test_logits_that_somebody_looks_at_are_whole(columns):
         def propose(self, context, budget):
             return DraftTree()
 
-        def observe(self, context, committed, tree, visited, seen_: Seen):
+        def observe(self, context, seen_: Seen):
             seen.append(seen_.logits.clone())
 
         def close(self):

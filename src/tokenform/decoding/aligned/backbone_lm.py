@@ -120,7 +120,7 @@ class BackboneLM:
         for seq, rest in places:
             ends.append((seq, trees.setdefault(seq, DraftTree()).add_path(ROOT, rest)))
         try:
-            scored = self._backbone.score_once(trees)
+            scored = self._backbone.score(trees)
             rows = torch.stack([scored[seq][node + 1] for seq, node in ends])
             self._keep(wanted, ends, trees)
         finally:
@@ -163,7 +163,7 @@ class BackboneLM:
             for chain in chains:
                 seqs.append(backbone.open(chain[0]))
             trees = [DraftTree.chain(list(chain[-1][len(chain[0]) :])) for chain in chains]
-            scored = backbone.score_once(dict(zip(seqs, trees, strict=True)))
+            scored = backbone.score(dict(zip(seqs, trees, strict=True)))
             for chain, seq in zip(chains, seqs, strict=True):
                 found |= {prefix: scored[seq][len(prefix) - len(chain[0])] for prefix in chain}
         finally:

@@ -305,7 +305,7 @@ class Speculator:
         for part, seq in live.seqs:
             part.commit(seq, text)
         began = time.perf_counter()
-        live.session.observe(live.context, text, tree, visited, Seen(logits[0], verdict.drawn))
+        live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
         output.report.seconds_draft += time.perf_counter() - began
         return text
 

@@ -254,7 +254,8 @@ class Backbone:
         """Logits at the root and at every node of each sequence's tree, in one forward pass.
 
         Args:
-            trees: sequence -> draft tree, which may be empty.
+            trees: sequence -> draft tree, which may be empty.  Chains alone where the mode is not "tree"; in
+                mode "plain" a text with one is run as a whole, and nothing is kept of it.
             skip: layers to leave out (for drafting with the model itself).  What is then
                 committed must be truncated again before the whole model goes on.
         Returns:
@@ -262,11 +263,6 @@ class Backbone:
             node i.  If the pass raises, every sequence is as it was, without its last tree.
         """
         return cast("dict[int, torch.Tensor]", self._scored(trees, skip, {}))
-
-    def score_once(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
-        """As `score`, of chains that every model can be asked for: one whose cache can't be cut back runs the
-        whole text for them, and keeps nothing."""
-        return self.score(trees)
 
     def score_listed(
         self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]

@@ -72,14 +72,6 @@ class RowBackbone(Backbone):
     def score(
         self, trees: Mapping[int, DraftTree], *, skip: frozenset[int] = frozenset()
     ) -> dict[int, torch.Tensor]:
-        if self.mode == "plain" and any(len(tree) for tree in trees.values()):
-            raise OptionError("this model can't score drafts; ask `backbone.deepest` first")
-        return self._chains(trees, skip)
-
-    def score_once(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
-        return self._chains(trees, frozenset())
-
-    def _chains(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
         drafts = [tree for tree in trees.values() if tree.tokens]
         if any(parent != node - 1 for tree in drafts for node, parent in enumerate(tree.parents)):
             raise OptionError("this model scores chains alone; use one path of the tree")

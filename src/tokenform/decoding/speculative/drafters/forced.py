@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -297,16 +296,9 @@ class _ForcedSession(Silent):
         share = (_USUAL if gap else 1.0) / max(len(few) + bool(auto.is_accepting(state)), 1)
         return [(byte, share) for byte in few] if len(few) == len(heads) <= most else []
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
+    def observe(self, context: Context, seen: Seen) -> None:
         """Counts which longer token was taken where a text was about to end."""
-        d = self.drafter
+        d, committed = self.drafter, seen.committed
         for i, token in enumerate(committed if self.ends else ()):
             last = self.ends.get(tuple(committed[:i]))
             taken = self.spelling.tokens[token]
