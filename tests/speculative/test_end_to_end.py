@@ -12,6 +12,7 @@ from tokenform.bench.speculation_plot import plot
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node
+from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
@@ -122,14 +123,14 @@ def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_distribut
     assert [o.tokens for o in got] == want
     assert all(auto_.is_accepting(o.state) for o in got)
     state = auto_.advance(auto_.start, vocabulary().index(b"a"))
-    logits = [torch.zeros(size + 2, dtype=torch.float64)]
-    distribution = drawn.distribution(logits, Node([3], (), 1, auto_, state, remaining=3))
+    logits = torch.zeros(2, size + 2, dtype=torch.float64)
+    draws = NodeDraws(torch.device("cpu"))
+    nodes = [Node([3], (), 1, auto_, state, remaining=remaining) for remaining in (3, 9)]
+    distribution, loose = draws.distributions(drawn, [logits], nodes)[0].numpy()
     letters = {bytes([c]): distribution[vocabulary().index(bytes([c]))] for c in b"abx"}
     assert letters == {b"a": 0.0, b"b": 0.0, b"x": 1.0}
-    distribution = drawn.distribution(logits, Node([3], (), 1, auto_, state, remaining=9))
-    assert distribution.sum() == pytest.approx(1) and np.count_nonzero(distribution) == len(
-        auto_.allowed_tokens(state)
-    )
+    assert loose.sum() == pytest.approx(1)
+    assert np.count_nonzero(loose) == len(auto_.allowed_tokens(state))
 
 
 def test_a_report_is_plotted(tmp_path):

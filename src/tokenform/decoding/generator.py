@@ -30,9 +30,11 @@ from tokenform.decoding.calls import (
     SampleOptions,
     StreamOptions,
     check_counts,
+    check_reactions,
     ending_at,
     given_back,
     pair,
+    pair_one,
     seeds_of,
     texts_of,
 )
@@ -231,12 +233,7 @@ class Generator:
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
         check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
-        if on_invalid not in ("resample", "return", "raise"):
-            raise OptionError(
-                f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
-            )
-        if on_error not in ("raise", "return"):
-            raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
+        check_reactions(on_error, on_invalid)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
@@ -313,17 +310,15 @@ class Generator:
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         check_counts(max_tokens=max_tokens)
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        if batched:
-            raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
         chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
-        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other, logprobs=logprobs)
-        pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
-        return Partials(pieces, grammars[0], on_field) if partial else pieces
+        (row,) = self.rows(one, constraint, 1, key, max_tokens, other, logprobs=logprobs)
+        pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop)
+        return Partials(pieces, constraint, on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""

@@ -22,9 +22,8 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Moved, Speculator
+from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
 from tokenform.engine import Vocabulary, tokenizers
@@ -41,8 +40,8 @@ def pays(backbone: Backbone, rows: int) -> bool:
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
 
 
-class Decoder:
-    """A batch on its way: `run` for rows that are all known, `join`, `step` and `leave` for rows that come
+class Decoder(Speculator):
+    """A batch on its way: `run` for rows that are all known, `join`, `step` and `cancel` for rows that come
     and go.
 
     Args:
@@ -77,12 +76,7 @@ class Decoder:
         self._masked = self.distribution(sampler)
         self._companion = self._mixing.backbone(backbone)
         self._waves, self._drafts = backbone.mode == "plain", drafter is not None
-        self._speculator = Speculator(backbone, drafter, verifier, policy or Controller(), matcher)
-
-    @property
-    def report(self) -> Report:
-        """What speculation did, over all rows that have ended."""
-        return self._speculator.report
+        super().__init__(backbone, drafter, verifier, policy or Controller(), matcher)
 
     def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
         """Run the rows to their ends, at most `batch_size` at a time.
@@ -115,12 +109,7 @@ class Decoder:
         finally:
             self.close()
 
-    @property
-    def active(self) -> int:
-        """Rows that are being written."""
-        return self._speculator.active
-
-    def check(self, drafter: Any) -> None:
+    def check_own(self, drafter: Any) -> None:
         """Refuses a drafter of a row's own that can't guess here.
 
         Raises:
@@ -128,7 +117,7 @@ class Decoder:
         """
         if self._waves:
             raise DrafterError("this model is run token by token, without drafts; leave the drafter out.")
-        self._speculator.check(drafter)
+        self.check(drafter)
 
     def join(self, row: Row) -> int:
         """Starts a row beside those that are being written; returns the number that `step` calls it by.
@@ -136,21 +125,9 @@ class Decoder:
         Raises:
             PromptTooLong, OptionError, DrafterError: it can't be started.
         """
-        number = self._speculator.add(self._request(row))
-        row.output, row.drafted = self._speculator.output(number), self._drafts or row.drafter is not None
+        number = self.add(self._request(row))
+        row.output, row.drafted = self.output(number), self._drafts or row.drafter is not None
         return number
-
-    def step(self) -> list[Moved]:
-        """One forward pass for all rows."""
-        return self._speculator.step()
-
-    def leave(self, number: int) -> None:
-        """Ends a row before its text is complete, and frees what it holds."""
-        self._speculator.cancel(number)
-
-    def close(self) -> None:
-        """Ends every row."""
-        self._speculator.close()
 
     def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None

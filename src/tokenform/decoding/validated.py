@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
-from tokenform.decoding.aligned.cars import CARS, Walks
+from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked, has_validators
 from tokenform.decoding.aligned.descent import allowed, child, distribution
 from tokenform.decoding.aligned.explore import EVERY, explore
@@ -40,8 +40,9 @@ from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.results import Estimates, Result
 from tokenform.decoding.row import Row
-from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node as Place
+from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.request import Output
 from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidType, TokenformError
@@ -66,25 +67,20 @@ class LocalDistribution(WrappedModel):
 
     def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
         super().__init__(model)
-        self._sampler, self._row = sampler, row
+        self._sampler, self._row, self._draws = sampler, row, NodeDraws(torch.device("cpu"))
         self.fingerprint = f"local {sampler.local}"
         self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, begins = super().logprobs(prefixes), len(self._row.prompt)
-        out = np.empty_like(own)
-        for number, prefix in enumerate(prefixes):
-            written = tuple(prefix[begins:])
-            node = Place(
-                prefix,
-                prompt_length=begins,
-                automaton=self._row.automaton,
-                state=self._state(written),
-                remaining=self._row.budget - len(written),
-            )
-            with np.errstate(divide="ignore"):
-                out[number] = np.log(self._sampler.distribution([torch.from_numpy(own[number])], node))
-        return out
+        own, row, nodes = super().logprobs(prefixes), self._row, []
+        for prefix in prefixes:
+            written = tuple(prefix[len(row.prompt) :])
+            state, remaining = self._state(written), row.budget - len(written)
+            nodes.append(Place(prefix, (), len(row.prompt), row.automaton, state, remaining))
+        found, there = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
+        if not bool(there.all()):
+            raise hopeless()
+        return found.log_().numpy()
 
     def _state(self, written: Tokens) -> State:
         length = len(written)
@@ -125,7 +121,7 @@ class Redraw:
             local, sampler.size, sorted(sampler.eos), sampler.transforms, sampler.mixture, sampler.penalties
         )
         self._checked = Checked(grammar, cast(Vocabulary, automaton.vocabulary))
-        self._walks: Walks | None = None
+        self._walks: ExactWalks | None = None
         self.rows = self.valid = 0  # texts of the batch itself
 
     def draw(self, row: Row) -> InvalidType | None:
@@ -135,7 +131,7 @@ class Redraw:
             model = LocalDistribution(self._model, self._sampler, row)
             problem = Problem(model, self._checked, tuple(row.prompt))
             seed = (stream_seed(row.seed, row.prompt) << 64) | row.number
-            walks = self._walks = Walks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
+            walks = self._walks = ExactWalks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
         forwards = walks.problem.counts().forwards
         tokens = None
         for number in range(self._tries):
@@ -150,7 +146,7 @@ class Redraw:
         return None if tokens is not None else self._failure(walks)
 
     @staticmethod
-    def _walk(walks: Walks) -> Tokens | None:
+    def _walk(walks: ExactWalks) -> Tokens | None:
         draw = walks.walk()
         return None if draw is None else draw.tokens
 
@@ -172,7 +168,7 @@ class Redraw:
             report=row.output.report,
         )
 
-    def _failure(self, walks: Walks) -> InvalidType:
+    def _failure(self, walks: ExactWalks) -> InvalidType:
         text, cause = self._checked.refused or ("", None)
         why = (
             "no text that the masks allow is left"

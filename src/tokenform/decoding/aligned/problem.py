@@ -201,18 +201,14 @@ class Problem:
         tell = getattr(self.constraint, "forced", None)
         if tell is not None and (spelled := tell(prefix.state)) is not None:
             return list(spelled)
-        ids = self._candidate_ids([prefix])[0]
+        ids = self.candidates([prefix])[0]
         return [int(ids[0])] if len(ids) == 1 and ids[0] != self.eos else []
 
     # ---- the constraint's side -------------------------------------------------------------------
 
-    def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
-        """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
-        return self._candidate_ids(prefixes)
-
     def masks(self, prefixes: Sequence[Prefix]) -> list[Ids]:
         """Sorted ids that may follow, EOS included; a predicate is asked about every candidate."""
-        everything = self._candidate_ids(prefixes)
+        everything = self.candidates(prefixes)
         if self.constraint.exact:
             return everything
         return [
@@ -262,7 +258,8 @@ class Problem:
         alive = part > -np.inf
         return StepDistribution(ids[alive], part[alive])
 
-    def _candidate_ids(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+    def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+        """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
         sets: dict[State, Ids] = {}
         missing: dict[State, None] = {}
         for prefix in prefixes:

@@ -25,8 +25,9 @@ import math
 import numpy as np
 from typing_extensions import Unpack
 
+from tokenform.decoding.aligned import rejection_step
 from tokenform.decoding.aligned.problem import Prefix, Problem
-from tokenform.decoding.aligned.proposals import Address, MaskWeights, Move, Proposal, RejectionWeights
+from tokenform.decoding.aligned.proposals import Address, Move, offers
 from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.resampling import METHODS, Method, resample
@@ -146,14 +147,8 @@ class SMC(AlignedSampler):
             raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(METHODS)}")
         if weights not in ("auto", "mask", "rejection"):
             raise OptionError(f"weights is {weights!r}; it must be 'auto', 'mask' or 'rejection'")
-        if estimator == "geometric" and accepts < 2:
-            raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
         self.particles_per_run, self.threshold, self.resampling = particles, threshold, resampling
-        self.proposal: Proposal = (
-            MaskWeights()
-            if weights == "mask"
-            else RejectionWeights(estimator, accepts, always=weights == "rejection")
-        )
+        self.weights, self._rejection = weights, rejection_step.estimator(estimator, accepts)
         self.trie = twist if isinstance(twist, Trie) else None
         self.twist = None if isinstance(twist, Trie) else twist
         self.until_error, self.max_runs, self.max_attempts = until_error, max_runs, max_attempts
@@ -243,8 +238,9 @@ class SMC(AlignedSampler):
             places = [(population, slot) for population in group for slot in population.open]
             if not places:
                 return
-            offers = self.proposal.step(problem, [p.prefixes[s] for p, s in places], self.trie)
-            early = offers.log_weights([p.prefixes[s] for p, s in places])
+            prefixes = [p.prefixes[s] for p, s in places]
+            offered = offers(problem, prefixes, self.trie, self.weights, self._rejection)
+            early = offered.log_weights(prefixes)
             threshold = self.threshold
             if threshold is None:
                 threshold = AFTER_DRAWING if early is None else BEFORE_DRAWING
@@ -252,11 +248,11 @@ class SMC(AlignedSampler):
                 for (population, slot), weight in zip(places, early, strict=True):
                     population.log_weights[slot] += weight
                 for population in group:
-                    if any(offers.is_open(population.prefixes[slot]) for slot in population.open):
+                    if any(offered.is_open(population.prefixes[slot]) for slot in population.open):
                         population.balance(step, threshold, self.resampling)
                 places = [(population, slot) for population in group for slot in population.open]
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = offers.moves([p.prefixes[s] for p, s in places], addresses, seed)
+            moves = offered.moves([p.prefixes[s] for p, s in places], addresses, seed)
             for (population, slot), move in zip(places, moves, strict=True):
                 population.apply(problem, slot, move, weigh=early is None)
             self._rescore(problem, places)

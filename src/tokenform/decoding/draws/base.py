@@ -14,16 +14,14 @@ Rejected: the budget's mask at every node (as many states as the mask has bits).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.engine.packed import mask_bits
 from tokenform.errors import ModelError, TokenformError
 
 FAILED = "the sampler failed"
@@ -157,37 +155,3 @@ class MaskedSampler:
         after = node.automaton.advance(node.state, token)
         distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining
-
-    def distribution(self, rows: Sequence[torch.Tensor], node: Node) -> np.ndarray:
-        """float64 [V of the model]: what a node is drawn from.
-
-        Args:
-            rows: logits [V'] of the model, then of each companion.
-        """
-        self.check(rows)
-        free = self.free(rows, node)
-        distribution = np.zeros(len(rows[0]))
-        if node.automaton is None:
-            distribution[: self.size] = self._distribution(free)
-            return distribution
-        first = self._distribution(_masked(free, node.automaton.mask(node.state)))
-        words = node.automaton.mask_within(node.state, node.remaining)
-        fits = mask_bits(words, self.size)
-        fits[list(self.eos)] = True
-        kept = np.where(fits, first, 0.0)
-        if not kept.any():
-            within = _masked(free, words)
-            if self.mixture is not None and not bool(within.isfinite().any()):
-                within = _masked(rows[0][: self.size].double(), words)
-            kept = self._distribution(within)
-        distribution[: self.size] = kept / kept.sum()
-        return distribution
-
-    def _distribution(self, scores: torch.Tensor) -> np.ndarray:
-        distribution: np.ndarray = self.local.log_distribution(scores[None])[0].exp().cpu().numpy()
-        return distribution
-
-
-def _masked(free: torch.Tensor, words: Any) -> torch.Tensor:
-    bits = mask_bits(words, len(free))
-    return free.masked_fill(~torch.from_numpy(bits).to(free.device), float("-inf"))

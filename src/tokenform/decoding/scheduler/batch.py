@@ -109,7 +109,7 @@ class Batch:
         try:
             for text in gone:
                 assert text.number is not None
-                self.decoder.leave(text.number)
+                self.decoder.cancel(text.number)
                 self._forget(text)
             for text in joining:
                 self._join(text)

@@ -87,15 +87,7 @@ class Backbone:
 
     mode: str = "tree"
 
-    def __new__(
-        cls,
-        model: Any,
-        mode: str | None = None,
-        share: int = 8,
-        prompts: PromptCache | None = None,
-        size: int | None = None,
-        compiled: Compiled | None = None,
-    ) -> Backbone:
+    def __new__(cls, model: Any, mode: str | None = None, *rest: Any, **named: Any) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from ..drafters.base import Budget
 from ..drafters.lookahead import INVESTMENT
 from ..tree import DraftTree
-from .base import chances
+from .base import best_first, chances
 
 _KEEP = 0.98
 _START = 16  # tokens of a line that cost as much as the fixed part of a pass, until measured
@@ -102,7 +102,7 @@ class Controller:
 
     def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
         chance = [chances(tree) for tree in trees]
-        order = [_best_first(own) for own in chance]
+        order = [best_first(own) for own in chance]
         best = [[own[node] for node in nodes] for own, nodes in zip(chance, order, strict=True)]
         fixed, slope = self.costs()
         tokens, width = float(len(trees)), 0
@@ -122,8 +122,3 @@ class Controller:
             for node in nodes[:width]:
                 kept[node] = kept[node] or own[node] >= least
         return keep
-
-
-def _best_first(chance: Sequence[float]) -> list[int]:
-    """Nodes by their chances; the earlier of two equals, so parents come first."""
-    return sorted(range(len(chance)), key=lambda node: (-chance[node], node))
