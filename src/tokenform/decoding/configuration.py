@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.backbone.base import text_config
+from tokenform.decoding.speculative.backbone.facts import text_config
 from tokenform.engine import Vocabulary
 
 

@@ -21,7 +21,6 @@ from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import OptionError, TokenformError, own_error
-from tokenform.masking import MaskTable
 
 from .live import Live
 from .node import Node
@@ -55,20 +54,8 @@ class Verdict(NamedTuple):
 Verdicts = dict[int, "Verdict | TokenformError"]
 
 
-class DeviceDraws:
-    """Decides where the logits are; for one thread at a time.
-
-    Args:
-        device: where logits are.
-        table: masks that are there already; None begins one.
-        whole: draw at all nodes in one call; None does so where the logits are not on the host.
-    """
-
-    def __init__(
-        self, device: torch.device, table: MaskTable | None = None, whole: bool | None = None
-    ) -> None:
-        self.device = device
-        self.draws = NodeDraws(device, table, whole)
+class DeviceDraws(NodeDraws):
+    """Draws of the model's own step, which decide what is committed."""
 
     def columns(self, live: Live) -> Columns | None:
         """At each row of a sequence's tree the tokens at whose logits alone `match` looks; None for all.
@@ -87,7 +74,7 @@ class DeviceDraws:
             node = asked.pop()
             if node != ROOT and not _goes_on(live, node):
                 found[node + 1] = np.empty(0, np.int64)
-            elif (ids := self.draws.listed(request.sampler, _node(live, node))) is not None:
+            elif (ids := self.listed(request.sampler, _node(live, node))) is not None:
                 found[node + 1] = ids
                 asked += live.tree.children(node)
         return None if found[0] is None else found
@@ -95,7 +82,7 @@ class DeviceDraws:
     def match(self, scored: Sequence[Scored], rule: SampleAndMatch) -> Verdicts:
         """The committed tokens of each sequence by sample-and-match, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
-        waiting, whole = [], self.draws.whole
+        waiting, whole = [], self.whole
         for live, logits in scored:
             if rule.greedy and live.request.sampler.local.temperature != 0:
                 refusal = OptionError(
@@ -149,7 +136,7 @@ class DeviceDraws:
         nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
         device = logits[0].device
         with torch.inference_mode():
-            p, there = self.draws.distributions(sampler, logits, nodes)
+            p, there = self.distributions(sampler, logits, nodes)
             forest = Forest([live.tree for live, _ in scored], device)
             distributions = [
                 _on(torch.as_tensor(distribution), device) for distribution in forest.distributions
@@ -178,14 +165,14 @@ class DeviceDraws:
             sampler = group[0][0].request.sampler
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
-            wishes = [live.session.wish for live, _, _ in group] if self.draws.whole else []
+            wishes = [live.session.wish for live, _, _ in group] if self.whole else []
             wish = Wish(
                 max((w.best for w in wishes), default=0),
                 allowed=any(w.allowed for w in wishes),
                 logprob=any(live.request.logprobs for live, _, _ in group),
             )
             try:
-                found = self.draws.draw(sampler, rows, nodes, wish)
+                found = self.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device
                 found = [Drawn(-1, 0.0, own_error(error, FAILED))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):

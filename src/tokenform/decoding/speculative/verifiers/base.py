@@ -92,36 +92,6 @@ class DrawnRule:
             )
 
 
-def first_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
-    """From the root down: the first child whose coin falls is gone to, until none does.
-
-    Args:
-        most: children of a node that are tried; None for all.
-    """
-    node = ROOT
-    while True:
-        kids = tree.children(node)[:most]
-        below = next((kid for kid in kids if choice.accept(coins.chance[kid + 1])), None)
-        if below is None:
-            return node
-        node = below
-
-
-def last_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
-    """From the leaves up: the first node, after all that stand below and before it, whose coin falls."""
-
-    def visit(node: int) -> int | None:
-        for kid in tree.children(node)[:most]:
-            found = visit(kid)
-            if found is not None:
-                return found
-        return node if node == ROOT or choice.accept(coins.chance[node + 1]) else None
-
-    found = visit(ROOT)
-    assert found is not None  # the root needs no coin
-    return found
-
-
 def normalised(rest: torch.Tensor, fallback: torch.Tensor) -> torch.Tensor:
     """norm[rest], row by row; the fallback where rounding has left nothing (the case has probability 0)."""
     total = rest.sum(-1, keepdim=True)
