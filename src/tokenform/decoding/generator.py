@@ -39,6 +39,7 @@ from tokenform.decoding.calls import (
     texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
+from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.keyed_random import fresh_seed
@@ -50,7 +51,6 @@ from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, Stats, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy

@@ -19,32 +19,28 @@ be completed keeps all its mass.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import torch
 
 from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked, has_validators
 from tokenform.decoding.aligned.descent import allowed, child, distribution
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
+from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
 from tokenform.decoding.aligned.trie import Node, Trie
-from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed
+from tokenform.decoding.local_distribution import LocalDistribution
 from tokenform.decoding.results import Estimates, Result
 from tokenform.decoding.row import Row
-from tokenform.decoding.samplers.local import Local, hopeless
-from tokenform.decoding.speculative.node import Node as Place
-from tokenform.decoding.speculative.node_draws import NodeDraws
+from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.request import Output
-from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
+from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidType, TokenformError
 from tokenform.frontends import Condition
 
@@ -53,46 +49,6 @@ if TYPE_CHECKING:
 
 TRIES = 1000
 EXPLORED = 8  # prefixes that are visited beside each walk
-_STATES = 1 << 14  # states of prefixes that are kept
-
-
-class LocalDistribution(WrappedModel):
-    """`LanguageModel` whose distribution is `Local`'s: masked, within the budget, truncated.
-
-    Args:
-        model: the distributions of the model itself.
-        sampler: draws from them.
-        row: prompt, constraint and budget.
-    """
-
-    def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
-        super().__init__(model)
-        self._sampler, self._row, self._draws = sampler, row, NodeDraws(torch.device("cpu"))
-        self.fingerprint = f"local {sampler.local}"
-        self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
-
-    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, row, nodes = super().logprobs(prefixes), self._row, []
-        for prefix in prefixes:
-            written = tuple(prefix[len(row.prompt) :])
-            state, remaining = self._state(written), row.budget - len(written)
-            nodes.append(Place(prefix, (), len(row.prompt), row.automaton, state, remaining))
-        found, there = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
-        if not bool(there.all()):
-            raise hopeless()
-        return found.log_().numpy()
-
-    def _state(self, written: Tokens) -> State:
-        length = len(written)
-        while written[:length] not in self._states:
-            length -= 1
-        state = self._states[written[:length]]
-        for end in range(length, len(written)):
-            state = self._states[written[: end + 1]] = self._row.automaton.advance(state, written[end])
-        while len(self._states) > _STATES:
-            self._states.popitem(last=False)
-            self._states[()] = self._row.automaton.start
-        return state
 
 
 class Redraw:

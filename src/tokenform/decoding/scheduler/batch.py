@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 from weakref import WeakSet
 
 from tokenform.decoding.calls import texts_of
+from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
@@ -21,7 +22,6 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
 from tokenform.decoding.scheduler.thinking import ThoughtPieces
 from tokenform.decoding.scheduler.turns import Text, Turns
-from tokenform.decoding.speculation import Decoder
 from tokenform.decoding.speculative.speculator import Moved
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.errors import own_error
