@@ -46,7 +46,7 @@ class LocalDistribution(WrappedModel):
         found, there = self._draws.distributions(self._sampler, [torch.from_numpy(own)], nodes)
         if not bool(there.all()):
             raise hopeless()
-        return found.log_().numpy()
+        return found.log().numpy()
 
     def _state(self, written: Tokens) -> State:
         length = len(written)
