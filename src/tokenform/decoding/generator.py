@@ -127,6 +127,9 @@ class Generator:
             raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
         if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
             raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
+        if verifier is not None and not isinstance(verifier, Verifier):
+            known = "tokenform.decoding.speculative.verifiers"
+            raise OptionError(f"{type(verifier).__name__} is no rule of acceptance; see {known}.")
         check_counts(batch_size=batch_size)
         check_model(model)  # before any work
         if sampler == "model":
