@@ -14,7 +14,6 @@ Rejected: independent draws for sample-and-match (they accept sum p q, not nearl
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import threading
@@ -166,7 +165,9 @@ class _DraftModelSession(Asking):
             return torch.nn.functional.pad(rows, (0, size - rows.shape[1]), value=float("-inf"))
         return rows[:, :size]
 
-    def _ask(self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]]) -> Ask:
+    def _ask(
+        self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]], **more: Any
+    ) -> Ask:
         return Ask(
             self.backbone,
             seq,
@@ -175,6 +176,7 @@ class _DraftModelSession(Asking):
             sampler=context.sampler,
             copies=1 + context.companions,
             convert=functools.partial(self._rows, size=context.vocabulary_size),
+            **more,
         )
 
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
@@ -184,8 +186,8 @@ class _DraftModelSession(Asking):
 
         def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
             self.backbone.commit(seq, self._own(drawn))
-            ask = self._ask(seq, context, DraftTree.chain(guessed), list(enumerate(places)))
-            return (yield dataclasses.replace(ask, wish=wish))
+            rows = list(enumerate(places))
+            return (yield self._ask(seq, context, DraftTree.chain(guessed), rows, wish=wish))
 
         return (
             yield from draw_matched(
@@ -261,14 +263,14 @@ class _Independent:
         if backbone.mode == "tree" and going:
             whole = DraftTree()
             rows = [whole.add_path(ROOT, session._own(path)) + 1 for path in paths.values()]
-            ask = session._ask(self.seq, context, whole, list(zip(rows, places, strict=True)))
-            found = (yield dataclasses.replace(ask, independent=Independent(keys, counts))).samples
+            nodes, independent = list(zip(rows, places, strict=True)), Independent(keys, counts)
+            found = (yield session._ask(self.seq, context, whole, nodes, independent=independent)).samples
         elif going:
             for path, place, own, count in zip(paths.values(), places, keys, counts, strict=True):
                 chain = DraftTree.chain(session._own(path))
-                ask = session._ask(self.seq, context, chain, [(len(chain), place)])
                 independent = Independent([own], [count])
-                found += (yield dataclasses.replace(ask, independent=independent)).samples
+                ask = session._ask(self.seq, context, chain, [(len(chain), place)], independent=independent)
+                found += (yield ask).samples
         samples = dict(zip(paths, found, strict=True))
         return [samples.get(node) for node, _ in wanted]
 
