@@ -94,7 +94,7 @@ class Drawer(Protocol):
 
 
 class MaskedSampler:
-    """How tokens are drawn.
+    """How tokens are drawn; equal where all of it is, so that texts drawn in one way are drawn together.
 
     Args:
         local: draws from a masked row.
@@ -116,6 +116,14 @@ class MaskedSampler:
     ) -> None:
         self.local, self.size, self.eos = local, size, frozenset(eos)
         self.transforms, self.mixture, self.penalties = tuple(transforms), mixture, penalties
+        self._key = local, size, self.eos, *map(id, (*self.transforms, mixture, penalties))
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, MaskedSampler) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def untouched(self) -> bool:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from weakref import WeakSet
 
 from tokenform.decoding.calls import texts_of
 from tokenform.decoding.decoder import Decoder
-from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.samplers.local import Local
@@ -23,12 +21,10 @@ from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
 from tokenform.decoding.scheduler.thinking import ThoughtPieces
 from tokenform.decoding.scheduler.turns import Text, Turns
 from tokenform.decoding.speculative.speculator import Moved
-from tokenform.decoding.speculative.targets import Penalties
 from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
-_DISTRIBUTIONS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
 
 
@@ -42,7 +38,6 @@ class Batch:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
         self._waiting, self._running = Turns(), dict[int, Text]()
-        self._distributions: OrderedDict[Hashable, MaskedSampler] = OrderedDict()
         self._done = Load()
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
@@ -75,23 +70,6 @@ class Batch:
             _threads.add(self.thread)
             self.thread.start()
         self._changed.notify_all()
-
-    # -- in callers' threads
-
-    def distribution(
-        self, sampler: Local, transforms: tuple[Transform, ...], penalties: Penalties | None
-    ) -> MaskedSampler:
-        """How texts of this sampler are drawn; the same object for equal plain ones."""
-        if transforms or penalties is not None:
-            return self.decoder.distribution(sampler, transforms, penalties)
-        with self._changed:
-            known = self._distributions.get(sampler)
-            if known is None:
-                known = self._distributions[sampler] = self.decoder.distribution(sampler)
-            self._distributions.move_to_end(sampler)
-            while len(self._distributions) > _DISTRIBUTIONS:
-                self._distributions.popitem(last=False)
-            return known
 
     # -- in the batch's thread
 

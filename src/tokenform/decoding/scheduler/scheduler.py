@@ -147,7 +147,7 @@ class Scheduler:
             raise thinking.refused(self.generator, max_tokens, error.least) from None
         job.prompt_tokens = len(rows[0].prompt)
         texts = self._texts(job, rows, thinking)
-        distribution = self._batch.distribution(chosen, tuple(transforms), penalties)
+        distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
         for row in [*rows, *(text.row for text in texts)]:
             row.distribution, row.drafter = distribution, drafter
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0

@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from tokenform.decoding.draws import NO_WISH, Drawn, Wish, race
+from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
 from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
@@ -158,11 +158,10 @@ class DeviceDraws(NodeDraws):
             return torch.stack([chance, lean, there.double(), token.double(), logprob, guessed], 1)
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
-        groups: dict[int, list[tuple[Live, Logits, int]]] = {}
+        groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
         for one in wanted:
-            groups.setdefault(id(one[0].request.sampler), []).append(one)
-        for group in groups.values():
-            sampler = group[0][0].request.sampler
+            groups.setdefault(one[0].request.sampler, []).append(one)
+        for sampler, group in groups.items():
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
             wishes = [live.session.wish for live, _, _ in group] if self.whole else []
@@ -185,7 +184,7 @@ def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
     groups: list[list[Scored]] = []
     held = 0
     for live, logits in scored:
-        same = groups and groups[-1][0][0].request.sampler is live.request.sampler
+        same = groups and groups[-1][0][0].request.sampler == live.request.sampler
         held += cast("torch.Tensor", logits[0]).numel()
         if same and held <= _AT_ONCE:
             groups[-1].append((live, logits))
