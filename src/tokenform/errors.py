@@ -203,6 +203,19 @@ class SchemaWarning(UserWarning):
     """
 
 
+def own_error(error: Exception, what: str) -> TokenformError:
+    """An error as one of this library's: itself, or a `ModelError` that it is the cause of.
+
+    Args:
+        what: what could not be done.
+    """
+    if isinstance(error, TokenformError):
+        return error
+    own = ModelError(f"{what}: {type(error).__name__}: {error}")
+    own.__cause__ = error
+    return own
+
+
 def warn_outside(message: str, category: type[Warning]) -> None:
     """A warning that points at the caller's line: the first outside this package."""
     frame, level = sys._getframe(1), 2

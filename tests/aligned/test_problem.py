@@ -15,8 +15,8 @@ from tokenform.decoding.aligned.predicate import Predicate
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import log_sum
 from tokenform.decoding.aligned.smc import SMC
-from tokenform.decoding.aligned.transforms import Transforms
 from tokenform.decoding.keyed_random import Purpose, pick, stream
+from tokenform.decoding.samplers.local import Local
 from tokenform.errors import ModelError, OptionError
 
 
@@ -99,7 +99,7 @@ def test_transforms_come_before_the_constraint(automaton, options):
 def test_transformed_rows_are_normalised_and_leave_their_input_alone():
     rows = np.log(np.random.default_rng(0).dirichlet(np.ones(50), size=4))
     before = rows.copy()
-    out = Transforms(temperature=0.7, top_k=20, top_p=0.8, min_p=0.02).apply(rows)
+    out = Local(temperature=0.7, top_k=20, top_p=0.8, min_p=0.02).before_masks(rows)
     assert np.array_equal(rows, before)
     assert np.allclose(np.exp(out).sum(1), 1)
     assert ((out > -np.inf).sum(1) <= 20).all()

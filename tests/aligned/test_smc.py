@@ -66,20 +66,6 @@ def test_the_distribution_with_twenty_particles(problem, exact):
         assert total_variation(exact.probabilities, distribution) <= 0.10
 
 
-@pytest.mark.slow
-def test_twenty_random_tables(automaton):
-    for seed in range(20):
-        fresh = SMC().bind(TableModel(1000 + seed, scale=1.0), automaton)
-        target = enumerate_target(fresh)
-        distribution, estimates = distribution_of_draws(SMC(20), fresh, 600)
-        assert abs(z_score(estimates, target.log_z)) <= 4
-        assert total_variation(target.probabilities, distribution) <= 0.10
-        twist = ASAp(explore=0).sample(fresh, 100, seed=0).trie
-        distribution, estimates = distribution_of_draws(SMC(5, twist=twist), fresh, 2000)
-        assert abs(z_score(estimates, target.log_z)) <= 4
-        assert total_variation(target.probabilities, distribution) <= 0.05
-
-
 @pytest.mark.parametrize("estimator", ["two_loops", "recursive", "geometric"])
 def test_rejection_weights_give_an_unbiased_z(problem, exact, estimator):
     distribution, estimates = distribution_of_draws(

@@ -150,18 +150,6 @@ def test_cars_needs_few_attempts(problem, explore):
         assert CARS(explore=explore).sample(problem, 100, seed=seed).counts.attempts <= 200
 
 
-@pytest.mark.slow
-def test_twenty_random_tables(automaton):
-    for seed in range(20):
-        model = TableModel(1000 + seed, scale=1.0 + 0.05 * seed)
-        fresh = ASAp().bind(model, automaton)
-        target = enumerate_target(fresh)
-        for samples, bound in ((100, 0.18), (300, 0.05), (1000, 0.02)):
-            sample = ASAp().sample(fresh, samples, seed=seed)
-            assert distance_of(fresh, sample.trie, target) <= min(bound, sample.certificate.distance + 1e-12)
-        assert CARS().sample(fresh, 100, seed=seed).counts.attempts <= 200
-
-
 @pytest.mark.parametrize("make", [ASAp, CARS])
 def test_draws_do_not_depend_on_batching(automaton, make):
     def run(**options):

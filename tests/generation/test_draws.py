@@ -99,6 +99,27 @@ def by_definition(row: np.ndarray, automaton, state, left: int, local: tf.Local,
     return best(allowed & fitting) if (allowed & fitting).any() else best(truncated(fitting))
 
 
+def defined(sampler: MaskedSampler, rows: list[torch.Tensor], node: Node) -> torch.Tensor:
+    """What a node is drawn from, float64 [V of the model], by the definition."""
+
+    def drawn(scores: torch.Tensor, words: np.ndarray | None) -> torch.Tensor:
+        bits = np.ones(SIZE, bool) if words is None else mask_bits(words, SIZE)
+        masked = scores.masked_fill(~torch.from_numpy(bits), -math.inf)
+        return sampler.local.log_distribution(masked[None])[0].exp()
+
+    free, auto = sampler.free(rows, node), node.automaton
+    kept = drawn(free, None if auto is None else auto.mask(node.state))
+    if auto is not None:
+        words = auto.mask_within(node.state, node.remaining)
+        fits = torch.from_numpy(mask_bits(words, SIZE))
+        fits[list(sampler.eos)] = True
+        kept = kept * fits
+        if not kept.any():
+            within = free.masked_fill(~torch.from_numpy(mask_bits(words, SIZE)), -math.inf)
+            kept = drawn(free if within.isfinite().any() else rows[0][:SIZE].double(), words)
+    return torch.nn.functional.pad(kept / kept.sum(), (0, len(rows[0]) - SIZE))
+
+
 @pytest.mark.parametrize("local", SAMPLERS, ids=str)
 @pytest.mark.parametrize("mixture", [None, tf.targets.ContextAware(0.5)])
 def test_distributions_of_many_rows_are_those_of_each(local, mixture):
@@ -111,16 +132,16 @@ def test_distributions_of_many_rows_are_those_of_each(local, mixture):
     nodes = []
     for place in range(8):
         state, left = kinds[place % 7]
-        row = rows[place].numpy()
         auto = None if state is None else automaton
-        nodes.append(Node((row, row[::-1].copy()), [1], (), 1, auto, state, left, 0, place))
+        nodes.append(Node([1], (), 1, auto, state, left, 0, place))
     sampler = MaskedSampler(local, SIZE, [0], mixture=mixture)
-    second = [torch.from_numpy(node.logits[1]) for node in nodes]
+    second = list(rows.flip(1))
     found, there = DenseDrawer(MaskTable(SIZE, "cpu")).distributions(sampler, [rows, second], nodes)
     assert there.tolist() == [place != 6 for place in range(8)]
     for place, node in enumerate(nodes):
         if place != 6:
-            assert np.abs(found[place].numpy() - sampler.distribution(node)).max() < 1e-12
+            want = defined(sampler, [rows[place], second[place]], node)
+            assert float((found[place] - want).abs().max()) < 1e-12
             assert found[place].sum() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -148,7 +169,7 @@ def test_host_and_device_draw_what_the_definition_says(local, dtype):
         for place in range(9):
             state, left = kinds[place % 7][-2:]
             auto = None if state is None else automaton
-            nodes.append(Node((), [1], (2,) * place, 1, auto, state, left, trial, place))
+            nodes.append(Node([1], (2,) * place, 1, auto, state, left, trial, place))
         sampler = MaskedSampler(local, SIZE, [])
         lazy = LazyDrawer().draw(sampler, [list(rows)], nodes)
         dense = DenseDrawer(MaskTable(SIZE, "cpu")).draw(sampler, [list(rows)], nodes)
@@ -166,7 +187,7 @@ def test_host_and_device_draw_what_the_definition_says(local, dtype):
 def test_a_row_that_gives_nothing_costs_itself():
     rows = torch.zeros(4, SIZE)
     rows[1], rows[2, 5] = -math.inf, math.nan
-    nodes = [Node((), [1], (), 1, None, None, 30, 0, i) for i in range(4)]
+    nodes = [Node([1], (), 1, None, None, 30, 0, i) for i in range(4)]
     for local in (tf.Local(0.0), tf.Local(1.0)):
         sampler = MaskedSampler(local, SIZE, [])
         for drawer in (LazyDrawer(), DenseDrawer(MaskTable(SIZE, "cpu"))):
@@ -182,7 +203,7 @@ def test_draws_have_the_distribution(local):
     row = torch.from_numpy(np.full(SIZE, -9.0))
     row[torch.from_numpy(random.permutation(SIZE)[:12].copy())] = torch.from_numpy(random.normal(size=12))
     sampler, count = MaskedSampler(local, SIZE, []), 20_000
-    nodes = [Node((), [1], (), 1, None, None, 30, 7, i) for i in range(count)]
+    nodes = [Node([1], (), 1, None, None, 30, 7, i) for i in range(count)]
     drawn = Counter(one.token for one in LazyDrawer().draw(sampler, [[row] * count], nodes))
     distribution = local.log_distribution(row[None])[0].exp().numpy()
     large = np.flatnonzero(distribution * count >= 5)
@@ -229,7 +250,7 @@ def test_equal_distributions_are_coupled_and_near_ones_mostly():
     apart = 0.5 * np.abs(p - q).sum()
     assert 0.15 < apart < 0.25
     sampler = MaskedSampler(tf.Local(), size, [])
-    nodes = [Node((), [1], (), 1, None, None, 30, 2, i) for i in range(count)]
+    nodes = [Node([1], (), 1, None, None, 30, 2, i) for i in range(count)]
     draws = [
         [d.token for d in LazyDrawer().draw(sampler, [[torch.from_numpy(x)] * count], nodes)]
         for x in (one, other)

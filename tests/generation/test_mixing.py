@@ -32,9 +32,8 @@ def first_distribution(model, other, tokenizer, mixture, prompts) -> torch.Tenso
     rows = []
     for net, prompt in zip((model, other), prompts, strict=True):
         with torch.inference_mode():
-            rows.append(net(torch.tensor([tokenizer.encode(prompt)])).logits[0, -1, :size].numpy())
-    node = Node(tuple(rows), [0], (), 1, automaton, automaton.start)
-    scores = mixture([torch.from_numpy(row) for row in node.logits], node)
+            rows.append(net(torch.tensor([tokenizer.encode(prompt)])).logits[0, -1, :size])
+    scores = mixture(rows, Node([0], (), 1, automaton, automaton.start))
     allowed = torch.zeros(size, dtype=torch.bool)
     allowed[torch.from_numpy(automaton.allowed_tokens(automaton.start)).long()] = True
     return scores.masked_fill(~allowed, float("-inf"))

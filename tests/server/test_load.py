@@ -151,7 +151,7 @@ class Watched:
         """What a quiet server has none of."""
         load, requests = self._engine.scheduler.load, httpx.get(f"{url}/health").json()["requests"]
         decoder = self._engine.scheduler._batch.decoder
-        slots = decoder._speculator.backbone.held_slots
+        slots = decoder.backbone.held_slots
         counts = {"running": load.running, "waiting": load.waiting, "jobs": load.jobs, "requests": requests}
         return {**counts, "active": decoder.active, "slots": slots}
 

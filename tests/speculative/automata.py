@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+import tokenform as tf
+
 from .models import VOCABULARY
 
 LETTERS = b'{}":,abcdefghijklmnopqrstuvwxyz0123456789 '
@@ -21,6 +23,12 @@ def vocabulary() -> list[bytes]:
     ]
 
 
+@functools.cache
+def known() -> tf.Vocabulary:
+    """The same for the library."""
+    return tf.Vocabulary(vocabulary(), eos=[EOS])
+
+
 class Patterned:
     """Texts that match a list of parts: bytes are literal, a frozenset is one of its bytes, 1..n times.
 
@@ -34,6 +42,7 @@ class Patterned:
         self._ids: dict[object, int] = {}
         self.start = self._id((0, 0))
         self.finished = self._id("finished")
+        self.vocabulary = known()
 
     def _id(self, state: object) -> int:
         if state not in self._ids:
@@ -99,6 +108,26 @@ class Patterned:
     def mask(self, state: int) -> np.ndarray:
         bits = np.zeros(-(-len(self.tokens) // 32) * 32, bool)
         bits[self.allowed_tokens(state)] = True
+        return np.packbits(bits, bitorder="little").view(np.uint32)
+
+    def fill_masks(self, states, out, threads=1):
+        for row, state in zip(out, states, strict=True):
+            row[:] = self.mask(state).view(np.int32)
+
+    @functools.cache  # noqa: B019
+    def distance(self, state: int, within: int | None = None) -> int:
+        frontier, seen, steps = {state}, {state}, 0
+        while not any(self.is_accepting(s) or self.is_finished(s) for s in frontier):
+            steps += 1
+            frontier = {self.advance(s, int(t)) for s in frontier for t in self.allowed_tokens(s)} - seen
+            seen |= frontier
+        return steps
+
+    @functools.cache  # noqa: B019
+    def mask_within(self, state: int, budget: int) -> np.ndarray:
+        bits = np.zeros(-(-len(self.tokens) // 32) * 32, bool)
+        for t in self.allowed_tokens(state):
+            bits[t] = t == EOS or self.distance(self.advance(state, int(t))) < budget
         return np.packbits(bits, bitorder="little").view(np.uint32)
 
     def forced_bytes(self, state: int) -> bytes:

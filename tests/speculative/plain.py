@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tokenform.decoding.draws import LazyDrawer
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.request import Request
 
@@ -17,18 +18,19 @@ def plain(net: Any, request: Request, others: tuple[Any, ...] = ()) -> list[int]
     auto = request.automaton
     state = auto.start if auto is not None else None
     while len(output) < request.max_tokens:
-        rows = tuple(
-            replay(one, [*prompt, *output]).numpy()
-            for one, prompt in zip((net, *others), prompts, strict=True)
-        )
+        rows = [
+            replay(one, [*prompt, *output])[None] for one, prompt in zip((net, *others), prompts, strict=True)
+        ]
         node = Node(
-            rows, [*prompts[0], *output], (), len(prompts[0]), auto, state, request.max_tokens - len(output),
+            [*prompts[0], *output], (), len(prompts[0]), auto, state, request.max_tokens - len(output),
             request.seed, request.number,
         )  # fmt: skip
-        token = request.sampler.draw(node)
-        if token in request.eos:
+        (drawn,) = LazyDrawer().draw(request.sampler, rows, [node])
+        if drawn.error is not None:
+            raise drawn.error
+        if drawn.token in request.eos:
             break
-        output.append(token)
+        output.append(drawn.token)
         if auto is not None:
-            state = auto.advance(state, token)
+            state = auto.advance(state, drawn.token)
     return output

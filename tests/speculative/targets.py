@@ -1,6 +1,4 @@
-"""Samplers spelled out token by token in numpy: judges of the library's own, and distributions of the tests'
-choice.
-"""
+"""Distributions spelled out in numpy, judges of the library's own; and the samplers of these tests."""
 
 from __future__ import annotations
 
@@ -10,9 +8,27 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenform.decoding.keyed_random import invert
+import tokenform as tf
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.node import Node, mask_bits
 from tokenform.errors import OptionError, SamplingError
+
+from .models import VOCABULARY
+
+
+def sampler(temperature: float = 1.0, banned: Sequence[int] = (), **more: Any) -> MaskedSampler:
+    """Draws over the models' vocabulary; token 0 ends a text.
+
+    Args:
+        banned: tokens that are never drawn.
+        more: a mixture, penalties.
+    """
+
+    def ban(text: Sequence[int], logits: torch.Tensor) -> torch.Tensor:
+        logits[list(banned)] = float("-inf")
+        return logits
+
+    return MaskedSampler(tf.Local(temperature), VOCABULARY, [0], [ban] if banned else [], **more)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -34,39 +50,19 @@ class Target:
     def __init__(self, changes: Sequence[Scores] = (), mixture: Any = None, greedy: bool = False) -> None:
         self.changes, self.mixture, self.greedy = list(changes), mixture, greedy
 
-    def scores(self, node: Node) -> np.ndarray:
-        scores = np.array(node.logits[0], np.float64)
+    def distribution(self, rows: Sequence[np.ndarray], node: Node) -> np.ndarray:
+        scores = np.array(rows[0], np.float64)
         if self.mixture is not None:
-            if len(node.logits) <= self.mixture.companions:
+            if len(rows) <= self.mixture.companions:
                 raise OptionError(f"the target mixes {self.mixture.companions + 1} models or prompts")
-            rows = [torch.tensor(np.asarray(row), dtype=torch.float64) for row in node.logits]
-            scores = self.mixture(rows, node).numpy()
+            scores = self.mixture([torch.tensor(row, dtype=torch.float64) for row in rows], node).numpy()
         for change in self.changes:
             scores = change(scores, node)
-        return scores
-
-    def distribution(self, node: Node) -> np.ndarray:
-        scores = self.scores(node)
         if not self.greedy:
             return softmax(scores)
         distribution = np.zeros(len(scores))
         distribution[int(np.argmax(scores))] = 1.0
         return distribution
-
-
-class DistributionSampler:
-    """Draws from a target's distribution by the inverse of its cumulative sum."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-
-    def distribution(self, node: Node) -> np.ndarray:
-        return self.target.distribution(node)
-
-    def draw(self, node: Node) -> int:
-        if self.target.greedy:
-            return int(np.argmax(self.target.scores(node)))
-        return invert(self.target.distribution(node), node.uniform())
 
 
 class Mask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import numpy as np
@@ -10,11 +9,10 @@ import pytest
 import torch
 
 from tokenform.bench.speculation_plot import plot
-from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.samplers import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, Recycling, Suffix
 from tokenform.decoding.speculative.node import Node
+from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
@@ -32,16 +30,16 @@ from tokenform.errors import OptionError
 from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
-from .targets import DistributionSampler, Mask, Target
+from .targets import sampler
 
 LETTERS = b"abc"
 PROMPT = [5, 9]
 LENGTH = 3
 
 
-def automaton() -> Bounded:
+def automaton() -> Patterned:
     """Three letters."""
-    return Bounded([(frozenset(LETTERS), 1)] * LENGTH)
+    return Patterned([(frozenset(LETTERS), 1)] * LENGTH)
 
 
 def whole_distribution(net) -> dict[tuple[int, ...], float]:
@@ -56,15 +54,12 @@ def whole_distribution(net) -> dict[tuple[int, ...], float]:
     return distribution
 
 
-def draws(net, count: int, drafter, verifier, masked: bool) -> dict[tuple[int, ...], int]:
+def draws(net, count: int, drafter, verifier) -> dict[tuple[int, ...], int]:
     backbone, auto_ = Backbone(net, share=64), automaton()
-    sampler = (
-        MaskedSampler(Local(), len(vocabulary()), [EOS]) if masked else DistributionSampler(Target([Mask()]))
-    )
     got: dict[tuple[int, ...], int] = {}
     for start in range(0, count, 64):
         asked = [
-            Request(PROMPT, sampler, auto_, max_tokens=8, eos=frozenset([EOS]), seed=11, number=start + i)
+            Request(PROMPT, sampler(), auto_, max_tokens=8, eos=frozenset([EOS]), seed=11, number=start + i)
             for i in range(min(64, count - start))
         ]
         for output in decode(backbone, asked, drafter, verifier):
@@ -85,14 +80,14 @@ RULES = {
 }
 
 
-def p_value(net, count: int, rule, shape, masked: bool) -> float:
+def p_value(net, count: int, rule, shape) -> float:
     distribution = whole_distribution(net)
     drafter = (
         Merge(Suffix(), Recycling())
         if shape is None
         else DraftModel(model("llama", seed=8, layers=1), 2, shape=shape)
     )
-    got = draws(net, count, drafter, rule(), masked)
+    got = draws(net, count, drafter, rule())
     assert set(got) <= set(distribution)
     keys = sorted(distribution)
     want = np.array([distribution[k] for k in keys])
@@ -102,13 +97,10 @@ def p_value(net, count: int, rule, shape, masked: bool) -> float:
     return float(torch.special.gammaincc(freedom, torch.tensor(squares / 2, dtype=torch.float64)))
 
 
-@pytest.mark.parametrize(
-    ("rule", "masked"), [(SampleAndMatch, False), (Traversal, False), *((r, True) for r in RULES)]
-)
-def test_a_few_draws_follow_the_distribution(rule, masked):
-    """By a sampler of one's own on the host, and by the library's, whose distributions stay on the device."""
+@pytest.mark.parametrize("rule", list(RULES))
+def test_a_few_draws_follow_the_distribution(rule):
     net = model("llama", layers=1, seed=2)
-    assert p_value(net, 640, rule, RULES[rule], masked) > 0.001
+    assert p_value(net, 640, rule, RULES[rule]) > 0.001
 
 
 @pytest.mark.slow
@@ -116,61 +108,35 @@ def test_a_few_draws_follow_the_distribution(rule, masked):
 @pytest.mark.parametrize("rule", list(RULES))
 def test_two_hundred_thousand_draws_follow_the_distribution(rule):
     net = model("llama", layers=1, seed=2)
-    assert p_value(net, 200_000, rule, RULES[rule], True) > 0.01 / len(RULES)
-
-
-class Bounded(Patterned):
-    """Knows the distance to the end, and which tokens keep it within a budget."""
-
-    def fill_masks(self, states, out, threads=1):
-        for row, state in zip(out, states, strict=True):
-            row[:] = self.mask(state).view(np.int32)
-
-    @functools.cache  # noqa: B019
-    def distance(self, state, within=None):
-        frontier, seen, steps = {state}, {state}, 0
-        while not any(self.is_accepting(s) for s in frontier):
-            steps += 1
-            frontier = {self.advance(s, int(t)) for s in frontier for t in self.allowed_tokens(s)} - seen
-            seen |= frontier
-        return steps
-
-    @functools.cache  # noqa: B019
-    def mask_within(self, state, budget):
-        bits = np.zeros(-(-len(self.tokens) // 32) * 32, bool)
-        for t in self.allowed_tokens(state):
-            bits[t] = t == EOS or self.distance(self.advance(state, int(t))) < budget
-        return np.packbits(bits, bitorder="little").view(np.uint32)
+    assert p_value(net, 200_000, rule, RULES[rule]) > 0.01 / len(RULES)
 
 
 def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_distribution():
-    auto_ = Bounded([(frozenset(b"ab"), 3), b"xyz"])
+    auto_ = Patterned([(frozenset(b"ab"), 3), b"xyz"])
     net, size = model("qwen3"), len(vocabulary())
-    sampler = MaskedSampler(Local(), size, [EOS])
+    drawn = sampler()
     tight = [
-        Request([3], sampler, auto_, max_tokens=4, eos=frozenset([EOS]), seed=1, number=i) for i in range(6)
+        Request([3], drawn, auto_, max_tokens=4, eos=frozenset([EOS]), seed=1, number=i) for i in range(6)
     ]
     want = [plain(net, r) for r in tight]
-    got = decode(Backbone(net), tight, Forced(vocabulary()))
+    got = decode(Backbone(net), tight, Forced())
     assert [o.tokens for o in got] == want
     assert all(auto_.is_accepting(o.state) for o in got)
     state = auto_.advance(auto_.start, vocabulary().index(b"a"))
-    logits = np.zeros(size + 2)
-    distribution = sampler.distribution(Node((logits,), [3], (), 1, auto_, state, remaining=3))
+    logits = torch.zeros(2, size + 2, dtype=torch.float64)
+    draws = NodeDraws(torch.device("cpu"))
+    nodes = [Node([3], (), 1, auto_, state, remaining=remaining) for remaining in (3, 9)]
+    distribution, loose = draws.distributions(drawn, [logits], nodes)[0].numpy()
     letters = {bytes([c]): distribution[vocabulary().index(bytes([c]))] for c in b"abx"}
     assert letters == {b"a": 0.0, b"b": 0.0, b"x": 1.0}
-    distribution = sampler.distribution(Node((logits,), [3], (), 1, auto_, state, remaining=9))
-    assert distribution.sum() == pytest.approx(1) and np.count_nonzero(distribution) == len(
-        auto_.allowed_tokens(state)
-    )
+    assert loose.sum() == pytest.approx(1)
+    assert np.count_nonzero(loose) == len(auto_.allowed_tokens(state))
 
 
 def test_a_report_is_plotted(tmp_path):
     pytest.importorskip("matplotlib")
     net = model("llama")
-    output = decode(
-        Backbone(net), [Request([1, 2], DistributionSampler(Target(greedy=True)), max_tokens=30)], Suffix()
-    )[0]
+    output = decode(Backbone(net), [Request([1, 2], sampler(0.0), max_tokens=30)], Suffix())[0]
     plot(output.report, tmp_path / "report.svg")
     assert (
         b"tokens per forward" in (tmp_path / "report.svg").read_bytes()

@@ -73,7 +73,7 @@ def test_texts_are_those_of_plain_decoding_and_complete(name, kind):
     net = model(name, vocabulary=len(TOKENS))
     asked = requests(kind, tf.Local(temperature=0.0 if name == "llama" else 0.9))
     want = [plain(net, r) for r in asked]
-    for drafter, policy in ((Merge(Forced(TOKENS), Suffix()), None), (auto(TOKENS), Controller())):
+    for drafter, policy in ((Merge(Forced(), Suffix()), None), (auto(), Controller())):
         got = decode(Backbone(net), asked, drafter, policy=policy)
         assert [o.tokens for o in got] == want
         for o in got:
@@ -86,6 +86,6 @@ def test_a_tight_budget_is_kept_with_drafts():
     net = model("qwen3", vocabulary=len(TOKENS))
     need = constraint("schema").distance(constraint("schema").start)
     asked = requests("schema", tf.Local(temperature=1.0), tokens=need + 2)
-    got = decode(Backbone(net), asked, Merge(Forced(TOKENS), Suffix()))
+    got = decode(Backbone(net), asked, Merge(Forced(), Suffix()))
     assert [o.tokens for o in got] == [plain(net, r) for r in asked]
     assert all(constraint("schema").is_accepting(o.state) and len(o.tokens) <= need + 2 for o in got)

@@ -41,8 +41,8 @@ LOCALS = {
 }
 DRAFTERS = {
     "none": lambda: None,
-    "auto": lambda: auto(TOKENS),
-    "looks": lambda: Merge(Forced(TOKENS), Recycling(), Lookahead()),
+    "auto": lambda: auto(),
+    "looks": lambda: Merge(Forced(), Recycling(), Lookahead()),
 }
 
 
@@ -196,7 +196,7 @@ def test_a_tight_budget_is_kept():
                     dataclasses.replace(one, logprobs=logprobs)
                     for one in requests("schema", local, need + spare)
                 ]
-                texts.append([o.tokens for o in decode(Backbone(net), want, Merge(Forced(TOKENS), Suffix()))])
+                texts.append([o.tokens for o in decode(Backbone(net), want, Merge(Forced(), Suffix()))])
             assert texts[0] == texts[1] and all(len(one) <= need + spare for one in texts[0])
 
 
@@ -288,7 +288,7 @@ def test_logits_that_somebody_looks_at_are_whole(columns):
         def propose(self, context, budget):
             return DraftTree()
 
-        def observe(self, context, committed, tree, visited, seen_: Seen):
+        def observe(self, context, seen_: Seen):
             seen.append(seen_.logits.clone())
 
         def close(self):
@@ -364,6 +364,6 @@ def test_a_scheduler_that_is_not_asked_for_probabilities():
 def test_listed_ids_are_those_of_the_mask():
     drawer, auto_ = LazyDrawer(), constraint("choice")
     sampler = MaskedSampler(tf.Local(), len(TOKENS), [EOS])
-    ids = drawer.listed(sampler, Node((), [1], automaton=auto_, state=auto_.start))
+    ids = drawer.listed(sampler, Node([1], automaton=auto_, state=auto_.start))
     assert ids is not None and ids.tolist() == np.asarray(auto_.allowed_tokens(auto_.start)).tolist()
-    assert drawer.listed(sampler, Node((), [1])) is None
+    assert drawer.listed(sampler, Node([1])) is None

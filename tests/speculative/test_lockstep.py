@@ -22,6 +22,7 @@ from tokenform.decoding.speculative.drafters import (
     VocabularyMap,
 )
 from tokenform.decoding.speculative.drafting import Ask, together
+from tokenform.decoding.speculative.live import Live
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator, decode
@@ -31,7 +32,7 @@ from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, T
 from .automata import EOS, record, vocabulary
 from .models import model
 from .plain import plain
-from .targets import Ban, DistributionSampler, Mask, Target, Temperature
+from .targets import sampler
 
 BATCH = 8
 
@@ -64,29 +65,28 @@ PASSES = [name for name in CASES if "chains" not in name]  # a model that takes 
 
 def requests(constrained: bool = False, tokens: int = 12, count: int = BATCH) -> list[Request]:
     """Prompts of several lengths."""
-    automaton = record() if constrained else None
-    sampler = DistributionSampler(Target([Mask(), Temperature(0.7)]))
+    automaton, warm = record() if constrained else None, sampler(0.7)
     eos = frozenset([EOS]) if constrained else frozenset()
     return [
         Request(
-            [*[5, 6, 7, 5, 8][: 1 + i % 5], i + 1], sampler, automaton,
+            [*[5, 6, 7, 5, 8][: 1 + i % 5], i + 1], warm, automaton,
             max_tokens=tokens, eos=eos, seed=3, number=i,
         )
         for i in range(count)
     ]  # fmt: skip
 
 
-class Recorded:
-    """A verifier that keeps the tree of each sequence and position."""
+@pytest.fixture
+def drafts(monkeypatch) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
+    """The tree of each sequence and position."""
+    found, take = {}, Live.take
 
-    def __init__(self, rule: Any) -> None:
-        self.rule, self.drawn = rule, rule.drawn
-        self.drafts: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    def kept(live, draft, keep):
+        take(live, draft, keep)
+        found[live.request.number, len(live.text)] = live.tree.tokens, live.tree.parents
 
-    def verify(self, tree, target, choice):
-        _, sequence, position = choice._key
-        self.drafts[sequence, position] = (tree.tokens, tree.parents)
-        return self.rule.verify(tree, target, choice)
+    monkeypatch.setattr(Live, "take", kept)
+    return found
 
 
 class Passes:
@@ -118,17 +118,15 @@ def once(drafter: Any) -> Any:
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("name", list(CASES))
-def test_drafts_and_texts_of_a_batch_are_those_of_each_sequence_alone(name, constrained):
+def test_drafts_and_texts_of_a_batch_are_those_of_each_sequence_alone(name, constrained, drafts):
     make, rule = CASES[name]
     net, asked = model("qwen3"), requests(constrained)
-    whole = Recorded(rule())
-    texts = [o.tokens for o in decode(Backbone(net), asked, once(make()), whole)]
-    single: dict[tuple[int, int], Any] = {}
+    texts = [o.tokens for o in decode(Backbone(net), asked, once(make()), rule())]
+    whole = dict(drafts)
+    drafts.clear()
     for one, text in zip(asked, texts, strict=True):
-        own = Recorded(rule())
-        assert decode(Backbone(net), [one], once(make()), own)[0].tokens == text
-        single.update(own.drafts)
-    assert whole.drafts == single and any(tokens for tokens, _ in single.values())
+        assert decode(Backbone(net), [one], once(make()), rule())[0].tokens == text
+    assert whole == drafts and any(tokens for tokens, _ in whole.values())
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -165,7 +163,7 @@ def test_drafters_of_one_model_share_its_passes():
 def test_sources_in_one_tree_share_passes_too():
     net, asked = model("mistral"), requests(constrained=True)
     drafter = DraftModel(small(), tokens=3)
-    sources = Merge(Forced(vocabulary()), LayerSkip([1], tokens=2), drafter)
+    sources = Merge(Forced(), LayerSkip([1], tokens=2), drafter)
     got = decode(Backbone(net), asked, sources)
     assert [o.tokens for o in got] == [plain(net, one) for one in asked]
     assert {"model", "layers", "forced"} <= {name for o in got for name in o.report.sources}
@@ -200,7 +198,7 @@ def test_a_sequence_whose_passes_fail_loses_its_drafter_alone(name, monkeypatch)
     make, _ = CASES[name]
     net, bad, asked = model("qwen3"), 50, requests(count=5)
     for one in asked:
-        one.sampler = DistributionSampler(Target([Ban([bad])]))
+        one.sampler = sampler(banned=[bad])
     asked[2].prompt = [3, bad, 4]
     want = [plain(net, one) for one in asked]
     Passes(monkeypatch, small(), lambda ids, thin: bool((ids == bad).any()))
@@ -218,7 +216,7 @@ def test_a_model_that_fails_for_good_leaves_plain_decoding(name, monkeypatch):
     make, rule = CASES[name]
     net, asked = model("qwen3"), requests(constrained=True, count=3)
     for one in asked:
-        one.sampler = DistributionSampler(Target([Mask()], greedy=True))
+        one.sampler = sampler(0.0)
     want = [plain(net, one) for one in asked]
     thin = name == "layers"
     Passes(monkeypatch, net if thin else small(), lambda ids, left_out: not thin or left_out)
@@ -302,7 +300,7 @@ def test_a_price_that_keeps_all_from_being_drafted_is_forgotten():
     for drafter in (DraftModel(small(), tokens=3), DraftModel(small(), vocabulary=other_vocabulary(True))):
         backbone = Backbone(model("qwen3"))
         there = Context([1, 2], 2, vocabulary_size=backbone.vocabulary_size)
-        there.sampler = DistributionSampler(Target(greedy=True))
+        there.sampler = sampler(0.0)
         session, drafter.cost.seconds = drafter.session(there), 2.0
         budget = Budget(8, stop=lambda confidence, cumulative, seconds: seconds > 1.0)
         asked = 0
@@ -329,7 +327,7 @@ def test_threads_that_share_models_write_the_texts_of_one(name):
     """Each call has a cache of its own, of the draft model too, and no call changes a model."""
     net = model("qwen3")
     drafter = LayerSkip([1], tokens=3) if name == "layers" else DraftModel(small(), tokens=3)
-    own = [Request([3, 4, i], DistributionSampler(Target(greedy=True)), max_tokens=24) for i in range(9)]
+    own = [Request([3, 4, i], sampler(0.0), max_tokens=24) for i in range(9)]
     want = [plain(net, one) for one in own]
 
     def write(one: Request) -> Any:

@@ -7,20 +7,23 @@ import warnings
 
 import pytest
 
+import tokenform as tf
+from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.backbone.model_cache import cache_name
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
 from tokenform.decoding.speculative.policies import BestFirst, Confidence, Controller, Cumulative, Fixed
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import decode
+from tokenform.decoding.speculative.verifiers import GreedyTree
+from tokenform.errors import OptionError
 
-from .automata import EOS, record, vocabulary, word
+from .automata import EOS, record, word
 from .models import ARCHITECTURES, VOCABULARY, model
 from .plain import plain
-from .targets import DistributionSampler, Mask, Target, Temperature
+from .targets import sampler
 
-GREEDY = DistributionSampler(Target([Mask()], greedy=True))
-WARM = DistributionSampler(Target([Mask(), Temperature(0.7)]))
+GREEDY, WARM = sampler(0.0), sampler(0.7)
 
 
 def prompts(n: int, seed: int = 0) -> list[list[int]]:
@@ -40,8 +43,8 @@ DRAFTERS = {
     "none": lambda: None,
     "ngram": NGram,
     "suffix": lambda: Suffix(remember=True),
-    "forced": lambda: Forced(vocabulary()),
-    "merge": lambda: Merge(Forced(vocabulary()), Suffix(), NGram()),
+    "forced": lambda: Forced(),
+    "merge": lambda: Merge(Forced(), Suffix(), NGram()),
 }
 
 
@@ -88,7 +91,7 @@ def test_lesser_modes_give_the_same_text(mode):
 
 
 def test_forced_spans_save_forward_passes_and_reports_add_up():
-    outputs = decode(Backbone(model("llama")), requests(4, record(), tokens=60), Forced(vocabulary()))
+    outputs = decode(Backbone(model("llama")), requests(4, record(), tokens=60), Forced())
     for o in outputs:
         r = o.report
         assert o.reason == "end" and r.tokens - len(o.tokens) in (0, 1)
@@ -183,18 +186,23 @@ def test_out_of_memory_costs_drafts_then_the_batch_then_one_text(monkeypatch):
 
 
 def test_a_sampler_that_raises_ends_its_own_text_alone():
-    class Bad(DistributionSampler):
-        def draw(self, node):
-            if node.sequence == 1 and len(node.output) == 3:
-                raise ValueError("broken predicate")
-            return super().draw(node)
+    good = requests(3)
+
+    def broken(text, logits):
+        if text[: len(good[1].prompt)] == good[1].prompt and len(text) == len(good[1].prompt) + 3:
+            raise ValueError("a broken transform")
+        return logits
 
     net = model("llama")
-    asked = requests(3, sampler=Bad(Target(greedy=True)))
-    good = requests(3)
-    got = decode(Backbone(net), asked, NGram())
+    bad = MaskedSampler(tf.Local(0.0), VOCABULARY, [EOS], [broken])
+    got = decode(Backbone(net), requests(3, sampler=bad), NGram())
     assert got[1].reason == "error" and len(got[1].tokens) == 3
     assert [got[i].tokens for i in (0, 2)] == [plain(net, good[i]) for i in (0, 2)]
+
+
+def test_the_greedy_rule_refuses_a_sampler_that_draws():
+    got = decode(Backbone(model("llama")), requests(2, sampler=WARM), NGram(), GreedyTree())
+    assert all(isinstance(o.error, OptionError) and "greedy" in str(o.error) for o in got)
 
 
 def test_texts_may_join_and_leave_at_any_time():

@@ -18,6 +18,7 @@ import pytest
 import tokenform as tf
 from tokenform.bench.replay import replay
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Names, forced
+from tokenform.decoding.speculative.drafters.continuations import Continuations
 from tokenform.decoding.speculative.drafters.hints import LAYOUTS
 from tokenform.frontends import forms
 
@@ -158,13 +159,13 @@ def test_narrower_grammars_that_need_too_much_are_given_up_for_good() -> None:
 
 def test_a_grammar_made_anew_is_drafted_by_what_is_known_of_its_states(monkeypatch: Any) -> None:
     """A server makes a grammar of each request's schema: what follows a state is found out once for all."""
-    planned, plan = [], forced._ForcedSession._plan
+    planned, plan = [], Continuations.plan
 
     def counted(self: Any, *place: Any) -> Any:
         planned.append(place)
         return plan(self, *place)
 
-    monkeypatch.setattr(forced._ForcedSession, "_plan", counted)
+    monkeypatch.setattr(Continuations, "plan", counted)
     drafter, text, counts = Forced(), json.dumps(DOCUMENT), []
     before = tf.memory_held()
     # other tests' limits and memory take no state away here

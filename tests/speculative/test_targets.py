@@ -17,15 +17,15 @@ from tokenform.errors import OptionError, SamplingError
 from .automata import EOS, record
 from .models import model
 from .plain import plain
-from .targets import Ban, DistributionSampler, Mask, Penalised, Target, Temperature
+from .targets import Ban, Mask, Penalised, Target, Temperature, sampler
 
 RNG = np.random.default_rng(0)
 SCORES = np.log(np.array([0.4, 0.3, 0.2, 0.1]))
 
 
 def distribution(*transforms, scores=SCORES, mixture=None, others=(), **node) -> np.ndarray:
-    there = Node((scores.copy(), *others), node.pop("base", []), node.pop("path", ()), **node)
-    return Target(transforms, mixture).distribution(there)
+    there = Node(node.pop("base", []), node.pop("path", ()), **node)
+    return Target(transforms, mixture).distribution([scores, *others], there)
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def divergence(log_p: np.ndarray, log_q: np.ndarray) -> float:
 
 
 def anchored(radius: float, *rows: np.ndarray) -> np.ndarray:
-    return Anchored(radius)([torch.from_numpy(row) for row in rows], Node((), [])).numpy()
+    return Anchored(radius)([torch.from_numpy(row) for row in rows], Node([])).numpy()
 
 
 def penalised(*options, **named) -> Penalised:
@@ -48,7 +48,7 @@ def penalised(*options, **named) -> Penalised:
 def test_the_judges_themselves():
     assert distribution() == pytest.approx([0.4, 0.3, 0.2, 0.1])
     assert distribution(Temperature(0.5)) == pytest.approx(np.array([16, 9, 4, 1]) / 30)
-    assert Target(greedy=True).distribution(Node((SCORES,), [])).tolist() == [1, 0, 0, 0]
+    assert Target(greedy=True).distribution([SCORES], Node([])).tolist() == [1, 0, 0, 0]
 
 
 def test_penalties_count_the_drafted_path():
@@ -132,11 +132,11 @@ def test_mixtures_are_lossless_on_the_backbone(mixture, second):
     other = net if second == "prompt" else model("gpt2", seed=4)
     backbone = Backbone(net)
     companion = backbone if second == "prompt" else Backbone(other)
-    sampler = DistributionSampler(Target([penalised(1.2), Mask(), Temperature(0.8)], mixture))
+    mixed = sampler(0.8, mixture=mixture, penalties=Penalties(1.2))
     asked = [
         Request(
             [3, 4, 3],
-            sampler,
+            mixed,
             automaton,
             max_tokens=10,
             eos=frozenset([EOS]),

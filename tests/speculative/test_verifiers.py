@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 from tokenform.decoding.speculative.drafters.drawing import draw_paths, draw_tree
 from tokenform.decoding.speculative.drafting import alone
@@ -18,14 +19,15 @@ from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
-    GreedyTree,
+    Coins,
+    Forest,
     KSeq,
     Recursive,
     SampleAndMatch,
     TokenRule,
     Traversal,
 )
-from tokenform.errors import DrafterError, OptionError
+from tokenform.errors import DrafterError
 
 BOUND = 1e-12
 
@@ -109,17 +111,18 @@ def at(distributions: Distributions, choice: Enumerated):
     return given
 
 
-class Nodes:
-    """The target at a tree's nodes, with the sampler's draws from the enumerated choice."""
-
-    def __init__(self, tree: DraftTree, distributions: Distributions, choice: Enumerated) -> None:
-        self.tree, self.distributions, self.choice = tree, distributions, choice
-
-    def distribution(self, node: int) -> np.ndarray:
-        return self.distributions(self.tree.path(node) if node >= 0 else [])
-
-    def draw(self, node: int) -> int:
-        return self.choice.draw(self.distribution(node))
+def verify(rule, tree: DraftTree, distributions: Distributions, choice: Enumerated) -> list[int]:
+    """The committed tokens: the accepted path, then one more."""
+    nodes = range(ROOT, len(tree))
+    if not rule.drawn:
+        return rule.follow(tree, lambda node: choice.draw(distributions(tree.path(node))))
+    rule.check(tree)
+    forest = Forest([tree], torch.device("cpu"))
+    q = [torch.as_tensor(distribution) for distribution in forest.distributions]
+    p = torch.stack([torch.as_tensor(distributions(tree.path(node))) for node in nodes])
+    weights = rule.weigh(forest, p, torch.stack(q) if q else p[:0])
+    node = rule.stop(tree, Coins(weights.chance.tolist(), weights.lean.tolist()), choice)
+    return [*tree.path(node), choice.draw(weights.final[node + 1].numpy())]
 
 
 def remembered(rule):
@@ -145,7 +148,7 @@ def distance(verifier, draft, p: Distributions, depth: int) -> tuple[float, floa
 
     def run(choice: Enumerated) -> tuple[int, ...]:
         tree = draft(choice)
-        return tuple(verifier.verify(tree, Nodes(tree, p, choice), choice))
+        return tuple(verify(verifier, tree, p, choice))
 
     length = depth + 1
     committed = enumerate_outcomes(run)
@@ -207,24 +210,6 @@ def test_sample_and_match_keeps_the_distribution_whatever_was_drafted(masked):
         tree.add_path(ROOT, path)
     tv, _ = distance(SampleAndMatch(), lambda choice: tree, p, 2)
     assert tv <= BOUND
-
-
-def test_greedy_tree_follows_the_best_tokens():
-    class Greedy(Distributions):
-        def __call__(self, path):
-            distribution = np.zeros(self.v)
-            distribution[int(np.argmax(super().__call__(path)))] = 1.0
-            return distribution
-
-    for seed in range(20):
-        p = Greedy(np.random.default_rng(seed), 3, False)
-        tree = DraftTree()
-        for path in itertools.product(range(3), repeat=2):
-            tree.add_path(ROOT, path)
-        tv, committed = distance(GreedyTree(), lambda choice, tree=tree: tree, p, 2)
-        assert tv == 0 and committed == 3
-    with pytest.raises(OptionError, match="greedy"):
-        distance(GreedyTree(), lambda choice: tree, Distributions(np.random.default_rng(0), 3, False), 2)
 
 
 def mean_committed(rule, draft, trials: int = 6) -> float:

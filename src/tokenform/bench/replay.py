@@ -73,7 +73,7 @@ def replay(
             state = automaton.advance(state, token)
         text.extend(new)
         at += len(new)
-        session.observe(context, new, tree, visited, Seen(no_logits))
+        session.observe(context, Seen(new, tree, no_logits))
         report.seconds_draft += time.perf_counter() - began
     session.close()
     report.notes = list(session.faults)

@@ -19,7 +19,16 @@ from typing import Any, Generic
 
 from typing_extensions import Self
 
-from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, AnySampler, ending_at, given_back, pair, seeds_of
+from tokenform.decoding.calls import (
+    DEFAULT_MAX_TOKENS,
+    AnySampler,
+    check_reactions,
+    ending_at,
+    given_back,
+    pair,
+    pair_one,
+    seeds_of,
+)
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result, T
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
@@ -65,8 +74,7 @@ class AsyncGenerator:
         logprobs: bool = True,
     ) -> Any:
         """Arguments, results and errors are those of `Generator.sample`."""
-        if on_error not in ("raise", "return") or on_invalid not in ("resample", "return", "raise"):
-            raise OptionError('on_error is "raise" or "return"; on_invalid "resample", "return" or "raise".')
+        check_reactions(on_error, on_invalid)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         seeds = seeds_of(seed, len(prompts))
 
@@ -112,9 +120,7 @@ class AsyncGenerator:
         """One text for one prompt as it is written; arguments are those of `Generator.stream`."""
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
-        (one,), (constraint,), batched = pair(prompt, ending_at(stop, grammar))
-        if batched:
-            raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
         fields = Fields(on_field)
         reader = partial_value(constraint, fields.tell) if partial else None
         options = {"seed": seed, "max_tokens": max_tokens, "sampler": sampler, "stop": stop}

@@ -61,6 +61,22 @@ def check_counts(**counts: Any) -> None:
             raise OptionError(f"{name}={value!r} is not possible; give a whole number of at least 1.")
 
 
+def check_reactions(on_error: str, on_invalid: str) -> None:
+    """Refuses what is no reaction to errors and to texts that validators refuse."""
+    if on_invalid not in ("resample", "return", "raise"):
+        raise OptionError(f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".')
+    if on_error not in ("raise", "return"):
+        raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
+
+
+def pair_one(prompt: Any, grammar: Any, what: str) -> tuple[Any, Constraint]:
+    """One prompt and its grammar; a list of either is refused, of which `what` says what it is given to."""
+    prompts, grammars, batched = pair(prompt, grammar)
+    if batched:
+        raise OptionError(f"a {what} has one prompt and one grammar, not a list of either.")
+    return prompts[0], grammars[0]
+
+
 def seeds_of(seed: int | Sequence[int] | None, count: int) -> Sequence[int | None]:
     """The seed of each prompt."""
     if seed is None or isinstance(seed, Integral):

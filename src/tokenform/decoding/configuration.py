@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokenform.decoding.samplers.local import Local
+from tokenform.decoding.speculative.backbone.facts import text_config
 from tokenform.engine import Vocabulary
 
 
@@ -39,9 +40,3 @@ def context_length(model: Any) -> int | None:
         if isinstance(length, int) and length > 0:
             return length
     return None
-
-
-def text_config(model: Any) -> Any:
-    """The configuration of the model's text part."""
-    config: Any = getattr(model, "config", None)
-    return config.get_text_config() if hasattr(config, "get_text_config") else config

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tokenform.decoding.decoder import Decoder, pays, speller
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder, pays, speller
 from tokenform.decoding.speculative.backbone import Backbone, Compiled, PromptCache, device_of
 from tokenform.decoding.speculative.drafters import auto as auto_drafter
 from tokenform.decoding.speculative.matching import DeviceDraws

@@ -30,13 +30,16 @@ from tokenform.decoding.calls import (
     SampleOptions,
     StreamOptions,
     check_counts,
+    check_reactions,
     ending_at,
     given_back,
     pair,
+    pair_one,
     seeds_of,
     texts_of,
 )
 from tokenform.decoding.configuration import configured_sampler, context_length, read_vocabulary
+from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.decoders import Decoders
 from tokenform.decoding.draws import Transform
 from tokenform.decoding.keyed_random import fresh_seed
@@ -45,10 +48,9 @@ from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
 from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
-from tokenform.decoding.results import Result, T, read_value
+from tokenform.decoding.results import Result, Stats, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculation import Decoder
 from tokenform.decoding.speculative.backbone import check_model
 from tokenform.decoding.speculative.drafters import Hints
 from tokenform.decoding.speculative.policies import Policy
@@ -125,6 +127,9 @@ class Generator:
             raise DrafterError(f"drafter={drafter!r} is not known; choose 'auto', None or a drafter.")
         if drafter is not None and drafter != "auto" and not hasattr(drafter, "session"):
             raise DrafterError(f"{type(drafter).__name__} is no drafter; see tokenform.drafters.")
+        if verifier is not None and not isinstance(verifier, Verifier):
+            known = "tokenform.decoding.speculative.verifiers"
+            raise OptionError(f"{type(verifier).__name__} is no rule of acceptance; see {known}.")
         check_counts(batch_size=batch_size)
         check_model(model)  # before any work
         if sampler == "model":
@@ -231,12 +236,7 @@ class Generator:
             What a validator raises that is neither ValueError nor AssertionError, as it is.
         """
         check_counts(n=n, max_tokens=max_tokens, max_tries=max_tries)
-        if on_invalid not in ("resample", "return", "raise"):
-            raise OptionError(
-                f'on_invalid={on_invalid!r} is not known; choose "resample", "return" or "raise".'
-            )
-        if on_error not in ("raise", "return"):
-            raise OptionError(f'on_error={on_error!r} is not known; choose "raise" or "return".')
+        check_reactions(on_error, on_invalid)
         prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
         chosen, seeds = self.chosen(sampler), seeds_of(seed, len(prompts))
         if isinstance(chosen, AlignedSampler):
@@ -313,17 +313,15 @@ class Generator:
         if on_field is not None and not partial:
             raise OptionError("on_field= is for streams of values; add partial=True.")
         check_counts(max_tokens=max_tokens)
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        if batched:
-            raise OptionError("a stream writes one text; give one prompt and one grammar.")
+        one, constraint = pair_one(prompt, ending_at(stop, grammar), "stream")
         chosen = self.chosen(sampler)
         if not isinstance(chosen, Local):
             raise OptionError(f"{type(chosen).__name__} draws whole texts; streams need a Local.")
         (other,) = self._companions(companion_prompt, 1)
         (key,) = seeds_of(seed, 1)
-        (row,) = self.rows(prompts[0], grammars[0], 1, key, max_tokens, other, logprobs=logprobs)
-        pieces = self._stream(row, grammars[0], self.decoder(chosen, 1), stop)
-        return Partials(pieces, grammars[0], on_field) if partial else pieces
+        (row,) = self.rows(one, constraint, 1, key, max_tokens, other, logprobs=logprobs)
+        pieces = self._stream(row, constraint, self.decoder(chosen, 1), stop)
+        return Partials(pieces, constraint, on_field) if partial else pieces
 
     def prompt_ids(self, prompt: Any, grammar: Any = None) -> list[int]:
         """The ids that the model reads for a prompt, its prompt format included."""
@@ -374,8 +372,8 @@ class Generator:
                 piece = pieces.finish() if token is None else pieces.feed(self._tokens[token])
                 if piece:
                     yield piece
-            if row.error is not None:
-                raise row.error
+            if row.output.error is not None:
+                raise row.output.error
             result: Result = ended(self.result(row, grammar))
         return result
 
@@ -464,23 +462,24 @@ class Generator:
         Raises:
             InvalidType: validators refuse it.
         """
-        text = b"".join(self._tokens[token] for token in row.tokens).decode("utf-8", errors="replace")
+        output = row.output
+        text = b"".join(self._tokens[token] for token in output.tokens).decode("utf-8", errors="replace")
         text = text[: min((at for one in texts_of(stop) if (at := text.find(one)) >= 0), default=None)]
         value, error = read_value(grammar, text)
         if error is not None and not refused:
             raise error
         return Result(
             text,
-            row.tokens,
+            output.tokens,
             value,
-            row.logprob,
+            output.logprob,
             error=error,
-            stats=row.stats,
-            report=row.report,
-            token_logprobs=row.token_logprobs,
-            guessed=row.guessed,
-            likeliest=row.likeliest,
-            reason=row.reason,
+            stats=Stats.of(output),
+            report=output.report if row.drafted else None,
+            token_logprobs=output.token_logprobs,
+            guessed=output.guessed,
+            likeliest=output.likeliest,
+            reason=output.reason,
             automaton=row.automaton,
             origin=Origin(self, row.prompt),
         )

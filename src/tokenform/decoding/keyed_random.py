@@ -131,15 +131,9 @@ class KeyedChoice:
         self._key = seed, sequence, position
         self._count = 0
 
-    def _next(self) -> float:
-        self._count += 1
-        return uniform(*self._key, stream=self._count)
-
     def accept(self, probability: float) -> bool:
-        return self._next() < probability
-
-    def draw(self, distribution: np.ndarray) -> int:
-        return invert(distribution, self._next())
+        self._count += 1
+        return uniform(*self._key, stream=self._count) < probability
 
 
 Key = tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
@@ -16,6 +16,7 @@ from tokenform.frontends.tools.calls import ToolCall, ToolCalls
 if TYPE_CHECKING:
     from tokenform.decoding.alternatives import Origin
     from tokenform.decoding.result_field import Field
+    from tokenform.decoding.speculative.request import Output
 
 
 @dataclass
@@ -43,6 +44,12 @@ class Stats:
     seconds_model: float = 0.0
     seconds_mask: float = 0.0
     seconds_draft: float = 0.0
+
+    @classmethod
+    def of(cls, output: Output) -> Stats:
+        """Those of a text that a speculator wrote."""
+        known = {field.name: getattr(output.report, field.name) for field in fields(cls)}
+        return cls(**known | {"tokens": len(output.tokens)})
 
 
 @dataclass(frozen=True)

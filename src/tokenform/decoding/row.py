@@ -1,6 +1,6 @@
 """One sequence of a call: what is asked for, and what was written.
 
-Invariant: a row ends in an accepting state and has at most `budget` tokens, or it has an error.
+Invariant: its output ends in an accepting state and has at most `budget` tokens, or it has an error.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.results import Stats
 from tokenform.decoding.speculative.drafters import Hints
-from tokenform.decoding.speculative.report import Report
-from tokenform.engine import State, TokenAutomaton
-from tokenform.errors import BudgetTooSmall, LimitExceeded, TokenformError
+from tokenform.decoding.speculative.request import Output
+from tokenform.engine import TokenAutomaton
+from tokenform.errors import BudgetTooSmall, LimitExceeded
 
 
 @dataclass
@@ -27,21 +26,14 @@ class Row:
         automaton: its constraint.
         budget: most tokens that it may have.
         seed, number: key of its draws, with the prompt and the position.
-        state: state of the automaton after `tokens`.
-        tokens: what was written so far, end-of-text excluded.
         hints: what the constraint suggests to drafters.
         companion: ids of the second prompt of a mixture; the same as `prompt` where it is left out.
         distribution: how its tokens are drawn; None: as those of the decoder's other rows.
         alternatives: how many of the model's likeliest tokens to tell at each token.
         logprobs: whether the tokens' log-probabilities are told.
         drafter: guesses its tokens; None: the decoder's own does.
-        logprob: log-probability of `tokens` under the model's own distribution.
-        token_logprobs: the same for each token.
-        guessed: whether each token is an accepted draft.
-        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
-        reason: "end" (an end-of-text token, or nothing else may follow) or "length" (the budget is used up).
-        report: what speculation did; None without.
-        error: why it has no text; None where it has one.
+        drafted: whether drafts are made for it.
+        output: what is written.
     """
 
     prompt: list[int]
@@ -55,19 +47,10 @@ class Row:
     alternatives: int = 0
     logprobs: bool = True
     drafter: Any = None
-    state: State = field(init=False)
-    tokens: list[int] = field(default_factory=list)
-    logprob: float = 0.0
-    token_logprobs: list[float] = field(default_factory=list)
-    guessed: list[bool] = field(default_factory=list)
-    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
-    stats: Stats = field(default_factory=Stats)
-    reason: str = "end"
-    report: Report | None = None
-    error: TokenformError | None = None
+    drafted: bool = False
+    output: Output = field(default_factory=Output)
 
     def __post_init__(self) -> None:
-        self.state = self.automaton.start
         check_room(self.automaton, self.budget)
 
 

@@ -60,13 +60,15 @@ def trace(
     """
     constraint = to_constraint(grammar)
     (row,) = generator.rows(prompt, constraint, 1, seed, max_tokens)
-    state, tokens = row.state, generator.vocabulary.tokens
+    state, tokens = row.automaton.start, generator.vocabulary.tokens
     for place, (_, token) in enumerate(generator.decoder(sampler, 1).run([row], 1)):
         if token is None:
             break
         forced = row.automaton.forced_bytes(state).startswith(tokens[token])
         state = row.automaton.advance(state, token)
-        yield Written(token, tokens[token], row.token_logprobs[place], row.guessed[place], forced)
-    if row.error is not None:
-        raise row.error
+        yield Written(
+            token, tokens[token], row.output.token_logprobs[place], row.output.guessed[place], forced
+        )
+    if row.output.error is not None:
+        raise row.output.error
     return generator.result(row, constraint)

@@ -19,29 +19,28 @@ be completed keeps all its mass.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from tokenform.decoding.aligned.cars import CARS, Walks
+from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked, has_validators
 from tokenform.decoding.aligned.descent import allowed, child, distribution
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
-from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
+from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
 from tokenform.decoding.aligned.trie import Node, Trie
-from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed
+from tokenform.decoding.local_distribution import LocalDistribution
 from tokenform.decoding.results import Estimates, Result
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.speculative.node import Node as Place
-from tokenform.engine import Grammar, State, TokenAutomaton, Vocabulary
+from tokenform.decoding.speculative.request import Output
+from tokenform.engine import Grammar, TokenAutomaton, Vocabulary
 from tokenform.errors import InvalidType, TokenformError
 from tokenform.frontends import Condition
 
@@ -50,52 +49,6 @@ if TYPE_CHECKING:
 
 TRIES = 1000
 EXPLORED = 8  # prefixes that are visited beside each walk
-_STATES = 1 << 14  # states of prefixes that are kept
-
-
-class LocalDistribution(WrappedModel):
-    """`LanguageModel` whose distribution is `Local`'s: masked, within the budget, truncated.
-
-    Args:
-        model: the distributions of the model itself.
-        sampler: draws from them.
-        row: prompt, constraint and budget.
-    """
-
-    def __init__(self, model: LanguageModel, sampler: MaskedSampler, row: Row) -> None:
-        super().__init__(model)
-        self._sampler, self._row = sampler, row
-        self.fingerprint = f"local {sampler.local}"
-        self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
-
-    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
-        own, begins = super().logprobs(prefixes), len(self._row.prompt)
-        out = np.empty_like(own)
-        for number, prefix in enumerate(prefixes):
-            written = tuple(prefix[begins:])
-            node = Place(
-                (own[number],),
-                prefix,
-                prompt_length=begins,
-                automaton=self._row.automaton,
-                state=self._state(written),
-                remaining=self._row.budget - len(written),
-            )
-            with np.errstate(divide="ignore"):
-                out[number] = np.log(self._sampler.distribution(node))
-        return out
-
-    def _state(self, written: Tokens) -> State:
-        length = len(written)
-        while written[:length] not in self._states:
-            length -= 1
-        state = self._states[written[:length]]
-        for end in range(length, len(written)):
-            state = self._states[written[: end + 1]] = self._row.automaton.advance(state, written[end])
-        while len(self._states) > _STATES:
-            self._states.popitem(last=False)
-            self._states[()] = self._row.automaton.start
-        return state
 
 
 class Redraw:
@@ -124,7 +77,7 @@ class Redraw:
             local, sampler.size, sorted(sampler.eos), sampler.transforms, sampler.mixture, sampler.penalties
         )
         self._checked = Checked(grammar, cast(Vocabulary, automaton.vocabulary))
-        self._walks: Walks | None = None
+        self._walks: ExactWalks | None = None
         self.rows = self.valid = 0  # texts of the batch itself
 
     def draw(self, row: Row) -> InvalidType | None:
@@ -134,7 +87,7 @@ class Redraw:
             model = LocalDistribution(self._model, self._sampler, row)
             problem = Problem(model, self._checked, tuple(row.prompt))
             seed = (stream_seed(row.seed, row.prompt) << 64) | row.number
-            walks = self._walks = Walks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
+            walks = self._walks = ExactWalks(CARS(explore=EXPLORED, lookahead=1), problem, seed)
         forwards = walks.problem.counts().forwards
         tokens = None
         for number in range(self._tries):
@@ -145,11 +98,11 @@ class Redraw:
                 break
         if tokens is not None:
             self._take(row, tokens)
-        row.stats.forwards += walks.problem.counts().forwards - forwards
+        row.output.report.forwards += walks.problem.counts().forwards - forwards
         return None if tokens is not None else self._failure(walks)
 
     @staticmethod
-    def _walk(walks: Walks) -> Tokens | None:
+    def _walk(walks: ExactWalks) -> Tokens | None:
         draw = walks.walk()
         return None if draw is None else draw.tokens
 
@@ -158,19 +111,20 @@ class Redraw:
         told = tokens if row.logprobs else ()
         prefixes = [prompt + tokens[:place] for place in range(len(told))]
         distributions = self._model.logprobs(prefixes) if prefixes else ()
-        row.tokens = list(tokens)
-        row.token_logprobs = [
+        logprobs = [
             float(distribution[token]) for distribution, token in zip(distributions, told, strict=True)
         ]
-        row.logprob = math.fsum(row.token_logprobs) if row.logprobs else math.nan
-        row.guessed = [False] * len(tokens)
-        row.likeliest, row.reason = [], "end"
-        row.stats.tokens = len(tokens)
-        row.state = row.automaton.start
-        for token in tokens:
-            row.state = row.automaton.advance(row.state, token)
+        row.output = Output(
+            list(tokens),
+            logprob=math.fsum(logprobs) if row.logprobs else math.nan,
+            token_logprobs=logprobs,
+            guessed=[False] * len(tokens),
+            done=True,
+            reason="end",
+            report=row.output.report,
+        )
 
-    def _failure(self, walks: Walks) -> InvalidType:
+    def _failure(self, walks: ExactWalks) -> InvalidType:
         text, cause = self._checked.refused or ("", None)
         why = (
             "no text that the masks allow is left"
@@ -291,8 +245,8 @@ def _read(
 ) -> Result | TokenformError:
     if not isinstance(row, Row):
         return row
-    if row.error is not None:
-        return row.error
+    if row.output.error is not None:
+        return row.output.error
     try:
         return generator.result(row, grammar, stop, refused=True)
     except TokenformError as error:  # of this text alone

@@ -11,55 +11,25 @@ Reading order: `protocols` (what is needed of a model and a constraint), `proble
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tokenform.decoding.aligned.asap import ASAp
-    from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
-    from tokenform.decoding.aligned.awrs import AWRS
-    from tokenform.decoding.aligned.backbone_lm import BackboneLM
-    from tokenform.decoding.aligned.beam import Beam
-    from tokenform.decoding.aligned.best_span import BestSpan
-    from tokenform.decoding.aligned.canonical import Canonical
-    from tokenform.decoding.aligned.cars import CARS
-    from tokenform.decoding.aligned.masked import Masked
-    from tokenform.decoding.aligned.mcmc import MCMC
-    from tokenform.decoding.aligned.potential import Score
-    from tokenform.decoding.aligned.predicate import Predicate
-    from tokenform.decoding.aligned.problem import Problem
-    from tokenform.decoding.aligned.product import Product
-    from tokenform.decoding.aligned.results import Certificate, Draw, LogZ, Sample
-    from tokenform.decoding.aligned.sampler import AlignedSampler
-    from tokenform.decoding.aligned.smc import SMC
-    from tokenform.decoding.aligned.trie import Trie
-    from tokenform.decoding.aligned.trie_file import load_trie, save_trie
-
-_MODULES = {
-    "ASAp": "asap",
-    "AWRS": "awrs",
-    "AlignedSampler": "sampler",
-    "AutomatonConstraint": "automaton_constraint",
-    "BackboneLM": "backbone_lm",
-    "Beam": "beam",
-    "BestSpan": "best_span",
-    "CARS": "cars",
-    "Canonical": "canonical",
-    "Certificate": "results",
-    "Draw": "results",
-    "LogZ": "results",
-    "MCMC": "mcmc",
-    "Masked": "masked",
-    "Predicate": "predicate",
-    "Problem": "problem",
-    "Product": "product",
-    "SMC": "smc",
-    "Sample": "results",
-    "Score": "potential",
-    "Trie": "trie",
-    "load_trie": "trie_file",
-    "save_trie": "trie_file",
-}
+from tokenform.decoding.aligned.asap import ASAp
+from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
+from tokenform.decoding.aligned.awrs import AWRS
+from tokenform.decoding.aligned.backbone_lm import BackboneLM
+from tokenform.decoding.aligned.beam import Beam
+from tokenform.decoding.aligned.best_span import BestSpan
+from tokenform.decoding.aligned.canonical import Canonical
+from tokenform.decoding.aligned.cars import CARS
+from tokenform.decoding.aligned.masked import Masked
+from tokenform.decoding.aligned.mcmc import MCMC
+from tokenform.decoding.aligned.potential import Score
+from tokenform.decoding.aligned.predicate import Predicate
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.product import Product
+from tokenform.decoding.aligned.results import Certificate, Draw, LogZ, Sample
+from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.smc import SMC
+from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.aligned.trie_file import load_trie, save_trie
 
 __all__ = [
     "AWRS",
@@ -86,10 +56,3 @@ __all__ = [
     "load_trie",
     "save_trie",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    # torch is needed by BackboneLM alone: the table models of tests and predicates go without it
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

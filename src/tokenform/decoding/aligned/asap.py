@@ -20,20 +20,19 @@ from collections.abc import Callable
 import numpy as np
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.descent import Walk, descend
-from tokenform.decoding.aligned.explore import EVERY, explore
-from tokenform.decoding.aligned.lookahead import prefetch
+from tokenform.decoding.aligned.descent import Walk
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
-from tokenform.decoding.aligned.sampler import AlignedSampler, Common
+from tokenform.decoding.aligned.sampler import Common
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.aligned.walks import WalkingSampler, Walks
 from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.errors import OptionError, SamplingError
 
 TOLD = 32  # walks after which learning is reported
 
 
-class ASAp(AlignedSampler):
+class ASAp(WalkingSampler):
     """Draws that come closer to the model's distribution with each one, and a proof of how close they are.
 
     The first draw is local masking; what was visited corrects the next.  The total variation is bounded by
@@ -75,27 +74,18 @@ class ASAp(AlignedSampler):
         max_attempts: int = 1000,
         **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)
-        if self.power < 1:
-            raise OptionError(
-                f"power is {self.power}; ASAp needs at least 1, else steps have more mass than 1 (use SMC)"
-            )
+        super().__init__(trie, limit_bytes, explore, lookahead, max_attempts, **common)
         if until is not None and not 0 <= until <= 1:
             raise OptionError(f"until is {until}; a distance is in [0, 1]")
-        self.until, self.max_learning, self.trie = until, max_learning, trie
-        self.limit_bytes, self.max_attempts = limit_bytes, max_attempts
-        self.explore, self.lookahead = explore, lookahead
+        self.until, self.max_learning = until, max_learning
         self.max_forwards, self.report = max_forwards, report
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws in the order in which the trie learned from them; `trie` of the sample holds what was
         learned.
         """
-        if self.trie is not None:
-            self.trie.belongs_to(problem)
-        trie = self.trie if self.trie is not None else Trie(problem, limit_bytes=self.limit_bytes)
-        run = _Run(self, problem, trie, fresh_seed() if seed is None else seed)
-        before = problem.counts()
+        run = _Run(self, problem, fresh_seed() if seed is None else seed)
+        trie = run.trie
         if self.until is not None:
             self._learn(run, self.until)
         draws: list[Draw] = []
@@ -107,51 +97,36 @@ class ASAp(AlignedSampler):
                 failures = 0
                 continue
             failures += 1
-            if failures > self.max_attempts or (trie.root is not None and trie.root.log_theta == -math.inf):
+            if failures > self.max_attempts or run.hopeless:
                 raise SamplingError(
                     f"no accepted text was found in {failures} walks: the model gives the constraint no mass "
                     "within the budget; use a larger max_tokens or less truncation (top_p, top_k)"
                 )
         bounds = trie.certificate()
         log_z = sharper(LogZ.mean(np.array(run.estimates)), bounds)
-        sample = Sample(draws, problem.target, log_z=log_z, certificate=bounds, trie=trie)
-        sample.counts = problem.counts() - before
-        sample.counts.attempts, sample.counts.tokens = run.attempt, run.visited
-        return sample
+        return Sample(draws, problem.target, False, log_z, bounds, run.counts, trie)
 
     def _learn(self, run: _Run, until: float) -> None:
         """Walks until the certificate's distance is small enough, or no more may be spent."""
-        began = run.problem.counts().forwards
         while run.attempt < self.max_learning:
             distance = run.trie.certificate().distance
             if run.attempt % TOLD == 0 and self.report is not None:
                 self.report(run.attempt, distance)
-            spent = run.problem.counts().forwards - began
+            spent = run.counts.forwards
             if distance <= until or (self.max_forwards is not None and spent >= self.max_forwards):
                 return
             run.walk()
 
 
-class _Run:
-    """The walks of one call: their numbers, the look-ahead and the estimates of Z (0 for a dead end)."""
+class _Run(Walks):
+    """With the estimates of Z (0 for a dead end)."""
 
-    def __init__(self, sampler: ASAp, problem: Problem, trie: Trie, seed: int) -> None:
-        self.sampler, self.problem, self.trie, self.seed = sampler, problem, trie, seed
-        self.attempt = self.visited = 0
+    def __init__(self, sampler: ASAp, problem: Problem, seed: int) -> None:
+        super().__init__(sampler, problem, seed)
         self.estimates: list[float] = []
 
     def walk(self) -> Walk:
         """The next walk."""
-        ahead = self.sampler.lookahead
-        if self.attempt % EVERY == 0:
-            explore(self.problem, self.trie, self.sampler.explore * EVERY)
-        if ahead > 1 and self.attempt % ahead == 0:
-            prefetch(
-                self.problem, self.trie, self.seed, range(self.attempt, self.attempt + ahead), reject=False
-            )
-        walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=False)
-        self.trie.shrink()
-        self.attempt += 1
-        self.visited += walk.visited
+        walk = self.next()
         self.estimates.append(-math.inf if walk.tokens is None else walk.log_weight)
         return walk

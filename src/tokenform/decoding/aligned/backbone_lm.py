@@ -28,6 +28,7 @@ import torch
 
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.speculative.backbone import Backbone, PromptCache
+from tokenform.decoding.speculative.backbone.prompt_cache import common
 from tokenform.decoding.speculative.tree import ROOT, DraftTree
 from tokenform.errors import ModelError
 
@@ -108,67 +109,50 @@ class BackboneLM:
 
     def _rows(self, wanted: list[Tokens]) -> torch.Tensor:
         """Logits [n, V] after the prefixes."""
-        if not self._backbone.forks:
-            return self._anew(wanted)
-        strangers = [prefix for prefix in wanted if self._beginning(prefix) is None]
-        for stem in _stems(strangers):
-            self._known[stem] = self._backbone.open(stem)
-        places, forks = self._placed(wanted) if self._backbone.mode == "tree" else self._chained(wanted)
-        trees: dict[int, DraftTree] = {}
-        ends = []
-        for seq, rest in places:
-            ends.append((seq, trees.setdefault(seq, DraftTree()).add_path(ROOT, rest)))
+        kept, forks = self._backbone.forks, list[int]()
         try:
-            scored = self._backbone.score_once(trees)
+            trees: dict[int, DraftTree] = {}
+            places = self._placed(wanted, forks) if kept else self._opened(wanted, forks)
+            ends = [(seq, trees.setdefault(seq, DraftTree()).add_path(ROOT, rest)) for seq, rest in places]
+            scored = self._backbone.score(trees)
             rows = torch.stack([scored[seq][node + 1] for seq, node in ends])
-            self._keep(wanted, ends, trees)
+            if kept:
+                self._keep(wanted, ends, trees)
         finally:
             for seq in forks:
                 self._backbone.drop(seq)
         return rows
 
-    def _placed(self, wanted: list[Tokens]) -> tuple[list[tuple[int, Tokens]], list[int]]:
-        """For each prefix the sequence of its longest known beginning, and what follows that; no forks."""
-        places = []
+    def _placed(self, wanted: list[Tokens], forks: list[int]) -> list[tuple[int, Tokens]]:
+        """For each prefix the sequence of its longest known beginning, and what follows that.
+
+        Where a sequence has but one chain, each further one is a fork's; these are added to `forks`.
+        """
+        strangers = [prefix for prefix in wanted if self._beginning(prefix) is None]
+        for stem in _stems(strangers):
+            self._known[stem] = self._backbone.open(stem)
+        rests, groups = dict[Tokens, tuple[int, Tokens]](), dict[int, list[Tokens]]()
         for prefix in wanted:
             found = self._beginning(prefix)
             assert found is not None
             self._known.move_to_end(found)
-            places.append((self._known[found], prefix[len(found) :]))
-        return places, []
-
-    def _chained(self, wanted: list[Tokens]) -> tuple[list[tuple[int, Tokens]], list[int]]:
-        """The same where a sequence has but one chain: each further one is a fork's; the forks."""
-        groups: dict[int, list[Tokens]] = {}
-        rests, forks = dict[Tokens, tuple[int, Tokens]](), list[int]()
-        for prefix, (seq, rest) in zip(wanted, self._placed(wanted)[0], strict=True):
-            groups.setdefault(seq, []).append(prefix)
-            rests[prefix] = seq, rest
-        for seq, prefixes in groups.items():
+            rests[prefix] = self._known[found], prefix[len(found) :]
+            groups.setdefault(self._known[found], []).append(prefix)
+        for seq, prefixes in groups.items() if self._backbone.mode != "tree" else ():
             for chain in _chains(prefixes)[1:]:
                 forks.append(self._backbone.fork(seq))
                 rests |= {prefix: (forks[-1], rests[prefix][1]) for prefix in chain}
-        return [rests[prefix] for prefix in wanted], forks
+        return [rests[prefix] for prefix in wanted]
 
-    def _anew(self, wanted: list[Tokens]) -> torch.Tensor:
-        """Logits [n, V] by a backbone that keeps nothing: prefixes of one text are a chain."""
-        backbone = self._backbone
+    def _opened(self, wanted: list[Tokens], seqs: list[int]) -> list[tuple[int, Tokens]]:
+        """The same by a backbone that keeps nothing: prefixes of one text are a chain of a new sequence."""
         while self._known:
-            backbone.drop(self._known.popitem()[1])
-        found: dict[Tokens, torch.Tensor] = {}
-        seqs: list[int] = []
-        try:
-            chains = _chains(wanted)
-            for chain in chains:
-                seqs.append(backbone.open(chain[0]))
-            trees = [DraftTree.chain(list(chain[-1][len(chain[0]) :])) for chain in chains]
-            scored = backbone.score_once(dict(zip(seqs, trees, strict=True)))
-            for chain, seq in zip(chains, seqs, strict=True):
-                found |= {prefix: scored[seq][len(prefix) - len(chain[0])] for prefix in chain}
-        finally:
-            for seq in seqs:
-                backbone.drop(seq)
-        return torch.stack([found[prefix] for prefix in wanted])
+            self._backbone.drop(self._known.popitem()[1])
+        rests: dict[Tokens, tuple[int, Tokens]] = {}
+        for chain in _chains(wanted):
+            seqs.append(self._backbone.open(chain[0]))
+            rests |= {prefix: (seqs[-1], prefix[len(chain[0]) :]) for prefix in chain}
+        return [rests[prefix] for prefix in wanted]
 
     def _beginning(self, prefix: Tokens) -> Tokens | None:
         """The longest known beginning."""
@@ -232,5 +216,5 @@ def _stems(prefixes: list[Tokens]) -> list[Tokens]:
 
 def _common(prefixes: list[Tokens]) -> Tokens:
     """The longest beginning that all share."""
-    first, last = min(prefixes), max(prefixes)
-    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    first = min(prefixes)
+    return first[: common(first, max(prefixes))]

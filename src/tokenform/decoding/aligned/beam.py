@@ -22,36 +22,20 @@ the model's temperature and returns nothing at all when it is wrong.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.phrases import Phrases, Progress
-from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
+from tokenform.decoding.aligned.best_first import Hypothesis, Queue
+from tokenform.decoding.aligned.phrases import Phrases
+from tokenform.decoding.aligned.problem import Problem, StepDistribution
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.errors import OptionError, SamplingError
 
-EXPANSIONS = 1_000_000  # prefixes after which an unbounded best-first search is given up
 FRONTIER = 16  # prefixes that best-first search extends in one batch
-
-
-class Hypothesis(NamedTuple):
-    """A prefix with its log measure; `done` once EOS is taken."""
-
-    prefix: Prefix
-    logf: float
-    progress: Progress
-    done: bool = False
-
-    @property
-    def length(self) -> int:
-        """Tokens, EOS included."""
-        return len(self.prefix.tokens) + self.done
 
 
 class Beam(AlignedSampler):
@@ -255,7 +239,7 @@ class Beam(AlignedSampler):
             raise OptionError(
                 "an exact search with a length_penalty needs max_tokens, which bounds the longer texts"
             )
-        queue = _Queue(self, problem)
+        queue = Queue(problem, partial(self._bound, problem), self.empty)
         opened_at: dict[int, int] = {}
         found: list[Hypothesis] = []
         while len(found) < n:
@@ -280,58 +264,3 @@ class Beam(AlignedSampler):
             ):
                 queue.open(hypothesis, distribution)
         return found
-
-
-class _Queue:
-    """Children of opened prefixes, best bound first; the children of a prefix are made one by one."""
-
-    def __init__(self, beam: Beam, problem: Problem) -> None:
-        self.beam, self.problem, self.serial, self.opened = beam, problem, 0, 0
-        self._heap: list[tuple[float, int, Hypothesis, Iterator[Hypothesis]]] = []
-        self._push(Hypothesis(problem.root(), 0.0, ()), iter(()))
-
-    def open(self, hypothesis: Hypothesis, distribution: StepDistribution) -> None:
-        """Adds the children of a prefix."""
-        self.opened += 1
-        if self.opened > EXPANSIONS:
-            raise SamplingError(
-                f"the search has opened {EXPANSIONS} prefixes; give a width or a smaller max_tokens"
-            )
-        # children fall in f, but a finished one is scored by its own length: it goes in by itself
-        end = np.flatnonzero(distribution.ids == self.problem.eos)
-        if len(end) and (self.beam.empty or hypothesis.prefix.tokens):
-            self._push(
-                Hypothesis(hypothesis.prefix, hypothesis.logf + float(distribution.logf[end[0]]), (), True),
-                iter(()),
-            )
-        order = [
-            i
-            for i in np.argsort(-distribution.logf, kind="stable").tolist()
-            if distribution.ids[i] != self.problem.eos
-        ]
-        self._push_next(
-            Hypothesis(
-                self.problem.extend(hypothesis.prefix, int(distribution.ids[i])),
-                hypothesis.logf + float(distribution.logf[i]),
-                (),
-            )
-            for i in order
-        )
-
-    def pop(self, *, only_open: bool) -> Hypothesis | None:
-        """The best entry; None if there is none, or if it is finished and only open ones are wanted."""
-        if not self._heap or (only_open and self._heap[0][2].done):
-            return None
-        _, _, hypothesis, siblings = heapq.heappop(self._heap)
-        self._push_next(siblings)
-        return hypothesis
-
-    def _push_next(self, siblings: Iterator[Hypothesis]) -> None:
-        if (following := next(siblings, None)) is not None:
-            self._push(following, siblings)
-
-    def _push(self, hypothesis: Hypothesis, siblings: Iterator[Hypothesis]) -> None:
-        self.serial += 1
-        heapq.heappush(
-            self._heap, (-self.beam._bound(self.problem, hypothesis), self.serial, hypothesis, siblings)
-        )

@@ -23,21 +23,19 @@ import math
 import numpy as np
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.descent import descend
-from tokenform.decoding.aligned.explore import EVERY, explore
-from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import Tokens
 from tokenform.decoding.aligned.results import Draw, LogZ, Sample, sharper
-from tokenform.decoding.aligned.sampler import AlignedSampler, Common
+from tokenform.decoding.aligned.sampler import Common
 from tokenform.decoding.aligned.trie import Trie
+from tokenform.decoding.aligned.walks import WalkingSampler, Walks
 from tokenform.decoding.keyed_random import Purpose, fresh_seed, stream
 from tokenform.errors import OptionError, SamplingError
 
 LEARNING = ("masks", "rejected", "first", "none")
 
 
-class CARS(AlignedSampler):
+class CARS(WalkingSampler):
     """Draws exactly from the model's distribution under the constraint: rejection that learns.
 
     A draw that runs into a forbidden token is thrown away, and no later one goes there again.  Quick where
@@ -71,38 +69,40 @@ class CARS(AlignedSampler):
         max_attempts: int = 100_000,
         **common: Unpack[Common],
     ) -> None:
-        super().__init__(**common)
+        super().__init__(trie, limit_bytes, explore, lookahead, max_attempts, **common)
         if learn not in LEARNING:
             raise OptionError(f"learn is {learn!r}; it must be one of {', '.join(LEARNING)}")
-        if self.power < 1:
-            raise OptionError(
-                f"power is {self.power}; CARS needs at least 1, else steps have more mass than 1 (use SMC)"
-            )
         if self.potential is not None and self.potential.log_bound is None:
             raise OptionError(
                 "CARS can take a potential only if it has an upper bound; give one by log_bound="
             )
         if trie is not None and trie.restricted != (learn == "masks"):
             raise OptionError("this trie was learned with another `learn`; use a fresh one")
-        self.learn, self.trie, self.limit_bytes = learn, trie, limit_bytes
-        self.explore, self.lookahead, self.max_attempts = explore, lookahead, max_attempts
+        self.learn, self.restricted = learn, learn == "masks"
 
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n independent draws from exactly the target; all weights are equal."""
-        if self.trie is not None:
-            self.trie.belongs_to(problem)
-        run = Walks(self, problem, fresh_seed() if seed is None else seed)
-        before = problem.counts()
+        run = ExactWalks(self, problem, fresh_seed() if seed is None else seed)
         draws = [self._one(run) for _ in range(n)]
-        sample = Sample(draws, problem.target, exact=True, log_z=run.log_z(), trie=run.trie)
+        sample = Sample(
+            draws, problem.target, exact=True, log_z=run.log_z(), counts=run.counts, trie=run.trie
+        )
         if self.learn == "masks" and problem.potential is None:
             sample.certificate = run.trie.certificate()
             sample.log_z = sharper(run.log_z(), sample.certificate)
-        sample.counts = problem.counts() - before
-        sample.counts.attempts, sample.counts.tokens = run.attempt, run.visited
         return sample
 
-    def _one(self, run: Walks) -> Draw:
+    def fresh(self, problem: Problem) -> Trie:
+        trie = super().fresh(problem)
+        if self.learn == "first":
+            root = problem.root()
+            node = trie.visit(problem.full_distributions([root])[0], None, 0, exact=False)
+            allowed = problem.masks([root])[0]
+            for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
+                trie.forbid(node, index)
+        return trie
+
+    def _one(self, run: ExactWalks) -> Draw:
         for _ in range(self.max_attempts):
             draw = run.walk()
             if draw is not None:
@@ -118,63 +118,28 @@ class CARS(AlignedSampler):
         )
 
 
-class Walks:
-    """The walks of one call: `walk` gives the next text, or None for a walk that was rejected."""
+class ExactWalks(Walks):
+    """`walk` gives the next text, or None for a walk that was rejected."""
+
+    reject = True
 
     def __init__(self, sampler: CARS, problem: Problem, seed: int) -> None:
-        self.sampler, self.problem, self.seed = sampler, problem, seed
-        self.attempt = self.visited = 0
-        self.trie = sampler.trie if sampler.trie is not None else self._fresh()
+        super().__init__(sampler, problem, seed)
+        self.sampler = sampler
         self.uppers: list[float] = []
         self._accepted: list[bool] = []
-
-    def _fresh(self) -> Trie:
-        trie = Trie(
-            self.problem, limit_bytes=self.sampler.limit_bytes, restricted=self.sampler.learn == "masks"
-        )
-        if self.sampler.learn == "first":
-            root = self.problem.root()
-            node = trie.visit(self.problem.full_distributions([root])[0], None, 0, exact=False)
-            allowed = self.problem.masks([root])[0]
-            for index in np.flatnonzero(~np.isin(node.ids, allowed)).tolist():
-                trie.forbid(node, index)
-        return trie
 
     @property
     def hits(self) -> int:
         """Walks that were accepted."""
         return sum(self._accepted)
 
-    @property
-    def log_upper(self) -> float:
-        """log U of the trie."""
-        return 0.0 if self.trie.root is None else self.trie.root.log_theta
-
-    @property
-    def hopeless(self) -> bool:
-        """True once nothing is left that could be accepted."""
-        return self.log_upper == -math.inf
-
     def walk(self) -> Draw | None:
         """The next walk; None if it was rejected."""
-        sampler = self.sampler
-        if self.attempt % EVERY == 0:
-            explore(self.problem, self.trie, sampler.explore * EVERY)
-        if sampler.lookahead > 1 and self.attempt % sampler.lookahead == 0:
-            prefetch(
-                self.problem,
-                self.trie,
-                self.seed,
-                range(self.attempt, self.attempt + sampler.lookahead),
-                reject=True,
-            )
-        if sampler.learn in ("none", "first"):
-            self.trie = self._fresh()  # forgets the walk before
-        self.uppers.append(self.log_upper)
-        walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=True)
-        self.attempt += 1
-        self.visited += walk.visited
-        self.trie.shrink()
+        if self.sampler.learn in ("none", "first"):
+            self.trie = self.sampler.fresh(self.problem)  # forgets the walk before
+        walk = self.next()
+        self.uppers.append(self.upper)
         accepted = walk.tokens is not None and self._potential_allows(walk.tokens)
         self._accepted.append(accepted)
         return self.problem.draw(walk.tokens, walk.logf) if accepted and walk.tokens is not None else None

@@ -45,10 +45,6 @@ class Path:
         """log f(x)."""
         return float(self.logf.sum())
 
-    def log_local(self, start: int) -> float:
-        """log probability that local masking, from position `start` on, writes this text's suffix."""
-        return float((self.logf[start:] - self.log_mass[start:]).sum())
-
 
 def masked_paths(
     problem: Problem, heads: Sequence[tuple[Path | None, int]], seed: int, numbers: Sequence[tuple[int, int]]

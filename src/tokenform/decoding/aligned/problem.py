@@ -39,7 +39,7 @@ from tokenform.decoding.aligned.protocols import (
     Tokens,
 )
 from tokenform.decoding.aligned.results import Counts, Draw, log_sum
-from tokenform.decoding.aligned.transforms import Transforms
+from tokenform.decoding.samplers.local import Local
 from tokenform.errors import ModelError, OptionError
 
 FORCED_CHAIN = 64  # longest run of forced tokens asked for in one model call
@@ -75,7 +75,7 @@ class Problem:
         constraint: the set L.
         prompt: token ids before the first generated one.
         max_tokens: T, or None for no budget.
-        transforms: temperature and truncation.
+        transforms: temperature and truncation, which act before the constraint.
         power: α > 0.
         potential: Φ, or None.
         batch_size: most prefixes a model call is given; None for no bound.
@@ -88,7 +88,7 @@ class Problem:
     constraint: Constraint
     prompt: Tokens = ()
     max_tokens: int | None = None
-    transforms: Transforms = field(default_factory=Transforms)
+    transforms: Local = field(default_factory=Local)
     power: float = 1.0
     potential: Potential | None = None
     batch_size: int | None = None
@@ -167,7 +167,7 @@ class Problem:
         return out
 
     def _fold(self, logp: Float) -> Float:
-        logp = self.transforms.apply(logp)
+        logp = self.transforms.before_masks(logp)
         others = [token for token in self.model.eos[1:] if token != self.eos]
         if others:
             logp[:, self.eos] = np.logaddexp.reduce(logp[:, [self.eos, *others]], axis=1)
@@ -201,18 +201,14 @@ class Problem:
         tell = getattr(self.constraint, "forced", None)
         if tell is not None and (spelled := tell(prefix.state)) is not None:
             return list(spelled)
-        ids = self._candidate_ids([prefix])[0]
+        ids = self.candidates([prefix])[0]
         return [int(ids[0])] if len(ids) == 1 and ids[0] != self.eos else []
 
     # ---- the constraint's side -------------------------------------------------------------------
 
-    def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
-        """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
-        return self._candidate_ids(prefixes)
-
     def masks(self, prefixes: Sequence[Prefix]) -> list[Ids]:
         """Sorted ids that may follow, EOS included; a predicate is asked about every candidate."""
-        everything = self._candidate_ids(prefixes)
+        everything = self.candidates(prefixes)
         if self.constraint.exact:
             return everything
         return [
@@ -262,7 +258,8 @@ class Problem:
         alive = part > -np.inf
         return StepDistribution(ids[alive], part[alive])
 
-    def _candidate_ids(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+    def candidates(self, prefixes: Sequence[Prefix]) -> list[Ids]:
+        """Sorted ids, EOS included, outside of which nothing is allowed; exact if the constraint is."""
         sets: dict[State, Ids] = {}
         missing: dict[State, None] = {}
         for prefix in prefixes:

@@ -1,18 +1,19 @@
 """How a particle takes its next token, and what that multiplies its weight by.
 
-`MaskWeights`: draw from f restricted to the mask; the weight is its mass Z_u, exact and free where there is a
-mask. `RejectionWeights`: draw by adaptive weighted rejection; the weight is an unbiased estimate of Z_u. For
-predicates. With a trie as twist both work on f(a|u)·θ(ua) and the weight is its mass over θ(u): inside the
-trie, where θ(u) is that very mass, weights stay put, and the variance is left to the steps outside.
+"mask": draw from f restricted to the mask; the weight is its mass Z_u, exact and free where there is a mask.
+"rejection": draw by adaptive weighted rejection; the weight is an unbiased estimate of Z_u. For predicates.
+"auto": masks where the constraint has them.  With a trie as twist both work on f(a|u)·θ(ua) and the weight is
+its mass over θ(u): inside the trie, where θ(u) is that very mass, weights stay put, and the variance is left
+to the steps outside.
 
-A step is asked for in two parts: `step` looks at the prefixes, `moves` draws.  Where the weight does not
+A step is asked for in two parts: `offers` looks at the prefixes, `moves` draws.  Where the weight does not
 depend on the draw (masks), `Step.log_weights` tells it before: SMC then resamples first and draws after, so
 that copies of a particle part at once and nothing is spent on particles that are about to go.
 
 Particles of a run that stand at one prefix draw by evenly spaced numbers, each uniform by itself.
 
 Invariant: for each token a, E[weight·1(token = a)]·θ(u)/θ(ua) = f(a|u)·1[a allowed].
-Complexity: MaskWeights O(|mask|) a distinct prefix; RejectionWeights O(V) for the race and a few tests.
+Complexity: masks O(|mask|) a distinct prefix; rejection O(V) for the race and a few tests.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,8 +28,8 @@ import numpy as np
 from tokenform.decoding.aligned.lookahead import likely
 from tokenform.decoding.aligned.problem import Prefix, Problem
 from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
-from tokenform.decoding.aligned.rejection_step import Estimator, estimator, run_steps, spaced
 from tokenform.decoding.aligned.rejection_step import Step as Rejection
+from tokenform.decoding.aligned.rejection_step import run_steps, spaced
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.keyed_random import Purpose, stream
 
@@ -77,18 +77,19 @@ class Step(Protocol):
         ...
 
 
-class Proposal(Protocol):
-    """Makes steps."""
+def offers(
+    problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None, weights: str, make: Make
+) -> Step:
+    """The step of particles at these prefixes.
 
-    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step: ...
-
-
-@dataclass(frozen=True)
-class MaskWeights:
-    """See the module's header."""
-
-    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step:
+    Args:
+        weights: "mask", "rejection" (even where the constraint has exact masks) or "auto".
+        make: a rejection step; see `rejection_step.estimator`.
+    """
+    if weights == "mask" or (weights == "auto" and problem.constraint.exact):
         return _MaskStep(_tables(problem, prefixes, twist, masked=True))
+    tables = _tables(problem, prefixes, twist, masked=False, everything=weights == "rejection")
+    return _RejectionStep(problem, tables, make)
 
 
 class _MaskStep:
@@ -113,27 +114,6 @@ class _MaskStep:
             index = min(int(np.searchsorted(steps, uniform * steps[-1], side="right")), len(steps) - 1)
             out.append(Move(int(table.ids[index]), log_mass - table.log_theta, float(table.logf[index])))
         return out
-
-
-@dataclass(frozen=True)
-class RejectionWeights:
-    """See the module's header.
-
-    Attributes:
-        method: "auto", "two_loops", "recursive" or "geometric".
-        accepts: m of the geometric estimator.
-        always: reject even where the constraint has exact masks.
-    """
-
-    method: Estimator = "auto"
-    accepts: int = 2
-    always: bool = False
-
-    def step(self, problem: Problem, prefixes: Sequence[Prefix], twist: Trie | None) -> Step:
-        if problem.constraint.exact and not self.always:
-            return MaskWeights().step(problem, prefixes, twist)
-        tables = _tables(problem, prefixes, twist, masked=False, everything=self.always)
-        return _RejectionStep(problem, tables, estimator(self.method, self.accepts))
 
 
 class _RejectionStep:

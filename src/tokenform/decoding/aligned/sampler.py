@@ -17,7 +17,7 @@ from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.product import Product
 from tokenform.decoding.aligned.protocols import Constraint, LanguageModel, Potential
 from tokenform.decoding.aligned.results import Sample
-from tokenform.decoding.aligned.transforms import Transforms
+from tokenform.decoding.samplers.local import Local
 from tokenform.errors import OptionError
 
 
@@ -63,7 +63,11 @@ class AlignedSampler(ABC):
         fast_forward: bool = True,
         canonical: bool = False,
     ) -> None:
-        self.transforms = Transforms(temperature, top_k, top_p, min_p)
+        if not temperature > 0:
+            raise OptionError(
+                f"temperature is {temperature}; it must be above 0 (use Local for greedy decoding)"
+            )
+        self.transforms = Local(temperature, top_k, top_p, min_p)
         if not power > 0:
             raise OptionError(f"power is {power}; it must be above 0")
         if batch_size is not None and batch_size < 1:

@@ -25,12 +25,14 @@ import math
 import numpy as np
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.problem import Prefix, Problem
-from tokenform.decoding.aligned.proposals import Address, MaskWeights, Move, Proposal, RejectionWeights
+from tokenform.decoding.aligned import rejection_step
+from tokenform.decoding.aligned.population import Population
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.proposals import Address, offers
 from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
-from tokenform.decoding.aligned.resampling import METHODS, Method, resample
-from tokenform.decoding.aligned.results import LogZ, Sample, effective_size, log_sum, normalised
+from tokenform.decoding.aligned.resampling import METHODS, Method
+from tokenform.decoding.aligned.results import LogZ, Sample
 from tokenform.decoding.aligned.sampler import AlignedSampler, Common
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
@@ -39,60 +41,6 @@ from tokenform.errors import OptionError, SamplingError
 BEFORE_DRAWING, AFTER_DRAWING = 0.5, 0.9  # τ, see the header
 AT_ONCE = 256  # particles that step together when several runs are asked for
 LONGEST = 1 << 16  # steps after which a run without a budget is given up
-
-
-class Population:
-    """The particles of one run."""
-
-    def __init__(self, problem: Problem, count: int, run: int, seed: int) -> None:
-        self.run, self.seed, self.resamplings = run, seed, 0
-        self.prefixes: list[Prefix] = [problem.root()] * count
-        self.log_weights: Float = np.zeros(count)
-        self.logf: Float = np.zeros(count)
-        self.factor: Float = np.zeros(count)  # provisional log-score that the weight holds
-        self.done = np.zeros(count, dtype=np.bool_)
-
-    @property
-    def open(self) -> list[int]:
-        """Slots that still need a token."""
-        alive = self.log_weights > -np.inf
-        slots: list[int] = np.flatnonzero(~self.done & alive).tolist()
-        return slots
-
-    def apply(self, problem: Problem, slot: int, move: Move, *, weigh: bool) -> None:
-        """Takes a move, and its weight where the particle does not have that yet."""
-        if weigh:
-            self.log_weights[slot] += move.log_weight
-        if move.token is None:
-            return
-        self.logf[slot] += move.logf
-        if move.token == problem.eos:
-            self.done[slot] = True
-        else:
-            self.prefixes[slot] = problem.extend(self.prefixes[slot], move.token)
-
-    def rescore(self, slots: list[int], scores: Float) -> None:
-        """Replaces provisional scores."""
-        before = self.factor[slots]
-        self.log_weights[slots] += np.where(scores == -np.inf, -np.inf, scores - before)
-        self.factor[slots] = scores
-
-    def balance(self, step: int, threshold: float, method: Method) -> None:
-        """Resamples if the effective size is below threshold·N and somebody still has to go on."""
-        count = len(self.log_weights)
-        if not self.open or effective_size(self.log_weights) >= threshold * count:
-            return
-        generator = stream(self.seed, Purpose.RESAMPLING, self.run, step)
-        ancestors = resample(normalised(self.log_weights), method, generator)
-        self.log_weights[:] = log_sum(self.log_weights) - math.log(count)
-        self.prefixes = [self.prefixes[i] for i in ancestors]
-        self.logf, self.factor, self.done = self.logf[ancestors], self.factor[ancestors], self.done[ancestors]
-        self.resamplings += 1
-
-    @property
-    def log_z(self) -> float:
-        """log of the mean weight."""
-        return log_sum(self.log_weights) - math.log(len(self.log_weights))
 
 
 class SMC(AlignedSampler):
@@ -146,14 +94,8 @@ class SMC(AlignedSampler):
             raise OptionError(f"resampling is {resampling!r}; it must be one of {', '.join(METHODS)}")
         if weights not in ("auto", "mask", "rejection"):
             raise OptionError(f"weights is {weights!r}; it must be 'auto', 'mask' or 'rejection'")
-        if estimator == "geometric" and accepts < 2:
-            raise OptionError(f"accepts is {accepts}; the geometric estimator needs at least 2")
         self.particles_per_run, self.threshold, self.resampling = particles, threshold, resampling
-        self.proposal: Proposal = (
-            MaskWeights()
-            if weights == "mask"
-            else RejectionWeights(estimator, accepts, always=weights == "rejection")
-        )
+        self.weights, self._rejection = weights, rejection_step.estimator(estimator, accepts)
         self.trie = twist if isinstance(twist, Trie) else None
         self.twist = None if isinstance(twist, Trie) else twist
         self.until_error, self.max_runs, self.max_attempts = until_error, max_runs, max_attempts
@@ -243,8 +185,9 @@ class SMC(AlignedSampler):
             places = [(population, slot) for population in group for slot in population.open]
             if not places:
                 return
-            offers = self.proposal.step(problem, [p.prefixes[s] for p, s in places], self.trie)
-            early = offers.log_weights([p.prefixes[s] for p, s in places])
+            prefixes = [p.prefixes[s] for p, s in places]
+            offered = offers(problem, prefixes, self.trie, self.weights, self._rejection)
+            early = offered.log_weights(prefixes)
             threshold = self.threshold
             if threshold is None:
                 threshold = AFTER_DRAWING if early is None else BEFORE_DRAWING
@@ -252,11 +195,11 @@ class SMC(AlignedSampler):
                 for (population, slot), weight in zip(places, early, strict=True):
                     population.log_weights[slot] += weight
                 for population in group:
-                    if any(offers.is_open(population.prefixes[slot]) for slot in population.open):
+                    if any(offered.is_open(population.prefixes[slot]) for slot in population.open):
                         population.balance(step, threshold, self.resampling)
                 places = [(population, slot) for population in group for slot in population.open]
             addresses = [Address(population.run, step, slot) for population, slot in places]
-            moves = offers.moves([p.prefixes[s] for p, s in places], addresses, seed)
+            moves = offered.moves([p.prefixes[s] for p, s in places], addresses, seed)
             for (population, slot), move in zip(places, moves, strict=True):
                 population.apply(problem, slot, move, weigh=early is None)
             self._rescore(problem, places)

@@ -14,17 +14,17 @@ Rejected: the budget's mask at every node (as many states as the mask has bits).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
 
 from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.decoding.speculative.targets import Mixture, Penalties
-from tokenform.engine.packed import mask_bits
 from tokenform.errors import ModelError, TokenformError
+
+FAILED = "the sampler failed"
 
 Transform = Callable[[Sequence[int], torch.Tensor], torch.Tensor]
 """(tokens so far, prompt included; logits float64 [V], on the model's device) -> logits [V], before the
@@ -94,7 +94,7 @@ class Drawer(Protocol):
 
 
 class MaskedSampler:
-    """How tokens are drawn.
+    """How tokens are drawn; equal where all of it is, so that texts drawn in one way are drawn together.
 
     Args:
         local: draws from a masked row.
@@ -116,6 +116,14 @@ class MaskedSampler:
     ) -> None:
         self.local, self.size, self.eos = local, size, frozenset(eos)
         self.transforms, self.mixture, self.penalties = tuple(transforms), mixture, penalties
+        self._key = local, size, self.eos, *map(id, (*self.transforms, mixture, penalties))
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, MaskedSampler) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def untouched(self) -> bool:
@@ -155,44 +163,3 @@ class MaskedSampler:
         after = node.automaton.advance(node.state, token)
         distance = node.automaton.distance(after, node.remaining)
         return distance is not None and distance < node.remaining
-
-    def draw(self, node: Node) -> int:
-        """The draw at a node that has its logits."""
-        from tokenform.decoding.draws.lazy import LazyDrawer
-
-        rows = [[torch.as_tensor(row)] for row in node.logits]
-        drawn = LazyDrawer().draw(self, rows, [node])[0]
-        if drawn.error is not None:
-            raise drawn.error
-        return drawn.token
-
-    def distribution(self, node: Node) -> np.ndarray:
-        """float64 [V of the model]: the distribution of `draw`."""
-        rows = [torch.as_tensor(row) for row in node.logits]
-        self.check(rows)
-        free = self.free(rows, node)
-        distribution = np.zeros(len(rows[0]))
-        if node.automaton is None:
-            distribution[: self.size] = self._distribution(free)
-            return distribution
-        first = self._distribution(_masked(free, node.automaton.mask(node.state)))
-        words = node.automaton.mask_within(node.state, node.remaining)
-        fits = mask_bits(words, self.size)
-        fits[list(self.eos)] = True
-        kept = np.where(fits, first, 0.0)
-        if not kept.any():
-            within = _masked(free, words)
-            if self.mixture is not None and not bool(within.isfinite().any()):
-                within = _masked(rows[0][: self.size].double(), words)
-            kept = self._distribution(within)
-        distribution[: self.size] = kept / kept.sum()
-        return distribution
-
-    def _distribution(self, scores: torch.Tensor) -> np.ndarray:
-        distribution: np.ndarray = self.local.log_distribution(scores[None])[0].exp().cpu().numpy()
-        return distribution
-
-
-def _masked(free: torch.Tensor, words: Any) -> torch.Tensor:
-    bits = mask_bits(words, len(free))
-    return free.masked_fill(~torch.from_numpy(bits).to(free.device), float("-inf"))

@@ -17,12 +17,12 @@ from typing import cast
 import numpy as np
 import torch
 
-from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, Wish
+from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.draws.race import race
 from tokenform.decoding.keyed_random import race_key
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
-from tokenform.errors import TokenformError
+from tokenform.errors import TokenformError, own_error
 from tokenform.masking import MaskTable, Wanted
 
 _NEVER = float("-inf")
@@ -152,8 +152,8 @@ class DenseDrawer:
             try:
                 rows.append(sampler.free([cast("torch.Tensor", one[i]) for one in logits], node))
                 places.append(i)
-            except TokenformError as error:
-                found[i] = Drawn(-1, 0.0, error)
+            except Exception as error:  # a transform is the caller's own
+                found[i] = Drawn(-1, 0.0, own_error(error, FAILED))
         return (torch.stack(rows) if rows else torch.empty(0, sampler.size)), places
 
     def _settle(

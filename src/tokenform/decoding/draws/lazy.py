@@ -20,14 +20,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from tokenform.decoding.draws.base import NO_WISH, Drawn, MaskedSampler, Rows, Wish
+from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
 from tokenform.engine import State
 from tokenform.engine.packed import mask_bits
-from tokenform.errors import TokenformError
+from tokenform.errors import TokenformError, own_error
 
 _FEW = 4096  # allowed tokens up to which a mask is a list
 _KEPT = 4096  # lists that are kept
@@ -66,8 +66,8 @@ class LazyDrawer:
                 best = _best_of(row, wish.best)
                 chances = [math.exp(float(row[t]) - total) for t in best] if wish.chances else ()
                 found.append(Drawn(token, float(row[token]) - total, None, best, chances))
-            except TokenformError as error:
-                found.append(Drawn(-1, 0.0, error))
+            except Exception as error:  # a transform is the caller's own
+                found.append(Drawn(-1, 0.0, own_error(error, FAILED)))
         return found
 
     def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:

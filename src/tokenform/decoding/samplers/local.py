@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from tokenform.decoding.truncation import Truncation
@@ -78,6 +79,27 @@ class Local:
         if not self.truncation.off:
             scores = scores.masked_fill(scores < self.truncation.threshold(scores), _NEVER)
         return torch.log_softmax(scores, -1), there
+
+    def before_masks(self, logp: np.ndarray) -> np.ndarray:
+        """Temperature and truncation of whole distributions, for who masks after them.
+
+        Args:
+            logp: log-probabilities float64 [n, V]; not changed.  A temperature of 0 is refused by who asks.
+        Returns:
+            log-probabilities float64 [n, V] of rows that sum to one.
+        """
+        warm = logp if self.temperature == 1 else _normalised(logp / self.temperature)
+        if self.truncation.off:
+            return warm
+        least = np.array([self.truncation.row_threshold(row) for row in warm])
+        return _normalised(np.where(warm < least[:, None], -np.inf, warm))
+
+
+def _normalised(rows: np.ndarray) -> np.ndarray:
+    """Along the last axis, of an array that is the caller's own."""
+    rows -= rows.max(-1, keepdims=True)
+    rows -= np.log(np.exp(rows).sum(-1, keepdims=True))
+    return rows
 
 
 def hopeless() -> SamplingError:

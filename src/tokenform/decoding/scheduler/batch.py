@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from weakref import WeakSet
 
 from tokenform.decoding.calls import texts_of
-from tokenform.decoding.draws import MaskedSampler, Transform
+from tokenform.decoding.decoder import Decoder
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.samplers.local import Local
-from tokenform.decoding.scheduler.jobs import Load, Piece, Thought, own
+from tokenform.decoding.scheduler.jobs import FAILED, Load, Piece, Thought
 from tokenform.decoding.scheduler.thinking import ThoughtPieces
 from tokenform.decoding.scheduler.turns import Text, Turns
-from tokenform.decoding.speculation import Decoder, Moved
-from tokenform.decoding.speculative.targets import Penalties
+from tokenform.decoding.speculative.speculator import Moved
+from tokenform.errors import own_error
 
 _PATIENCE = 5.0  # seconds that the process waits for a step when it exits
 _LINGER = 0.5  # seconds that an idle thread waits for more to do
-_DISTRIBUTIONS = 256  # ways of drawing that are kept, so that texts of one way are drawn together
 _COUNTED = ("drafted", "accepted", "forwards", "seconds_model", "seconds_mask")
 
 
@@ -40,7 +38,6 @@ class Batch:
         self._generator, self.size, self._changed = generator, size, changed
         self._default = generator.sampler if isinstance(generator.sampler, Local) else Local(temperature=0.0)
         self._waiting, self._running = Turns(), dict[int, Text]()
-        self._distributions: OrderedDict[Hashable, MaskedSampler] = OrderedDict()
         self._done = Load()
         self.thread: threading.Thread | None = None
         self.decoder = self._new_decoder()
@@ -74,23 +71,6 @@ class Batch:
             self.thread.start()
         self._changed.notify_all()
 
-    # -- in callers' threads
-
-    def distribution(
-        self, sampler: Local, transforms: tuple[Transform, ...], penalties: Penalties | None
-    ) -> MaskedSampler:
-        """How texts of this sampler are drawn; the same object for equal plain ones."""
-        if transforms or penalties is not None:
-            return self.decoder.distribution(sampler, transforms, penalties)
-        with self._changed:
-            known = self._distributions.get(sampler)
-            if known is None:
-                known = self._distributions[sampler] = self.decoder.distribution(sampler)
-            self._distributions.move_to_end(sampler)
-            while len(self._distributions) > _DISTRIBUTIONS:
-                self._distributions.popitem(last=False)
-            return known
-
     # -- in the batch's thread
 
     def turn(self) -> bool:
@@ -107,7 +87,7 @@ class Batch:
         try:
             for text in gone:
                 assert text.number is not None
-                self.decoder.leave(text.number)
+                self.decoder.cancel(text.number)
                 self._forget(text)
             for text in joining:
                 self._join(text)
@@ -123,7 +103,7 @@ class Batch:
         try:
             text.number = self.decoder.join(text.row)
         except Exception as error:  # of this text: the others go on
-            text.job.fail(own(error))
+            text.job.fail(own_error(error, FAILED))
             return
         with self._changed:
             self._running[text.number] = text
@@ -142,8 +122,8 @@ class Batch:
         result, thought = None, text.after is not None
         if output.done:
             self._forget(text)
-            if row.error is not None:
-                text.job.fail(row.error)
+            if output.error is not None:
+                text.job.fail(output.error)
                 return
             written += text.pieces.finish()
             if thought:
@@ -156,7 +136,7 @@ class Batch:
                     return
         if count or result is not None:
             logprobs = output.token_logprobs[len(output.token_logprobs) - count :]
-            likeliest = output.alternatives[max(len(output.alternatives) - count, 0) :]
+            likeliest = output.likeliest[max(len(output.likeliest) - count, 0) :]
             piece = Piece(row.number, written, moved.tokens, logprobs, likeliest, result, thought)
             text.job.tell(piece)
 
@@ -164,9 +144,10 @@ class Batch:
         """Goes on from a thought to the text that it was for."""
         thought, row = text.row, text.after
         assert row is not None and isinstance(text.pieces, ThoughtPieces)
-        text.job.thoughts[thought.number] = Thought(text.pieces.text, list(thought.tokens))
-        row.prompt = [*thought.prompt, *thought.tokens]
-        row.budget -= len(thought.tokens)
+        written = thought.output.tokens
+        text.job.thoughts[thought.number] = Thought(text.pieces.text, written)
+        row.prompt = [*thought.prompt, *written]
+        row.budget -= len(written)
         text.row, text.after, text.pieces = row, None, TextPieces(texts_of(text.job.stop))
         self._join(text)
 
@@ -182,7 +163,7 @@ class Batch:
             _count(self._done, self.decoder)
             self.decoder = self._new_decoder()
         for text in held:
-            text.job.fail(own(error))
+            text.job.fail(own_error(error, FAILED))
 
     def _new_decoder(self) -> Decoder:
         return self._generator.decoder(self._default, self.size, joining=True)

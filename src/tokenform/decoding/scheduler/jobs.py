@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from tokenform.decoding.calls import Constraint
 from tokenform.decoding.results import Result
-from tokenform.errors import ModelError, TokenformError
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Piece:
 
 
 Listener = Callable[[Piece], None]
+FAILED = "the text could not be written"
 
 
 class Thought(NamedTuple):
@@ -137,12 +137,3 @@ class Job:
         if len(self._results) == self.expected:
             with contextlib.suppress(InvalidStateError):
                 self.future.set_result([self._results[number] for number in range(self.expected)])
-
-
-def own(error: Exception) -> TokenformError:
-    """An error as one of this library's."""
-    if isinstance(error, TokenformError):
-        return error
-    made = ModelError(f"the text could not be written: {type(error).__name__}: {error}")
-    made.__cause__ = error
-    return made

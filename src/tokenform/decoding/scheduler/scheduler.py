@@ -16,6 +16,7 @@ Source: Yu et al. 2022 (Orca), "iteration-level scheduling".
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
@@ -26,10 +27,9 @@ from tokenform.decoding.aligned.sampler import AlignedSampler
 from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
-    Constraint,
     check_counts,
     ending_at,
-    pair,
+    pair_one,
     seeds_of,
     texts_of,
 )
@@ -42,7 +42,7 @@ from tokenform.decoding.scheduler.batch import Batch
 from tokenform.decoding.scheduler.jobs import Job, Listener, Load
 from tokenform.decoding.scheduler.thinking import Thinking
 from tokenform.decoding.scheduler.turns import Text
-from tokenform.decoding.scheduler.whole import Wholes, Work
+from tokenform.decoding.scheduler.whole import Wholes
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.tracing import traced_job
 from tokenform.decoding.weighted import draw_weighted
@@ -116,39 +116,44 @@ class Scheduler:
         check_counts(n=n, max_tokens=max_tokens)
         with self._changed:
             self._refuse(n)
-        prompts, grammars, batched = pair(prompt, ending_at(stop, grammar))
-        if batched:
-            raise OptionError("a job has one prompt and one grammar; submit each of a batch.")
+        prompt, constraint = pair_one(prompt, ending_at(stop, grammar), "job")
         chosen = self.generator.chosen(sampler)
         (seed,) = seeds_of(seed, 1)
-        job = Job(grammars[0], stop, owner, listener, n)
+        job = Job(constraint, stop, owner, listener, n)
         if isinstance(chosen, AlignedSampler):
             if penalties is not None or transforms or alternatives or thinking or drafter is not None:
                 told = "penalties, transforms, alternatives, drafters and thinking are not for"
                 raise OptionError(f"{told} {type(chosen).__name__}.")
-            job.prompt_tokens = len(self.generator.prompt_ids(prompts[0], grammars[0]))
-            work = self._whole(chosen, prompts[0], grammars[0], n, seed, max_tokens)
+            job.prompt_tokens = len(self.generator.prompt_ids(prompt, constraint))
+            bind = functools.partial(
+                self.generator.problem, prompt, constraint, max_tokens=max_tokens, sampler=chosen
+            )
+            bind()  # refused here and not later: what the prompt or the grammar can't have
+
+            def work(model: LanguageModel) -> list[Result]:
+                return draw_weighted(chosen, bind(model=model), constraint, n, seed)
+
             with self._changed:
                 self._refuse(1)
                 self._wholes.enter(job, work)
             return job
         if drafter is not None:
-            self._batch.decoder.check(drafter)
+            self._batch.decoder.check_own(drafter)
         try:
-            rows = self.generator.rows(prompts[0], grammars[0], n, seed, max_tokens, limits=limits)
+            rows = self.generator.rows(prompt, constraint, n, seed, max_tokens, limits=limits)
         except BudgetTooSmall as error:
             if thinking is None:
                 raise
             raise thinking.refused(self.generator, max_tokens, error.least) from None
         job.prompt_tokens = len(rows[0].prompt)
         texts = self._texts(job, rows, thinking)
-        distribution = self._batch.distribution(chosen, tuple(transforms), penalties)
+        distribution = self._batch.decoder.distribution(chosen, transforms, penalties)
         for row in [*rows, *(text.row for text in texts)]:
             row.distribution, row.drafter = distribution, drafter
             row.alternatives, row.logprobs = alternatives, logprobs or alternatives > 0
         for row in (rows[0], texts[0].row):  # here, not between the tokens of the texts that run
             with contextlib.suppress(TokenformError):  # the batch meets it again, and fails this job
-                row.automaton.mask(row.state)
+                row.automaton.mask(row.automaton.start)
                 if row.hints is not None:
                     row.hints.prepare()
         with self._changed:
@@ -165,26 +170,6 @@ class Scheduler:
             Text(job, thought, thinking.pieces(), after=row)
             for thought, row in zip(thoughts, rows, strict=True)
         ]
-
-    def _whole(
-        self,
-        sampler: AlignedSampler,
-        prompt: Any,
-        grammar: Constraint,
-        n: int,
-        seed: int | None,
-        max_tokens: int,
-    ) -> Work:
-        # refused here and not later: what the prompt or the grammar can't have
-        self.generator.problem(prompt, grammar, max_tokens=max_tokens, sampler=sampler)
-
-        def work(model: LanguageModel) -> list[Result]:
-            problem = self.generator.problem(
-                prompt, grammar, max_tokens=max_tokens, sampler=sampler, model=model
-            )
-            return draw_weighted(sampler, problem, grammar, n, seed)
-
-        return work
 
     @property
     def load(self) -> Load:

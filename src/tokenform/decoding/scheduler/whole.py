@@ -10,13 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
 
-from tokenform.decoding.aligned.protocols import LanguageModel
+from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
+from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.generator import Generator
 from tokenform.decoding.results import Result
-from tokenform.decoding.scheduler.jobs import Job, Piece, own
-from tokenform.errors import Interrupted
+from tokenform.decoding.scheduler.jobs import FAILED, Job, Piece
+from tokenform.errors import Interrupted, own_error
 
 Work = Callable[[LanguageModel], list[Result]]
 
@@ -79,19 +79,17 @@ class Wholes:
         except Interrupted:  # nobody waits for it any more
             return
         except Exception as error:
-            job.fail(own(error))
+            job.fail(own_error(error, FAILED))
 
 
-class _Asked:
+class _Asked(WrappedModel):
     """A language model that is not asked any more once nobody wants the answer."""
 
     def __init__(self, model: LanguageModel, future: Future[list[Result]]) -> None:
-        self._model, self._future = model, future
+        super().__init__(model)
+        self._future = future
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def logprobs(self, prefixes: Sequence[tuple[int, ...]]) -> Any:
+    def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         if self._future.done():
             raise Interrupted("the job was cancelled.")
-        return self._model.logprobs(prefixes)
+        return super().logprobs(prefixes)

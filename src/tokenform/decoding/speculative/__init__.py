@@ -4,7 +4,7 @@ Reading order: `tree.py`, `backbone/base.py`, `node.py`, `speculator.py`, then a
 """
 
 from .backbone import Backbone
-from .node import Node, Sampler
+from .node import Node
 from .report import Report
 from .request import Output, Request
 from .speculator import Speculator, decode
@@ -18,7 +18,6 @@ __all__ = [
     "Output",
     "Report",
     "Request",
-    "Sampler",
     "Speculator",
     "decode",
 ]

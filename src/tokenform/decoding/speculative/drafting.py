@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 
 from tokenform.decoding.clock import clock
-from tokenform.decoding.draws import NO_WISH, Drawn, Wish
+from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key
 
 from .backbone import Backbone
@@ -206,14 +206,13 @@ def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]
 
 def _draw(scored: Sequence[Scored], draws: NodeDraws) -> None:
     """The samplers' draws, in one transfer for each sampler."""
-    groups: dict[tuple[int, Wish], list[Scored]] = {}
+    groups: dict[tuple[MaskedSampler, Wish], list[Scored]] = {}
     for one in scored:
-        groups.setdefault((id(one.ask.sampler), one.ask.wish), []).append(one)
-    for group in groups.values():
-        first = group[0].ask
-        rows = [torch.cat([one.rows for one in group])] * first.copies
+        groups.setdefault((one.ask.sampler, one.ask.wish), []).append(one)
+    for (sampler, wish), group in groups.items():
+        rows = [torch.cat([one.rows for one in group])] * group[0].ask.copies
         nodes = [node for one in group for _, node in one.ask.nodes]
-        drawn = draws.draw(first.sampler, rows, nodes, first.wish)
+        drawn = draws.draw(sampler, rows, nodes, wish)
         for one in group:
             one.told(drawn[: len(one.ask.nodes)])
             drawn = drawn[len(one.ask.nodes) :]
@@ -228,7 +227,7 @@ def _sample(scored: Sequence[Scored], draws: NodeDraws) -> None:
         counts += one.ask.independent.counts
     groups: list[list[Scored]] = []
     for one in scored:  # neighbours of one sampler are one call
-        if groups and groups[-1][0].ask.sampler is one.ask.sampler:
+        if groups and groups[-1][0].ask.sampler == one.ask.sampler:
             groups[-1].append(one)
         else:
             groups.append([one])

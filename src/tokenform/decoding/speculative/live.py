@@ -30,7 +30,7 @@ class Live:
         self.number, self.request, self.output = number, request, Output()
         auto = request.automaton
         self.output.logprob = 0.0 if request.logprobs else math.nan
-        self.output.state = request.state if request.state is not None or auto is None else auto.start
+        self.output.state = None if auto is None else auto.start
         self.text = [int(t) for t in request.prompt]
         self.seqs: list[tuple[Backbone, int]] = []
         for part, prompt in [(backbone, self.text), *request.companions]:

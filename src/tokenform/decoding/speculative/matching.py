@@ -17,17 +17,17 @@ import numpy as np
 import torch
 
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish, race
+from tokenform.decoding.draws.base import FAILED
 from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
-from tokenform.errors import ModelError, OptionError, TokenformError
-from tokenform.masking import MaskTable
+from tokenform.errors import OptionError, TokenformError, own_error
 
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
 from .scores import Columns, Scores
 from .tree import ROOT
-from .verifiers import Coins, DrawnRule, Forest
+from .verifiers import Coins, DrawnRule, Forest, SampleAndMatch
 
 Logits = list[torch.Tensor | Scores]
 """[nodes + 1, V] of a sequence's model, then of each companion."""
@@ -54,20 +54,8 @@ class Verdict(NamedTuple):
 Verdicts = dict[int, "Verdict | TokenformError"]
 
 
-class DeviceDraws:
-    """Decides where the logits are; for one thread at a time.
-
-    Args:
-        device: where logits are.
-        table: masks that are there already; None begins one.
-        whole: draw at all nodes in one call; None does so where the logits are not on the host.
-    """
-
-    def __init__(
-        self, device: torch.device, table: MaskTable | None = None, whole: bool | None = None
-    ) -> None:
-        self.device = device
-        self.draws = NodeDraws(device, table, whole)
+class DeviceDraws(NodeDraws):
+    """Draws of the model's own step, which decide what is committed."""
 
     def columns(self, live: Live) -> Columns | None:
         """At each row of a sequence's tree the tokens at whose logits alone `match` looks; None for all.
@@ -86,21 +74,17 @@ class DeviceDraws:
             node = asked.pop()
             if node != ROOT and not _goes_on(live, node):
                 found[node + 1] = np.empty(0, np.int64)
-            elif (ids := self.draws.listed(request.sampler, _node(live, node))) is not None:
+            elif (ids := self.listed(request.sampler, _node(live, node))) is not None:
                 found[node + 1] = ids
                 asked += live.tree.children(node)
         return None if found[0] is None else found
 
-    def match(self, scored: Sequence[Scored], greedy: bool = False) -> Verdicts:
-        """The committed tokens of each sequence by sample-and-match, or why there are none.
-
-        Args:
-            greedy: refuse samplers that are not.
-        """
+    def match(self, scored: Sequence[Scored], rule: SampleAndMatch) -> Verdicts:
+        """The committed tokens of each sequence by sample-and-match, or why there are none."""
         drawn: dict[tuple[int, int], Drawn] = {}
-        waiting, whole = [], self.draws.whole
+        waiting, whole = [], self.whole
         for live, logits in scored:
-            if greedy and _sampler(live).local.temperature != 0:
+            if rule.greedy and live.request.sampler.local.temperature != 0:
                 refusal = OptionError(
                     "GreedyTree verifies greedy targets alone; use SampleAndMatch to sample"
                 )
@@ -116,7 +100,7 @@ class DeviceDraws:
                 if child is not None and _goes_on(live, child):
                     below.append((live, logits, child))
             waiting = below
-        return {live.number: _walk(live, drawn, whole) for live, _ in scored}
+        return {live.number: _walk(live, drawn, rule, whole) for live, _ in scored}
 
     def judge(self, scored: Sequence[Scored], rule: DrawnRule) -> Verdicts:
         """The same by a rule for drawn drafts."""
@@ -134,7 +118,7 @@ class DeviceDraws:
                     break
                 except Exception as error:  # of one of them: which, is found one by one
                     if len(several) == 1:
-                        found[several[0][0].number] = _own(error)
+                        found[several[0][0].number] = own_error(error, FAILED)
         if not parts:
             return found
         rows = torch.cat([table for _, table in parts]).tolist()  # the transfer
@@ -152,7 +136,7 @@ class DeviceDraws:
         nodes = [_node(live, n) for live, _ in scored for n in range(ROOT, len(live.tree))]
         device = logits[0].device
         with torch.inference_mode():
-            p, there = self.draws.distributions(sampler, logits, nodes)
+            p, there = self.distributions(sampler, logits, nodes)
             forest = Forest([live.tree for live, _ in scored], device)
             distributions = [
                 _on(torch.as_tensor(distribution), device) for distribution in forest.distributions
@@ -174,23 +158,22 @@ class DeviceDraws:
             return torch.stack([chance, lean, there.double(), token.double(), logprob, guessed], 1)
 
     def _draw(self, wanted: Sequence[tuple[Live, Logits, int]], drawn: dict[tuple[int, int], Drawn]) -> None:
-        groups: dict[int, list[tuple[Live, Logits, int]]] = {}
+        groups: dict[MaskedSampler, list[tuple[Live, Logits, int]]] = {}
         for one in wanted:
-            groups.setdefault(id(one[0].request.sampler), []).append(one)
-        for group in groups.values():
-            sampler = _sampler(group[0][0])
+            groups.setdefault(one[0].request.sampler, []).append(one)
+        for sampler, group in groups.items():
             rows = [[logits[i][node + 1] for _, logits, node in group] for i in range(len(group[0][1]))]
             nodes = [_node(live, node) for live, _, node in group]
-            wishes = [live.session.wish for live, _, _ in group] if self.draws.whole else []
+            wishes = [live.session.wish for live, _, _ in group] if self.whole else []
             wish = Wish(
                 max((w.best for w in wishes), default=0),
                 allowed=any(w.allowed for w in wishes),
                 logprob=any(live.request.logprobs for live, _, _ in group),
             )
             try:
-                found = self.draws.draw(sampler, rows, nodes, wish)
+                found = self.draw(sampler, rows, nodes, wish)
             except Exception as error:  # nothing of one row: the shapes, or the device
-                found = [Drawn(-1, 0.0, _own(error))] * len(group)
+                found = [Drawn(-1, 0.0, own_error(error, FAILED))] * len(group)
             for (live, _, node), answer in zip(group, found, strict=True):
                 live.output.report.evaluations += 1
                 drawn[live.number, node] = answer
@@ -201,7 +184,7 @@ def _groups(scored: Sequence[Scored]) -> list[list[Scored]]:
     groups: list[list[Scored]] = []
     held = 0
     for live, logits in scored:
-        same = groups and groups[-1][0][0].request.sampler is live.request.sampler
+        same = groups and groups[-1][0][0].request.sampler == live.request.sampler
         held += cast("torch.Tensor", logits[0]).numel()
         if same and held <= _AT_ONCE:
             groups[-1].append((live, logits))
@@ -228,20 +211,6 @@ def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return tensor if tensor.device == device else tensor.to(device)
 
 
-def _own(error: Exception) -> TokenformError:
-    if isinstance(error, TokenformError):
-        return error
-    own = ModelError(f"the sampler failed: {type(error).__name__}: {error}")
-    own.__cause__ = error
-    return own
-
-
-def _sampler(live: Live) -> MaskedSampler:
-    sampler = live.request.sampler
-    assert isinstance(sampler, MaskedSampler)
-    return sampler
-
-
 def _goes_on(live: Live, node: int) -> bool:
     """Whether a token may follow a drafted node."""
     if live.tree.tokens[node] in live.request.eos:
@@ -258,20 +227,24 @@ def _node(live: Live, node: int) -> Node:
     if node >= 0 and automaton is not None and not _goes_on(live, node):
         automaton = state = None
     return Node(
-        (), live.text, path, len(request.prompt), automaton, state,
+        live.text, path, len(request.prompt), automaton, state,
         live.remaining - len(path), request.seed, request.number,
     )  # fmt: skip
 
 
-def _walk(live: Live, drawn: dict[tuple[int, int], Drawn], whole: bool) -> Verdict | TokenformError:
-    tokens: list[int] = []
-    logprobs: list[float] = []
-    node: int | None = ROOT
-    while node is not None and (one := drawn.get((live.number, node))) is not None:
-        if one.error is not None:
-            return one.error
-        tokens.append(one.token)
-        logprobs.append(one.logprob)
-        node = live.tree.child(node, one.token)
+def _walk(
+    live: Live, drawn: dict[tuple[int, int], Drawn], rule: SampleAndMatch, whole: bool
+) -> Verdict | TokenformError:
+    passed: list[Drawn] = []
+
+    def token(node: int) -> int | None:
+        if (one := drawn.get((live.number, node))) is None:
+            return None
+        passed.append(one)
+        return one.token if one.error is None else None
+
+    tokens = rule.follow(live.tree, token)
+    if passed[-1].error is not None:
+        return passed[-1].error
     rows = [drawn.get((live.number, n)) for n in range(ROOT, len(live.tree))] if whole else None
-    return Verdict(tokens, logprobs, rows)
+    return Verdict(tokens, [one.logprob for one in passed], rows)

@@ -3,14 +3,12 @@
 Purpose: the one place that turns logits of nodes into tokens, for the model's own step and for drafters'
 models.  On a device whole tables are drawn from, and one transfer brings the numbers home; on the host a
 node at a time, for nothing else is worth its time there.
-Invariant: a sampler of one's own (see `node.py`) is asked at each node on the host, with its logits in
-float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +25,6 @@ from tokenform.decoding.draws import (
 )
 from tokenform.decoding.draws.base import Rows
 from tokenform.decoding.keyed_random import Key
-from tokenform.errors import SamplingError, TokenformError
 from tokenform.masking import CAPACITY, MaskTable
 
 from .node import Node
@@ -73,54 +70,27 @@ class NodeDraws:
         return self._others[device]
 
     def draw(
-        self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node], wish: Wish = NO_WISH
+        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node], wish: Wish = NO_WISH
     ) -> list[Drawn]:
         """The sampler's draw at each of N nodes; what fails at one of them is its answer's error.
 
         Args:
             logits: N rows [V'] of the model, then of each companion.
         """
-        if isinstance(sampler, MaskedSampler):
-            drawer: Drawer = self._device_drawer(sampler) if self.whole else self._lazy
-            return drawer.draw(sampler, logits, nodes, wish)
-        found = []
-        for place, node in enumerate(_with_rows(logits, nodes)):
-            row = torch.as_tensor(node.logits[0])
-            try:
-                token = int(sampler.draw(node))
-            except TokenformError as error:
-                found.append(Drawn(-1, 0.0, error))
-                continue
-            distribution = torch.log_softmax(row, -1)
-            best = row.topk(min(wish.best, len(row))).indices.tolist()
-            found.append(
-                Drawn(token, float(distribution[token]), None, best, distribution[best].exp().tolist())
-            )
-            assert len(found) == place + 1
-        return found
+        drawer: Drawer = self._device_drawer(sampler) if self.whole else self._lazy
+        return drawer.draw(sampler, logits, nodes, wish)
 
-    def listed(self, sampler: Any, node: Node) -> np.ndarray | None:
+    def listed(self, sampler: MaskedSampler, node: Node) -> np.ndarray | None:
         """The ids at whose logits alone the draw at a node looks; None for all, or where that is not
         known.
         """
-        alone = isinstance(sampler, MaskedSampler) and not self.whole
-        return self._lazy.listed(sampler, node) if alone else None
+        return None if self.whole else self._lazy.listed(sampler, node)
 
     def distributions(
-        self, sampler: Any, logits: Sequence[Rows], nodes: Sequence[Node]
+        self, sampler: MaskedSampler, logits: Sequence[Rows], nodes: Sequence[Node]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What the sampler draws from at each of N nodes; see `DenseDrawer.distributions`."""
-        if isinstance(sampler, MaskedSampler):
-            return self._device_drawer(sampler).distributions(sampler, logits, nodes)
-        rows, there = [], []
-        for node in _with_rows(logits, nodes):
-            try:
-                rows.append(torch.as_tensor(np.asarray(sampler.distribution(node))))
-                there.append(True)
-            except SamplingError:
-                rows.append(torch.zeros(len(node.logits[0]), dtype=torch.float64))
-                there.append(False)
-        return torch.stack(rows), torch.tensor(there)
+        return self._device_drawer(sampler).distributions(sampler, logits, nodes)
 
     def samples(
         self,
@@ -160,11 +130,3 @@ class NodeDraws:
             table = self._tables.get(words) or MaskTable(sampler.size, self.device, capacity=CAPACITY)
             self._dense[words] = DenseDrawer(table)
         return self._dense[words]
-
-
-def _with_rows(logits: Sequence[Rows], nodes: Sequence[Node]) -> Sequence[Node]:
-    """The nodes with their logits on the host, in float64."""
-    for place, node in enumerate(nodes):
-        whole = [cast("torch.Tensor", rows[place]) for rows in logits]
-        node.logits = tuple(row.to("cpu", torch.float64).numpy() for row in whole)
-    return nodes

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from .tree import DraftTree
 
 _Key = TypeVar("_Key")
+_SECONDS = ("seconds_draft", "seconds_model", "seconds_mask")
+_SUMMED = ("forwards", "tokens", "drafted", "accepted", "evaluations", *_SECONDS)
 
 
 @dataclass
@@ -65,16 +67,7 @@ class Report:
 
     def add(self, other: Report) -> None:
         """Merges another report into this one."""
-        for name in (
-            "forwards",
-            "tokens",
-            "drafted",
-            "accepted",
-            "evaluations",
-            "seconds_draft",
-            "seconds_model",
-            "seconds_mask",
-        ):
+        for name in _SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         _add_cells(self.depths, other.depths)
         _add_cells(self.sources, other.sources)

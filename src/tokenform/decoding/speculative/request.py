@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tokenform.engine import State
 from tokenform.errors import TokenformError
 
-from .node import Sampler
 from .report import Report
 
 if TYPE_CHECKING:
+    from tokenform.decoding.draws import MaskedSampler
+
     from .backbone import Backbone
     from .drafters.hints import Hints
 
@@ -23,8 +24,8 @@ class Request:
 
     Attributes:
         prompt: token ids, at least one.
-        sampler: draws at each node (see `node.py`).
-        automaton, state: the constraint and where it stands; `state` None is its start.
+        sampler: how its tokens are drawn.
+        automaton: the constraint, or None.
         max_tokens: most tokens of the output, the end-of-text token excluded.
         eos: tokens that end the text.
         seed, number: key of the randomness.
@@ -38,9 +39,8 @@ class Request:
     """
 
     prompt: Sequence[int]
-    sampler: Sampler
+    sampler: MaskedSampler
     automaton: Any = None
-    state: State | None = None
     max_tokens: int = 256
     eos: frozenset[int] = frozenset()
     seed: int = 0
@@ -64,7 +64,7 @@ class Output:
             it was not asked for.
         token_logprobs: the same for each token; empty if they were not asked for.
         guessed: whether each token is an accepted draft.
-        alternatives: at each token (id, log-probability) of the model's likeliest ones, best first.
+        likeliest: at each token (id, log-probability) of the model's likeliest ones, best first.
         done: whether it has ended.
         reason: "end" (an EOS token, or the constraint allows nothing more), "length",
             "cancelled" or "error".
@@ -77,7 +77,7 @@ class Output:
     logprob: float = 0.0
     token_logprobs: list[float] = field(default_factory=list)
     guessed: list[bool] = field(default_factory=list)
-    alternatives: list[list[tuple[int, float]]] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
     done: bool = False
     reason: str = ""
     error: TokenformError | None = None

@@ -7,44 +7,50 @@ text itself does not depend on drafts, the batch or the order of requests.  A se
 fails takes no other with it, and leaves nothing in the cache.
 Complexity: one forward pass a step, plus the drafters' own, which the batch shares (`drafting.py`).
 Source: Leviathan et al. 2023; Miao et al. 2024; design, "the shared speculative backbone".
-Rejected: a loop per sampler (each would need its own drafting); dropping a batch that ran out
-of memory (the pass is tried again without drafts, then in halves).
+Rejected: a loop per sampler (each would need its own drafting).
 """
 
 from __future__ import annotations
 
-import gc
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 
 from tokenform.decoding.clock import clock
-from tokenform.decoding.draws import MaskedSampler
-from tokenform.decoding.keyed_random import KeyedChoice
-from tokenform.errors import DrafterError, InvalidState, ModelError, TokenformError
+from tokenform.decoding.draws.base import FAILED
+from tokenform.errors import DrafterError, InvalidState, TokenformError, own_error
 
 from .backbone import Backbone
-from .backbone.failures import out_of_memory
 from .drafters.base import Nothing, Seen
 from .drafters.merge import Merge
 from .drafting import together
-from .judging import NodeDistributions
 from .live import Live
 from .matching import DeviceDraws, Logits, Scored, Verdict, Verdicts
+from .passes import Passes
 from .policies import Fixed, Policy
 from .report import Report
 from .request import Output, Request
-from .scores import Columns, Scores
-from .tree import DraftTree
-from .verifiers import DrawnRule, GreedyTree, SampleAndMatch, Verifier
+from .verifiers import DrawnRule, SampleAndMatch, Verifier
 
 Likely = list[tuple[int, float]]
 """(id, log-probability) of the likeliest tokens at one place, best first."""
 
-_WALKED = (SampleAndMatch, GreedyTree)  # rules that go down a tree by its nodes' draws alone
+
+class Moved(NamedTuple):
+    """What a step did for a sequence.
+
+    Attributes:
+        number: of the sequence, as `add` said.
+        tokens: the new ones, end-of-text excluded.
+        output: the whole text so far.
+    """
+
+    number: int
+    tokens: list[int]
+    output: Output
 
 
 class Speculator:
@@ -68,7 +74,7 @@ class Speculator:
         policy: Policy | None = None,
         matcher: DeviceDraws | None = None,
     ) -> None:
-        self.backbone, self._matcher = backbone, matcher
+        self.backbone, self._draws = backbone, matcher or DeviceDraws(backbone.device)
         self.drafter = drafter if drafter is not None else Nothing()
         self.verifier = verifier if verifier is not None else SampleAndMatch()
         self.policy = policy if policy is not None else Fixed(32)
@@ -78,10 +84,9 @@ class Speculator:
         self.check(self.drafter)
         self._merge = _merged(self.drafter)
         self._drafting = 0.0
-        self._timed: list[tuple[float, float]] = []  # (tokens, seconds) of the passes of a step
-        self._padding = backbone.padding  # what padding costs beside a scored token, in the last pass
+        self._passes = Passes(backbone, self._draws, self.report, listed=not self.verifier.drawn)
         self._clock = clock(backbone.device)
-        self._on_device = matcher is not None and matcher.device.type != "cpu"
+        self._on_device = self._draws.device.type != "cpu"
 
     def check(self, drafter: Any) -> None:
         """Refuses a drafter that does not fit the verifier (`DrafterError`)."""
@@ -128,28 +133,28 @@ class Speculator:
         for number in list(self._live):
             self.cancel(number)
 
-    def step(self) -> list[tuple[int, list[int], Output]]:
-        """One forward pass; (number, new tokens, output) of each sequence that moved or ended."""
-        moved: list[tuple[int, list[int], Output]] = []
+    def step(self) -> list[Moved]:
+        """One forward pass; what it did for each sequence that moved or ended."""
+        moved: list[Moved] = []
         for live in list(self._live.values()):
             reason = live.ended()
             if reason:
                 self._finish(live, reason)
-                moved.append((live.number, [], live.output))
+                moved.append(Moved(live.number, [], live.output))
         batch = list(self._live.values())
         if not batch:
             return moved
         self._draft(batch)
-        self._timed.clear()
-        scored = list(self._score(batch))
+        scored = self._passes.score(batch)
         began = time.perf_counter()
         verdicts = self._verdicts(
             [(live, got) for live, got in scored if not isinstance(got, TokenformError)]
         )
         # on a device the pass was launched, no more; it has been waited for when its draws are here
         waited = time.perf_counter() - began if self._on_device else 0.0
-        for number, seconds in self._timed:
-            self.policy.observe(number, seconds + waited / len(self._timed), self._drafting)
+        timed = self._passes.timed
+        for number, seconds in timed:
+            self.policy.observe(number, seconds + waited / len(timed), self._drafting)
         likely = _likeliest(scored, verdicts)
         for live, logits in scored:
             tokens: list[int] = []
@@ -161,136 +166,30 @@ class Speculator:
                     raise verdict
                 tokens = self._commit(live, verdict, logits, likely.get(live.number, []))
             except Exception as error:
-                self._finish(live, "error", _as_own(error, "the sampler failed"))
-            moved.append((live.number, tokens, live.output))
+                self._finish(live, "error", own_error(error, FAILED))
+            moved.append(Moved(live.number, tokens, live.output))
         return moved
 
     def _verdicts(self, scored: list[Scored]) -> Verdicts:
         """The committed tokens of each sequence, an end-of-text included, and the log-probability of each."""
-        found: Verdicts = {}
-        together, rule = [], self.verifier
-        many = isinstance(rule, DrawnRule) or type(rule) in _WALKED
-        for live, logits in scored:
-            if many and isinstance(live.request.sampler, MaskedSampler):
-                together.append((live, logits))
-                continue
-            began = time.perf_counter()
-            try:
-                found[live.number] = self._judge(live, cast("list[torch.Tensor]", logits))
-            except Exception as error:
-                found[live.number] = _as_own(error, "the sampler failed")
-            live.output.report.seconds_mask += time.perf_counter() - began
-        if together:
-            began = time.perf_counter()
-            if isinstance(rule, DrawnRule):
-                found.update(self._draws.judge(together, rule))
-            else:
-                found.update(self._draws.match(together, type(rule) is GreedyTree))
-            share = (time.perf_counter() - began) / len(together)
-            for live, _ in together:
-                live.output.report.seconds_mask += share
+        began, rule, draws = time.perf_counter(), self.verifier, self._draws
+        found = draws.judge(scored, rule) if isinstance(rule, DrawnRule) else draws.match(scored, rule)
+        seconds = time.perf_counter() - began
+        for live, _ in scored:
+            live.output.report.seconds_mask += seconds / len(scored)
         return found
 
     def _draft(self, batch: list[Live]) -> None:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
         began = self._clock()
         asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
-        drafts = together(asking, self._draws.draws)
+        drafts = together(asking, self._draws)
         keep: Sequence[list[bool] | None] = [None] * len(drafts)
         if not self.verifier.drawn:
-            keep = self.policy.shape([draft.tree for draft in drafts], self._padding)
+            keep = self.policy.shape([draft.tree for draft in drafts], self._passes.padding)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)
         self._drafting = self._clock() - began
-
-    def _score(
-        self, batch: list[Live], again: bool = False
-    ) -> Iterator[tuple[Live, Logits | TokenformError]]:
-        """Logits of the model and the companions for each sequence, or why there are none."""
-        columns = self._columns(batch)
-        began, worked = time.perf_counter(), self._clock()
-        run, prepared = self._run(), self.backbone.counters.prepared
-        try:
-            scored = self._passes(batch, columns)
-        except Exception as error:
-            if not out_of_memory(error):
-                failure = _as_own(error, "the model's forward pass failed")
-                yield from ((live, failure) for live in batch)
-                return
-        else:
-            seconds = time.perf_counter() - began
-            self.report.forwards += 1
-            positions, heads = (after - before for after, before in zip(self._run(), run, strict=True))
-            own = self.backbone.padding  # where few logits are wanted of a token, the head costs little
-            self._padding = own + (1 - own) * len(columns) / len(batch)
-            tokens = self._padding * positions + (1 - self._padding) * heads
-            if self.backbone.counters.prepared == prepared:  # compiling tells nothing of what passes take
-                self._timed.append((tokens, self._clock() - worked))
-            for live in batch:
-                live.output.report.forwards += 1
-                live.output.report.seconds_model += seconds / len(batch)
-                yield live, scored[live.number]
-            return
-        if any(len(live.tree) for live in batch):
-            self._note("out of memory: a pass was run again without drafts")
-            for live in batch:
-                live.draft_nothing()
-            yield from self._score(batch)
-        elif len(batch) > 1:
-            self._note("out of memory: a batch was run in halves")
-            yield from self._score(batch[: len(batch) // 2])
-            yield from self._score(batch[len(batch) // 2 :])
-        elif not again:
-            gc.collect()  # the failed pass, held by its traceback, may be what there is no room beside
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            yield from self._score(batch, again=True)
-        else:
-            yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
-
-    def _run(self) -> tuple[int, int]:
-        """Positions that the backbone has run so far, and how many of them for their logits."""
-        return self.backbone.counters.positions, self.backbone.counters.scored
-
-    def _columns(self, batch: Sequence[Live]) -> dict[int, Columns]:
-        """The tokens whose logits are wanted of some sequences; of the others, all of them."""
-        if not self.backbone.sliced or type(self.verifier) not in _WALKED:
-            return {}
-        found = {}
-        for live in batch:
-            columns = self._draws.columns(live)
-            if columns is not None:
-                found[live.seqs[0][1]] = columns
-        return found
-
-    def _passes(self, batch: Sequence[Live], columns: Mapping[int, Columns]) -> dict[int, Logits]:
-        asked: dict[int, tuple[Backbone, dict[int, DraftTree]]] = {}
-        for live in batch:
-            for part, seq in live.seqs:
-                asked.setdefault(id(part), (part, {}))[1][seq] = live.tree
-        got: dict[int, Mapping[int, torch.Tensor | Scores]] = {}
-        for key, (part, trees) in asked.items():
-            if columns and part is self.backbone:
-                got[key] = part.score_listed(trees, columns)
-            else:
-                got[key] = part.score(trees)
-        return {live.number: [got[id(part)][seq] for part, seq in live.seqs] for live in batch}
-
-    @property
-    def _draws(self) -> DeviceDraws:
-        if self._matcher is None:
-            self._matcher = DeviceDraws(self.backbone.device)
-        return self._matcher
-
-    def _judge(self, live: Live, logits: list[torch.Tensor]) -> Verdict:
-        """One sequence by a verifier that looks at whole distributions, or a sampler of one's own."""
-        distributions = NodeDistributions(
-            live.request, live.tree, logits, live.text, live.session.states, live.remaining
-        )
-        choice = KeyedChoice(live.request.seed, live.request.number, len(live.text))
-        tokens = self.verifier.verify(live.tree, distributions, choice)
-        nodes = [-1, *live.tree.walk(tokens)]
-        return Verdict(tokens, distributions.logprobs(nodes, tokens))
 
     def _commit(self, live: Live, verdict: Verdict, logits: Logits, likely: list[Likely]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
@@ -307,7 +206,7 @@ class Speculator:
             output.logprob += math.fsum(logprobs[: len(text)])
             output.token_logprobs.extend(logprobs[: len(text)])
         output.guessed.extend(place < len(visited) for place in range(len(text)))
-        output.alternatives.extend(likely[: len(text)])
+        output.likeliest.extend(likely[: len(text)])
         state = output.state
         if request.automaton is not None:
             known = visited[: len(text)]
@@ -323,7 +222,7 @@ class Speculator:
         for part, seq in live.seqs:
             part.commit(seq, text)
         began = time.perf_counter()
-        live.session.observe(live.context, text, tree, visited, Seen(logits[0], verdict.drawn))
+        live.session.observe(live.context, Seen(text, tree, logits[0], verdict.drawn))
         output.report.seconds_draft += time.perf_counter() - began
         return text
 
@@ -337,10 +236,6 @@ class Speculator:
         forwards = self.report.forwards
         self.report.add(output.report)
         self.report.forwards = forwards
-
-    def _note(self, note: str) -> None:
-        if note not in self.report.notes:
-            self.report.notes.append(note)
 
 
 def decode(
@@ -394,11 +289,3 @@ def _likeliest(
 
 def _merged(drafter: Any) -> Merge:
     return drafter if isinstance(drafter, Merge) else Merge(drafter)
-
-
-def _as_own(error: Exception, what: str) -> TokenformError:
-    if isinstance(error, TokenformError):
-        return error
-    own = ModelError(f"{what}: {type(error).__name__}: {error}")
-    own.__cause__ = error
-    return own

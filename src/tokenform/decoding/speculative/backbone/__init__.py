@@ -1,7 +1,8 @@
 """The shared backbone: the model, its cache, and one forward pass for everybody."""
 
-from .base import Backbone, Counters, device_of
+from .base import Backbone, Counters
 from .choice import check_model
+from .facts import device_of
 from .prompt_cache import PromptCache
 from .rows import RowBackbone
 from .static_passes import Compiled

@@ -23,10 +23,15 @@ from tokenform.errors import InvalidState, OptionError, PromptTooLong
 
 from ..scores import Columns, Scores, root_of
 from ..tree import DraftTree
+from .facts import device_of, first_parameter, max_length, padding_cost, text_config
 from .prompt_cache import PromptCache
 
 if TYPE_CHECKING:
     from .static_passes import Compiled
+
+
+Logits = torch.Tensor | Scores
+"""Of one sequence, [n + 1, V]."""
 
 
 @dataclass
@@ -46,7 +51,7 @@ class Track:
     tokens: list[int]
     computed: int = 0
     tree: DraftTree | None = None
-    logits: torch.Tensor | Scores | None = None
+    logits: Logits | None = None
     root: torch.Tensor | None = None
     place: Any = None
     prompt: int = 0
@@ -87,15 +92,7 @@ class Backbone:
 
     mode: str = "tree"
 
-    def __new__(
-        cls,
-        model: Any,
-        mode: str | None = None,
-        share: int = 8,
-        prompts: PromptCache | None = None,
-        size: int | None = None,
-        compiled: Compiled | None = None,
-    ) -> Backbone:
+    def __new__(cls, model: Any, mode: str | None = None, *rest: Any, **named: Any) -> Backbone:
         if cls is Backbone:
             from .choice import backbone_class  # the subclasses import this module
 
@@ -155,10 +152,10 @@ class Backbone:
         if size is None:
             raise OptionError(f"{type(model).__name__} has no config that says its vocabulary; give size=")
         self.vocabulary_size = int(size)
-        self.max_length = _max_length(self.config)
+        self.max_length = max_length(self.config)
         self.counters = Counters(notes=list(notes))
-        self.padding = _padding(model)
-        self.device, self.dtype = device_of(model), getattr(_parameter(model), "dtype", torch.float32)
+        self.padding = padding_cost(model)
+        self.device, self.dtype = device_of(model), getattr(first_parameter(model), "dtype", torch.float32)
         self._tracks: dict[int, Track] = {}
         self._ids = itertools.count()
 
@@ -254,7 +251,8 @@ class Backbone:
         """Logits at the root and at every node of each sequence's tree, in one forward pass.
 
         Args:
-            trees: sequence -> draft tree, which may be empty.
+            trees: sequence -> draft tree, which may be empty.  Chains alone where the mode is not "tree"; in
+                mode "plain" a text with one is run as a whole, and nothing is kept of it.
             skip: layers to leave out (for drafting with the model itself).  What is then
                 committed must be truncated again before the whole model goes on.
         Returns:
@@ -263,14 +261,9 @@ class Backbone:
         """
         return cast("dict[int, torch.Tensor]", self._scored(trees, skip, {}))
 
-    def score_once(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
-        """As `score`, of chains that every model can be asked for: one whose cache can't be cut back runs the
-        whole text for them, and keeps nothing."""
-        return self.score(trees)
-
     def score_listed(
         self, trees: Mapping[int, DraftTree], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor | Scores]:
+    ) -> dict[int, Logits]:
         """As `score`, of some sequences' rows at listed tokens alone where that takes less time.
 
         Args:
@@ -280,8 +273,8 @@ class Backbone:
 
     def _scored(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor | Scores]:
-        out: dict[int, torch.Tensor | Scores] = {}
+    ) -> dict[int, Logits]:
+        out: dict[int, Logits] = {}
         todo: dict[int, DraftTree] = {}
         for seq, tree in trees.items():
             track = self._track(seq)
@@ -348,6 +341,21 @@ class Backbone:
         self._free_tree(track)
         track.tree = track.logits = None
 
+    def _booked(self, track: Track, pending: int, wanted: int, logits: Logits) -> Logits:
+        """Counts what was run of a sequence: pending tokens, and those whose logits were wanted.
+
+        Returns:
+            the logits at the root and the nodes of its tree; the root's are known where nothing was pending.
+        """
+        track.computed += pending
+        self.counters.prefilled += max(pending - 1, 0)
+        self.counters.scored += wanted
+        if pending:
+            return logits
+        assert track.root is not None
+        rows = logits.whole() if isinstance(logits, Scores) else logits
+        return torch.cat([track.root[None].to(rows.dtype), rows])
+
     def _start(self, tokens: list[int]) -> Track:
         """A track for a new prompt, with whatever of it is already computed elsewhere."""
         raise NotImplementedError
@@ -358,7 +366,7 @@ class Backbone:
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> Mapping[int, torch.Tensor | Scores]:
+    ) -> Mapping[int, Logits]:
         """Runs pending tokens and trees; sets `computed` and the tree's place."""
         raise NotImplementedError
 
@@ -377,46 +385,3 @@ class Backbone:
     def _close(self, track: Track) -> None:
         """The sequence is gone."""
         raise NotImplementedError
-
-
-def device_of(model: Any) -> torch.device:
-    """Where a model's first parameter is; the CPU for one without any."""
-    parameter = _parameter(model)
-    return torch.device("cpu") if parameter is None else parameter.device
-
-
-def text_config(model: Any) -> Any:
-    """The configuration of the language model; None without one."""
-    config = getattr(model, "config", None)
-    named = getattr(config, "get_text_config", None)
-    return config if named is None else named()
-
-
-def _parameter(model: Any) -> torch.Tensor | None:
-    return next(iter(model.parameters()), None) if hasattr(model, "parameters") else None
-
-
-def _padding(model: Any) -> float:
-    """What a position whose logits nobody wants costs beside one with them, by the weights it meets."""
-    try:
-        head, given = model.get_output_embeddings(), model.get_input_embeddings()
-    except (AttributeError, NotImplementedError):
-        return 1.0
-    if head is None or given is None:
-        return 1.0
-    met = sum(one.numel() for one in head.parameters())
-    apart = {id(one): one.numel() for part in (head, given) for one in part.parameters()}
-    layers = sum(one.numel() for one in model.parameters()) - sum(apart.values())
-    return layers / max(layers + met, 1)
-
-
-def _max_length(config: Any) -> int | None:
-    """Positions of a learned table; rotary models stretch beyond what their config says."""
-    learned = getattr(config, "n_positions", None)
-    if (
-        learned is None
-        and getattr(config, "rope_parameters", None) is None
-        and not hasattr(config, "rope_theta")
-    ):
-        learned = getattr(config, "max_position_embeddings", None)
-    return int(learned) if learned else None

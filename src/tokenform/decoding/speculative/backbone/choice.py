@@ -19,7 +19,8 @@ import torch
 from tokenform.errors import ModelError, OptionError
 
 from ..tree import ROOT, DraftTree
-from .base import Backbone, text_config
+from .base import Backbone
+from .facts import text_config
 from .failures import FAILURES
 from .masks import layer_windows
 from .model_cache import cache_name

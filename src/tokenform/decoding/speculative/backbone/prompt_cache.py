@@ -149,7 +149,7 @@ class PromptCache:
         """The edges along the tokens, and how many tokens of each are theirs: all, but of the last."""
         path, edge, at = [], self._root, 0
         while at < len(tokens) and (below := edge.below.get(tokens[at])) is not None:
-            count = common(tokens[at : at + len(below.tokens)], below.tokens, len(below.tokens))
+            count = common(tokens[at : at + len(below.tokens)], below.tokens)
             path.append((below, count))
             edge, at = below, at + count
             if count < len(below.tokens):
@@ -193,9 +193,9 @@ class PromptCache:
         self._root, self.bytes, self._edition = _Edge([], {}, None), 0, self._edition + 1
 
 
-def common(a: Sequence[int], b: Sequence[int], most: int) -> int:
+def common(a: Sequence[int], b: Sequence[int], most: int | None = None) -> int:
     """How many first tokens two texts share, up to `most`."""
-    n, most = 0, min(most, len(a), len(b))
-    while n < most and a[n] == b[n]:
-        n += 1
-    return n
+    least = min(len(a), len(b)) if most is None else min(most, len(a), len(b))
+    if a[:least] == b[:least]:  # the usual case, without a loop in Python
+        return least
+    return next((i for i in range(least) if a[i] != b[i]), least)

@@ -30,7 +30,7 @@ from tokenform.errors import OptionError
 
 from ..scores import Columns
 from ..tree import DraftTree
-from .base import Backbone, Track
+from .base import Backbone, Logits, Track
 from .batch import Batch, Place, gathered, held_bytes, is_apart, like
 from .model_cache import cache_name, is_recurrent
 from .padding import takes_padding
@@ -72,14 +72,6 @@ class RowBackbone(Backbone):
     def score(
         self, trees: Mapping[int, DraftTree], *, skip: frozenset[int] = frozenset()
     ) -> dict[int, torch.Tensor]:
-        if self.mode == "plain" and any(len(tree) for tree in trees.values()):
-            raise OptionError("this model can't score drafts; ask `backbone.deepest` first")
-        return self._chains(trees, skip)
-
-    def score_once(self, trees: Mapping[int, DraftTree]) -> dict[int, torch.Tensor]:
-        return self._chains(trees, frozenset())
-
-    def _chains(self, trees: Mapping[int, DraftTree], skip: frozenset[int]) -> dict[int, torch.Tensor]:
         drafts = [tree for tree in trees.values() if tree.tokens]
         if any(parent != node - 1 for tree in drafts for node, parent in enumerate(tree.parents)):
             raise OptionError("this model scores chains alone; use one path of the tree")
@@ -127,8 +119,8 @@ class RowBackbone(Backbone):
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor]:
-        out: dict[int, torch.Tensor] = {}
+    ) -> dict[int, Logits]:
+        out: dict[int, Logits] = {}
         rest: list[_Item] = []
         forward: dict[Batch, list[_Item]] = {}
         for seq, tree in trees.items():
@@ -176,9 +168,9 @@ class RowBackbone(Backbone):
             item.track.place.row = row
         return kept
 
-    def _forward(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _forward(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
         """Runs the rows of such a batch, a token a pass."""
-        out: dict[int, torch.Tensor] = {}
+        out: dict[int, Logits] = {}
         try:
             for n in range(items[0].need):
                 out = self._pass(batch, [_Item(i.seq, i.track, [i.pending[n]], i.tree) for i in items], skip)
@@ -203,7 +195,7 @@ class RowBackbone(Backbone):
             self.padded = takes_padding(self)
         return self.padded
 
-    def _together(self, items: list[_Item], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _together(self, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
         """One pass over rows that are gathered for it; equal texts of which nothing is known are run once."""
         same: dict[Any, list[_Item]] = {}
         for item in items:
@@ -254,7 +246,7 @@ class RowBackbone(Backbone):
             batch.mark(known, self.device)
         return batch
 
-    def _pass(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, torch.Tensor]:
+    def _pass(self, batch: Batch, items: list[_Item], skip: frozenset[int]) -> dict[int, Logits]:
         """One forward pass; item i is row i.  If it fails, a cache that can be gathered is as it was."""
         new, late = max(item.need for item in items), max(item.wanted for item in items)
         ids, positions, fresh = np.zeros((3, len(items), new), np.int64)
@@ -279,9 +271,11 @@ class RowBackbone(Backbone):
         self.counters.forwards += not skip
         self.counters.positions += ids.size
         logits: torch.Tensor = output.logits[:, -late:]
-        found = {item.seq: _with_root(item, logits[row, -item.wanted :]) for row, item in enumerate(items)}
         self._book(batch, items, mask, None if self._name is None else getattr(output, self._name, None))
-        return found
+        return {
+            item.seq: self._booked(item.track, len(item.pending), item.wanted, logits[row, -item.wanted :])
+            for row, item in enumerate(items)
+        }
 
     def _book(self, batch: Batch, items: list[_Item], mask: torch.Tensor, cache: Any) -> None:
         """Where the sequences are after a pass."""
@@ -293,11 +287,8 @@ class RowBackbone(Backbone):
         forgets = cache is None or not (batch.apart or all(not len(item.tree) for item in items))
         for row, item in enumerate(items):
             track, n = item.track, len(item.pending)
-            self.counters.prefilled += max(n - 1, 0)
-            self.counters.scored += item.wanted
             own = list(range(width - item.need, width))
             place: Place | None = track.place
-            track.computed += n
             if forgets:
                 track.place = None
             elif place is not None and place.batch is batch:
@@ -324,14 +315,6 @@ def _alike(items: list[_Item]) -> list[list[_Item]]:
         groups.append([item for item in left if 3 * item.need >= 2 * most])
         left = left[len(groups[-1]) :]
     return groups
-
-
-def _with_root(item: _Item, logits: torch.Tensor) -> torch.Tensor:
-    """Logits [1 + n, V] at the root and the n nodes."""
-    if item.pending:
-        return logits
-    assert item.track.root is not None
-    return torch.cat([item.track.root[None].to(logits.dtype), logits])
 
 
 def _lose(track: Track) -> None:

@@ -24,7 +24,7 @@ import torch
 
 from ..scores import Columns, Scores
 from ..tree import DraftTree
-from .base import Backbone, Track
+from .base import Backbone, Logits, Track
 from .head import WantedLogits
 from .masks import additive_masks, layer_windows
 from .model_cache import cache_name
@@ -98,14 +98,15 @@ class TreeBackbone(Backbone):
             copy.place = Place(place.row, list(place.slots), list(place.nodes))
             return
         row = self._new_row()
-        slots, nodes = row.take(len(place.slots)), row.take(len(place.nodes))
-        old = place.slots + place.nodes
-        if old:
-            self._cache.copy(
-                self._rows.index(place.row), old, len(self._rows) - 1, slots + nodes, self._shape()
-            )
-            row.position[slots + nodes] = place.row.position[old]
-        copy.place = Place(row, slots, nodes)
+        copy.place = Place(row, row.take(len(place.slots)), row.take(len(place.nodes)))
+        self._copy(place.row, place.slots + place.nodes, row, copy.place.slots + copy.place.nodes)
+
+    def _copy(self, source: Row, slots: list[int], row: Row, to: list[int]) -> None:
+        """Copies slots of one row to slots of another."""
+        if slots:
+            rows = self._rows.index(source), self._rows.index(row)
+            self._cache.copy(rows[0], slots, rows[1], to, self._shape())
+            row.position[to] = source.position[slots]
 
     def _keep(self, track: Track, nodes: Sequence[int]) -> None:
         place: Place = track.place
@@ -169,7 +170,7 @@ class TreeBackbone(Backbone):
 
     def _run(
         self, trees: Mapping[int, DraftTree], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor | Scores]:
+    ) -> dict[int, Logits]:
         if any(r.top > 128 and r.used * 2 < r.top for r in self._rows):
             self.compact()
         try:
@@ -283,14 +284,12 @@ class TreeBackbone(Backbone):
         else:
             place: Place = track.place
             place.slots = place.row.take(shared)
-            rows = self._rows.index(source.row), self._rows.index(place.row)
-            self._cache.copy(rows[0], source.slots[:shared], rows[1], place.slots, self._shape())
-            place.row.position[place.slots] = source.row.position[source.slots[:shared]]
+            self._copy(source.row, source.slots[:shared], place.row, place.slots)
         track.computed = shared
 
     def _pass(
         self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> dict[int, torch.Tensor | Scores]:
+    ) -> dict[int, Logits]:
         """One forward pass over lines, each with the number of its row, ascending."""
         taken: list[tuple[Row, list[int]]] = []
         for _, line in lines:
@@ -309,9 +308,7 @@ class TreeBackbone(Backbone):
             raise
         return self._collect([item for _, line in lines for item in line], logits)
 
-    def _forward(
-        self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]
-    ) -> torch.Tensor | Scores:
+    def _forward(self, lines: list[Line], skip: frozenset[int], columns: Mapping[int, Columns]) -> Logits:
         """Logits [N, V] of the wanted tokens, line by line and item by item."""
         packed, rows = Packed(lines, self._rows), [row for row, _ in lines]
         mask = additive_masks(
@@ -335,25 +332,18 @@ class TreeBackbone(Backbone):
         self.counters.positions += packed.ids.size
         return logits
 
-    def _collect(self, items: list[Item], logits: torch.Tensor | Scores) -> dict[int, torch.Tensor | Scores]:
+    def _collect(self, items: list[Item], logits: Logits) -> dict[int, Logits]:
         """Splits the logits and books the slots."""
-        out: dict[int, torch.Tensor | Scores] = {}
+        out: dict[int, Logits] = {}
         start = 0
         for item in items:
             n, track = len(item.pending), item.track
             end = start + item.wanted
             got = logits.part(start, end) if isinstance(logits, Scores) else logits[start:end]
             start = end
-            if not n:
-                assert track.root is not None
-                got = got.whole() if isinstance(got, Scores) else got
-                got = torch.cat([track.root[None].to(got.dtype), got])
             track.place.slots.extend(item.taken[:n])
             track.place.nodes = item.taken[n:]
-            track.computed += n
-            self.counters.prefilled += max(n - 1, 0)
-            self.counters.scored += item.wanted
-            out[item.seq] = got
+            out[item.seq] = self._booked(track, n, item.wanted, got)
         return out
 
 

@@ -8,24 +8,12 @@ a small model's pass on a CPU; add it with `Merge` for large models).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from .forced import Forced
 from .merge import Merge
 from .names import Names
 from .suffix import Suffix
 
 
-def auto(
-    vocabulary: Sequence[bytes] | None = None,
-    encode: Callable[[bytes], list[int]] | None = None,
-    remember: bool = True,
-) -> Merge:
-    """The default drafter.
-
-    Args:
-        vocabulary: bytes of every token id; None is the constraint's own.
-        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's.
-        remember: learn from finished outputs, for later ones.
-    """
-    return Merge(Forced(vocabulary, encode), Names(vocabulary, encode), Suffix(remember=remember))
+def auto() -> Merge:
+    """The default drafter."""
+    return Merge(Forced(), Names(), Suffix())

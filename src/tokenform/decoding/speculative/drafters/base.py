@@ -38,7 +38,7 @@ class Context:
         automaton, state: the constraint after `path`, or None.
         vocabulary_size: V of the model.
         backbone, seq: the model's backbone and the sequence in it.
-        sampler: the sequence's own sampler (see `node.py`), for drafters that draw.
+        sampler: how the sequence's tokens are drawn, for drafters that draw.
         seed, sequence: the key of the randomness.
         remaining: tokens that may still be written after `path`.
         eos: tokens that end the text.
@@ -74,7 +74,6 @@ class Context:
     def node(self, path: Sequence[int], state: State | None) -> Node:
         """A place `path` tokens further on, as the sampler sees it."""
         return Node(
-            (),
             self.tokens,
             (*self.path, *path),
             self.prompt_length,
@@ -139,16 +138,27 @@ class PassCost:
 
 
 class Seen:
-    """What the model said at the rows of a tree; row 0 is the root.
+    """What a step has shown: what was committed, and what the model said at the rows of the tree that was
+    scored; row 0 is the root, node i is row i + 1.
 
     Args:
         scores: of the rows.
     Attributes:
+        committed: the step's tokens.
+        tree: what was scored.
+        visited: nodes of the tree on the committed path.
         drawn: the draws at each row with what was wished for (None where none was made); None where the
             logits are on the host, and asking them costs no transfer.
     """
 
-    def __init__(self, scores: torch.Tensor | Scores, drawn: Sequence[Drawn | None] | None = None) -> None:
+    def __init__(
+        self,
+        committed: Sequence[int],
+        tree: DraftTree,
+        scores: torch.Tensor | Scores,
+        drawn: Sequence[Drawn | None] | None = None,
+    ) -> None:
+        self.committed, self.tree, self.visited = committed, tree, tree.walk(committed)
         self._scores, self.drawn = scores, drawn
 
     @property
@@ -177,23 +187,8 @@ class Session(Protocol):
         """A tree of at most `budget.nodes` nodes; empty if there is nothing to guess."""
         ...
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
-        """Told after each step.
-
-        Args:
-            context: `context.tokens` ends with `committed`.
-            committed: tokens of this step.
-            tree: the tree that was scored.
-            visited: nodes of the tree on the committed path.
-            seen: what the model said at the root (row 0) and the nodes of the tree.
-        """
+    def observe(self, context: Context, seen: Seen) -> None:
+        """Told after each step; `context.tokens` ends with what it committed."""
         ...
 
     def close(self) -> None:
@@ -223,14 +218,7 @@ class Silent:
     def propose(self, context: Context, budget: Budget) -> DraftTree:
         return DraftTree()
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
+    def observe(self, context: Context, seen: Seen) -> None:
         return None
 
     def close(self) -> None:

@@ -14,7 +14,6 @@ Rejected: independent draws for sample-and-match (they accept sum p q, not nearl
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import threading
@@ -24,7 +23,6 @@ from typing import Any
 
 import torch
 
-from tokenform.decoding.clock import clock
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key, race_key
 from tokenform.decoding.samplers.local import Local
@@ -32,6 +30,7 @@ from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone, PromptCache
+from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Independent, Scored
 from ..node import Node
 from ..node_draws import Sample
@@ -149,7 +148,7 @@ class _DraftModelSession(Asking):
             return None
         if self.seq is not None:
             have = backbone.tokens(self.seq)
-            same = _common(have, text)
+            same = common(have, text)
             if same:
                 backbone.truncate(self.seq, same)
                 backbone.commit(self.seq, text[same:])
@@ -166,7 +165,9 @@ class _DraftModelSession(Asking):
             return torch.nn.functional.pad(rows, (0, size - rows.shape[1]), value=float("-inf"))
         return rows[:, :size]
 
-    def _ask(self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]]) -> Ask:
+    def _ask(
+        self, seq: int, context: Context, tree: DraftTree, nodes: Sequence[tuple[int, Node]], **more: Any
+    ) -> Ask:
         return Ask(
             self.backbone,
             seq,
@@ -175,6 +176,7 @@ class _DraftModelSession(Asking):
             sampler=context.sampler,
             copies=1 + context.companions,
             convert=functools.partial(self._rows, size=context.vocabulary_size),
+            **more,
         )
 
     def _matched(self, seq: int, context: Context, most: int, budget: Budget) -> Drafting[DraftTree]:
@@ -184,8 +186,8 @@ class _DraftModelSession(Asking):
 
         def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
             self.backbone.commit(seq, self._own(drawn))
-            ask = self._ask(seq, context, DraftTree.chain(guessed), list(enumerate(places)))
-            return (yield dataclasses.replace(ask, wish=wish))
+            rows = list(enumerate(places))
+            return (yield self._ask(seq, context, DraftTree.chain(guessed), rows, wish=wish))
 
         return (
             yield from draw_matched(
@@ -217,31 +219,17 @@ class _DraftModelSession(Asking):
         self, seq: int, vocabulary: VocabularyMap, most: int, budget: Budget
     ) -> Drafting[DraftTree]:
         """The second model's best text, in the target's tokens."""
-        d, text, confidence = self.drafter, b"", 1.0
-        seconds = clock(self.backbone.device)
-        for _ in range(most):
-            if budget.stop(confidence, confidence, d.cost.seconds):
-                if not text:
-                    d.cost.spared()
-                break
-            here = Node((), self.backbone.tokens(seq))
-            scored = yield Ask(
-                self.backbone, seq, DraftTree(), nodes=[(0, here)], sampler=_greedy(vocabulary.draft_size)
-            )
-            began = seconds()
-            drawn = scored.drawn(0)
-            if drawn.error is not None:
-                raise drawn.error
-            token = drawn.token
-            confidence *= math.exp(drawn.logprob)
-            piece = vocabulary.draft[token]
-            if not piece:
-                break
-            text += piece
-            self.backbone.commit(seq, [token])
-            d.cost.took(scored.seconds + seconds() - began)
-        tokens = vocabulary.encode_target(text)
-        share = confidence ** (1 / max(len(tokens), 1))
+        d, backbone = self.drafter, self.backbone
+        own = Context(backbone.tokens(seq), 0, backbone=backbone, eos=vocabulary.ends)
+
+        def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
+            backbone.commit(seq, drawn)
+            greedy = _greedy(vocabulary.draft_size)
+            return (yield Ask(backbone, seq, DraftTree(), nodes=list(enumerate(places)), sampler=greedy))
+
+        chain = yield from draw_matched(passing, own, most, budget, d.cost)
+        tokens = vocabulary.encode_target(b"".join(vocabulary.draft[token] for token in chain.tokens))
+        share = math.prod(chain.confidences) ** (1 / max(len(tokens), 1))
         return DraftTree.chain(tokens[: min(budget.depth, budget.nodes)], d.name, min(share, 0.95))
 
     def close(self) -> None:
@@ -275,14 +263,14 @@ class _Independent:
         if backbone.mode == "tree" and going:
             whole = DraftTree()
             rows = [whole.add_path(ROOT, session._own(path)) + 1 for path in paths.values()]
-            ask = session._ask(self.seq, context, whole, list(zip(rows, places, strict=True)))
-            found = (yield dataclasses.replace(ask, independent=Independent(keys, counts))).samples
+            nodes, independent = list(zip(rows, places, strict=True)), Independent(keys, counts)
+            found = (yield session._ask(self.seq, context, whole, nodes, independent=independent)).samples
         elif going:
             for path, place, own, count in zip(paths.values(), places, keys, counts, strict=True):
                 chain = DraftTree.chain(session._own(path))
-                ask = session._ask(self.seq, context, chain, [(len(chain), place)])
                 independent = Independent([own], [count])
-                found += (yield dataclasses.replace(ask, independent=independent)).samples
+                ask = session._ask(self.seq, context, chain, [(len(chain), place)], independent=independent)
+                found += (yield ask).samples
         samples = dict(zip(paths, found, strict=True))
         return [samples.get(node) for node, _ in wanted]
 
@@ -295,14 +283,6 @@ class _Independent:
 @functools.cache
 def _greedy(size: int) -> MaskedSampler:
     return MaskedSampler(Local(temperature=0.0), size, ())
-
-
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    """Tokens that two texts share from their beginnings on."""
-    shorter = min(len(a), len(b))
-    if a[:shorter] == b[:shorter]:  # the usual case, without a loop in Python
-        return shorter
-    return next(i for i in range(shorter) if a[i] != b[i])
 
 
 def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:

@@ -63,16 +63,9 @@ class _InputSession(Silent):
 
     near = 0
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
+    def observe(self, context: Context, seen: Seen) -> None:
         start = self.pointer
-        for token in committed:
+        for token in seen.committed:
             if (
                 self.pointer is not None
                 and self.pointer < len(self.text)

@@ -10,20 +10,20 @@ Rejected: a separate cache for the thinned model (the prompt would be run twice)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from tokenform.decoding.clock import clock
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone
 from ..backbone.skipping import decoder_layers
-from ..drafting import Ask, Drafting
-from ..tree import ROOT, DraftTree
+from ..drafting import Ask, Drafting, Scored
+from ..node import Node
+from ..tree import DraftTree
 from .base import Asking, Budget, Context, PassCost, Session
+from .matched import draw_matched
 
 
 class LayerSkip:
@@ -54,45 +54,21 @@ class _LayerSkipSession(Asking):
 
     def drafting(self, context: Context, budget: Budget) -> Drafting[DraftTree]:
         backbone: Backbone = context.backbone
-        tree, node, state = DraftTree(), ROOT, context.state
-        cost, seconds = self.drafter.cost, clock(backbone.device)
         if backbone.pending(context.seq) != 1:  # the prompt: its keys must be the whole model's
-            return tree
-        seq = backbone.fork(context.seq)
+            return DraftTree()
+        seq, d = backbone.fork(context.seq), self.drafter
+
+        def passing(drawn: list[int], guessed: list[int], places: list[Node]) -> Drafting[Scored]:
+            backbone.commit(seq, drawn)
+            nodes, copies = list(enumerate(places)), 1 + context.companions
+            return (yield Ask(backbone, seq, DraftTree(), self.skip, nodes, context.sampler, copies))
+
         try:
             backbone.commit(seq, context.path)
-            path: list[int] = []
-            confidence = cumulative = 1.0
-            while len(path) < min(self.drafter.tokens, budget.depth, budget.nodes):
-                if budget.stop(confidence, cumulative, cost.seconds):
-                    if not path:
-                        cost.spared()
-                    break
-                scored = yield Ask(
-                    backbone,
-                    seq,
-                    DraftTree(),
-                    self.skip,
-                    [(0, context.node(path, state))],
-                    context.sampler,
-                    1 + context.companions,
-                )
-                began = seconds()
-                drawn = scored.drawn(0)
-                if drawn.error is not None:
-                    raise drawn.error
-                token, confidence = drawn.token, math.exp(drawn.logprob)
-                cumulative *= confidence
-                node = tree.add(node, token, self.drafter.name, confidence)
-                if token in context.eos:
-                    break
-                path.append(token)
-                state = context.automaton.advance(state, token) if context.automaton is not None else None
-                backbone.commit(seq, [token])
-                cost.took(scored.seconds + seconds() - began)
+            most = min(d.tokens, budget.depth)
+            return (yield from draw_matched(passing, context, most, budget, d.cost, source=d.name))
         finally:
             backbone.drop(seq)
-        return tree
 
 
 def search_skip_set(backbone: Any, text: Sequence[int], share: float = 0.4) -> list[int]:

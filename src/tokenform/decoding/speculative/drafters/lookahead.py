@@ -103,14 +103,7 @@ class _LookaheadSession(Silent):
             )
         return state
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
+    def observe(self, context: Context, seen: Seen) -> None:
         chain: list[int] = []
         ends: list[
             tuple[list[int], int]
@@ -118,7 +111,7 @@ class _LookaheadSession(Silent):
         states = [self.root]
         for column in self.columns:
             chain.append(column[0])
-            nodes = tree.walk([*chain, *column[1:]])
+            nodes = seen.tree.walk([*chain, *column[1:]])
             if len(nodes) < len(chain):
                 break
             del column[1 + len(nodes) - len(chain) :]  # what no longer fits behind a new head
@@ -136,7 +129,7 @@ class _LookaheadSession(Silent):
                 column.append(token)
             if len(column) > self.drafter.size:
                 self._learn(column)
-        self._shift(len(committed), max(best[0], 0))
+        self._shift(len(seen.committed), max(best[0], 0))
 
     def _learn(self, column: list[int]) -> None:
         grams = self.pool.setdefault(column[0], deque(maxlen=self.drafter.kept))

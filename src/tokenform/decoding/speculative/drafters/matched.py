@@ -1,4 +1,4 @@
-"""A chain of the sampler's own draws from a second model, several of them a pass where they can be foretold.
+"""A chain of a sampler's draws from a model, several of them a pass where they can be foretold.
 
 Purpose: drafts for sample-and-match.  A drafted token would cost the second model a pass; but what it writes
 is as repetitive as any text, so a pass also scores what is likely to follow: what the grammar forces, then

@@ -169,19 +169,12 @@ class MergeSession(Asking):
                     session.close()
         self._live = [(d, s) for d, s in self._live if d is not drafter]
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
-        if len(self.stated) == len(tree):
-            self.tally.observe(tree, self.stated, visited)
+    def observe(self, context: Context, seen: Seen) -> None:
+        if len(self.stated) == len(seen.tree):
+            self.tally.observe(seen.tree, self.stated, seen.visited)
         for drafter, session in list(self._live):
             try:
-                session.observe(context, committed, tree, visited, seen)
+                session.observe(context, seen)
             except Exception as error:
                 self._fault(drafter, error)
 

@@ -14,7 +14,7 @@ that fit here).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,26 +33,15 @@ _TAKEN = 8
 
 
 class Names:
-    """Drafts the names of `context.hints`.
-
-    Args:
-        vocabulary: bytes of every token id; None is the constraint's.
-        encode: bytes -> token ids as the model's tokenizer writes them; None is the request's, or longest
-            match.
-    """
+    """Drafts the names of `context.hints`."""
 
     name, drawn = "names", False
 
-    def __init__(
-        self,
-        vocabulary: Sequence[bytes] | None = None,
-        encode: Callable[[bytes], list[int]] | None = None,
-    ) -> None:
-        self.spelling = Spelling(vocabulary, encode) if vocabulary is not None else None
+    def __init__(self) -> None:
         self.layout = LAYOUTS[0]  # of the text that was last followed
 
     def session(self, context: Context) -> Session:
-        spelling = self.spelling or spelling_of(context)
+        spelling = spelling_of(context)
         names = () if context.hints is None else context.hints.names
         if not names or context.automaton is None or spelling is None:
             return Silent()

@@ -65,12 +65,5 @@ class NGramSession(Silent):
                 break
         return tree
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
+    def observe(self, context: Context, seen: Seen) -> None:
         self.learn(context.tokens)

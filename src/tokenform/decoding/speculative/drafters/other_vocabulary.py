@@ -44,6 +44,7 @@ class VocabularyMap:
         self.draft_of = {i: other[b] for b, i in own.items() if b in other}
         if not self.draft_of:
             raise DrafterError("the two vocabularies have no token in common")
+        self.ends = frozenset(i for i, b in enumerate(self.draft) if not b)  # tokens that are no text
         self._targets = torch.tensor([*self.draft_of])
         self._drafts = torch.tensor([*self.draft_of.values()])
         self.encode_target = encode_target or LongestMatch(own)

@@ -11,7 +11,6 @@ Rejected: counts of successors (the latest context predicts better, and counts n
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -60,20 +59,10 @@ class _RecyclingSession(Silent):
                 nodes[i] = tree.add(above, token, self.drafter.name, confidence), token
         return tree
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
-        best = seen.ranked(self.drafter.width)
-        before = (
-            context.tokens[-len(committed) - 1] if len(context.tokens) > len(committed) else context.tokens[0]
-        )
+    def observe(self, context: Context, seen: Seen) -> None:
+        best, written = seen.ranked(self.drafter.width), len(context.tokens) - len(seen.committed)
         known = best[:, 0] >= 0
-        last = np.array([before, *tree.tokens])[known]
+        last = np.array([context.tokens[max(written - 1, 0)], *seen.tree.tokens])[known]
         self.matrix[last, : best.shape[1]] = best[known]
 
 

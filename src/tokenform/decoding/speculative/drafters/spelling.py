@@ -50,10 +50,10 @@ _KNOWN: WeakKeyDictionary[Any, Spelling] = WeakKeyDictionary()
 
 
 def spelling_of(context: Context) -> Spelling | None:
-    """The spelling of the constraint's vocabulary; None without a constraint that has one."""
-    vocabulary = getattr(context.automaton, "vocabulary", None)
-    if vocabulary is None:
+    """The spelling of the constraint's vocabulary; None without a constraint."""
+    if context.automaton is None:
         return None
+    vocabulary = context.automaton.vocabulary
     found = _KNOWN.get(vocabulary)
     if found is None:
         found = _KNOWN[vocabulary] = Spelling(list(vocabulary.tokens), None, list(vocabulary.special))

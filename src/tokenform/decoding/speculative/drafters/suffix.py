@@ -110,18 +110,11 @@ class _SuffixSession(Silent):
             matched = automaton.length[state]
         return out
 
-    def observe(
-        self,
-        context: Context,
-        committed: Sequence[int],
-        tree: DraftTree,
-        visited: Sequence[int],
-        seen: Seen,
-    ) -> None:
-        for token in committed:
+    def observe(self, context: Context, seen: Seen) -> None:
+        for token in seen.committed:
             self.own.extend(token)
             self.match = self.store.step(*self.match, token)
-        self.output.extend(committed)
+        self.output.extend(seen.committed)
 
     def close(self) -> None:
         if self.drafter.remember and self.output:

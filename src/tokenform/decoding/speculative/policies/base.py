@@ -39,6 +39,11 @@ class Policy(Protocol):
         ...
 
 
+def best_first(chance: Sequence[float]) -> list[int]:
+    """Nodes by their chances; the earlier of two equals, so parents come first."""
+    return sorted(range(len(chance)), key=lambda node: (-chance[node], node))
+
+
 def chances(tree: DraftTree) -> list[float]:
     """The probability that each node is committed: the product of confidences on its path."""
     out: list[float] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
-from .base import chances
+from .base import best_first, chances
 from .fixed import Fixed
 
 
@@ -29,13 +29,5 @@ class BestFirst(Fixed):
         return budget
 
     def kept(self, tree: DraftTree) -> list[bool]:
-        return best(tree, self.nodes)
-
-
-def best(tree: DraftTree, nodes: int) -> list[bool]:
-    """Keeps the `nodes` likeliest nodes; the earlier of two equals, so parents come first."""
-    keep = [False] * len(tree)
-    chance = chances(tree)
-    for node in sorted(range(len(tree)), key=lambda n: (-chance[n], n))[:nodes]:
-        keep[node] = True
-    return keep
+        kept = set(best_first(chances(tree))[: self.nodes])
+        return [node in kept for node in range(len(tree))]

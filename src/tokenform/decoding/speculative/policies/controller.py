@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from ..drafters.base import Budget
 from ..drafters.lookahead import INVESTMENT
 from ..tree import DraftTree
-from .base import chances
+from .base import best_first, chances
 
 _KEEP = 0.98
 _START = 16  # tokens of a line that cost as much as the fixed part of a pass, until measured
@@ -38,11 +38,10 @@ _LEAST, _FAR = 8, 2.0  # after so many passes, one that takes so many times the 
 class Controller:
     """Args:
     nodes: most nodes of a tree.
-    overhead: seconds of other work of a step; the time of drafting is measured.
     """
 
-    def __init__(self, nodes: int = 48, overhead: float = 0.0) -> None:
-        self.nodes, self.overhead = nodes, overhead
+    def __init__(self, nodes: int = 48) -> None:
+        self.nodes = nodes
         self._n = self._x = self._y = self._xx = self._xy = self._d = self._tokens = 0.0
         self._active = 1
 
@@ -80,7 +79,7 @@ class Controller:
         if self._n < 1:
             return float(_START * self._active), 1.0
         fixed, slope = self._line()
-        return fixed + self._d / self._n + self.overhead, slope
+        return fixed + self._d / self._n, slope
 
     def budget(self, active: int) -> Budget:
         self._active = max(active, 1)
@@ -98,11 +97,11 @@ class Controller:
         """Seconds that a token takes at present: what the next drafted one may cost where it is sure."""
         if self._n < 1 or self._tokens <= 0:
             return float("inf")
-        return (self._y + self._d + self.overhead * self._n) / self._tokens
+        return (self._y + self._d) / self._tokens
 
     def shape(self, trees: Sequence[DraftTree], padding: float = 1.0) -> list[list[bool]]:
         chance = [chances(tree) for tree in trees]
-        order = [_best_first(own) for own in chance]
+        order = [best_first(own) for own in chance]
         best = [[own[node] for node in nodes] for own, nodes in zip(chance, order, strict=True)]
         fixed, slope = self.costs()
         tokens, width = float(len(trees)), 0
@@ -122,8 +121,3 @@ class Controller:
             for node in nodes[:width]:
                 kept[node] = kept[node] or own[node] >= least
         return keep
-
-
-def _best_first(chance: Sequence[float]) -> list[int]:
-    """Nodes by their chances; the earlier of two equals, so parents come first."""
-    return sorted(range(len(chance)), key=lambda node: (-chance[node], node))

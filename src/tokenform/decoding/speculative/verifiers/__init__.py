@@ -1,6 +1,6 @@
 """Verifiers: rules of acceptance."""
 
-from .base import Choice, Coins, DrawnRule, TargetAtNodes, Verifier, Weights
+from .base import Choice, Coins, DrawnRule, Weights
 from .best_path import BestPath
 from .block import BlockRule
 from .forest import Forest
@@ -10,6 +10,9 @@ from .recursive import Recursive
 from .sample_and_match import SampleAndMatch
 from .token import TokenRule
 from .traversal import Traversal
+
+Verifier = SampleAndMatch | DrawnRule
+"""A rule of acceptance; a new one is a `DrawnRule`."""
 
 __all__ = [
     "BestPath",
@@ -22,7 +25,6 @@ __all__ = [
     "KSeq",
     "Recursive",
     "SampleAndMatch",
-    "TargetAtNodes",
     "TokenRule",
     "Traversal",
     "Verifier",

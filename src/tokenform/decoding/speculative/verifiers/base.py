@@ -1,13 +1,13 @@
 """Verification: which part of a draft tree is kept, and which token follows it.
 
-Purpose: a verifier turns (trees, target distributions at their nodes, randomness) into committed tokens whose
+Purpose: a rule turns (trees, target distributions at their nodes, randomness) into committed tokens whose
 distribution is exactly the target's.  Rules for drawn drafts do so in two halves: `weigh` makes of whole
 distributions, on the device and for many trees at once, one number a node and the distribution of the token
 that follows where the text stops there; `stop` needs those numbers and coins alone.
 Notation, in all files: p the target distribution at a node, q the one that the node's children were
 drawn from, [x]+ the positive part, norm[.] normalisation.
-Invariant: at least one token is returned: the accepted path and one token more.  `weigh` brings nothing to
-the host: what it says of a node holds if the rule gets there, and nobody asks where it does not.
+Invariant: the accepted path is followed by one token more.  `weigh` brings nothing to the host: what it says
+of a node holds if the rule gets there, and nobody asks where it does not.
 Randomness comes from a `Choice`, so that a test can enumerate every outcome with its
 probability; nothing else in a verifier is random.
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
 
 from tokenform.errors import DrafterError
@@ -26,42 +25,11 @@ from ..tree import ROOT, DraftTree
 from .forest import Forest
 
 
-class TargetAtNodes(Protocol):
-    """The target at the nodes of one tree."""
-
-    def distribution(self, node: int) -> np.ndarray:
-        """p at the node (-1: the root), float64 [V], sums to one."""
-        ...
-
-    def draw(self, node: int) -> int:
-        """The sampler's own draw at the node."""
-        ...
-
-
 class Choice(Protocol):
     """A source of randomness."""
 
     def accept(self, probability: float) -> bool:
         """True with this probability (values outside of [0, 1] are clipped)."""
-        ...
-
-    def draw(self, distribution: np.ndarray) -> int:
-        """An index drawn by the distribution, which need not be normalised."""
-        ...
-
-
-class Verifier(Protocol):
-    """One rule of acceptance.
-
-    Attributes:
-        drawn: whether the rule needs the distributions that the drafts were drawn from; it is a `DrawnRule`
-            then.
-    """
-
-    drawn: bool
-
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        """The committed tokens: the accepted path, then one more."""
         ...
 
 
@@ -90,6 +58,7 @@ class DrawnRule:
     """Base of the rules for drawn drafts."""
 
     drawn = True
+    """Whether the rule needs the distributions that the drafts were drawn from."""
     needs_paths = False
     """Whether the trees must be drawn as independent paths."""
 
@@ -121,46 +90,6 @@ class DrawnRule:
             raise DrafterError(
                 f"{type(self).__name__} needs independently drawn paths; draft with paths instead of a tree"
             )
-
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
-        """One tree by distributions on the host."""
-        self.check(tree)
-        forest = Forest([tree], torch.device("cpu"))
-        p = torch.stack([torch.as_tensor(target.distribution(node)) for node in range(ROOT, len(tree))])
-        distributions = [torch.as_tensor(distribution) for distribution in forest.distributions]
-        weights = self.weigh(forest, p, torch.stack(distributions) if distributions else p[:0])
-        node = self.stop(tree, Coins(weights.chance.tolist(), weights.lean.tolist()), choice)
-        return [*tree.path(node), choice.draw(weights.final[node + 1].numpy())]
-
-
-def first_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
-    """From the root down: the first child whose coin falls is gone to, until none does.
-
-    Args:
-        most: children of a node that are tried; None for all.
-    """
-    node = ROOT
-    while True:
-        kids = tree.children(node)[:most]
-        below = next((kid for kid in kids if choice.accept(coins.chance[kid + 1])), None)
-        if below is None:
-            return node
-        node = below
-
-
-def last_accepted(tree: DraftTree, coins: Coins, choice: Choice, most: int | None = None) -> int:
-    """From the leaves up: the first node, after all that stand below and before it, whose coin falls."""
-
-    def visit(node: int) -> int | None:
-        for kid in tree.children(node)[:most]:
-            found = visit(kid)
-            if found is not None:
-                return found
-        return node if node == ROOT or choice.accept(coins.chance[node + 1]) else None
-
-    found = visit(ROOT)
-    assert found is not None  # the root needs no coin
-    return found
 
 
 def normalised(rest: torch.Tensor, fallback: torch.Tensor) -> torch.Tensor:

@@ -11,19 +11,10 @@ Rejected: stopping at the first coin that does not fall (that is the token rule 
 
 from __future__ import annotations
 
-import torch
-
-from ..tree import DraftTree
-from .base import Choice, Coins, DrawnRule, Weights, last_accepted
-from .forest import Forest
-from .siblings import weigh_siblings
+from .siblings import SiblingRule
 
 
-class BlockRule(DrawnRule):
+class BlockRule(SiblingRule):
     """Accepts or rejects a chain as a whole; looks at the first drawn path of a tree."""
 
-    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
-        return weigh_siblings(forest, p, q, paths=True, most=1)
-
-    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
-        return last_accepted(tree, coins, choice, most=1)
+    paths, most = True, 1

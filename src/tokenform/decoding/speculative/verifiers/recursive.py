@@ -8,19 +8,8 @@ Rejected: siblings drawn with replacement (they accept less; k-SEQ serves those)
 
 from __future__ import annotations
 
-import torch
-
-from ..tree import DraftTree
-from .base import Choice, Coins, DrawnRule, Weights, first_accepted
-from .forest import Forest
-from .siblings import weigh_siblings
+from .siblings import SiblingRule
 
 
-class Recursive(DrawnRule):
+class Recursive(SiblingRule):
     """Top-down over a tree whose siblings are distinct draws."""
-
-    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
-        return weigh_siblings(forest, p, q, paths=False)
-
-    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
-        return first_accepted(tree, coins, choice)

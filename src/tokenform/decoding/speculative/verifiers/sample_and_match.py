@@ -8,23 +8,28 @@ Source: the point-mass case of speculative sampling (Leviathan et al. 2023), on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..tree import ROOT, DraftTree
-from .base import Choice, TargetAtNodes
 
 
 class SampleAndMatch:
     """The default."""
 
     drawn = False
+    greedy = False
+    """Whether samplers that are not greedy are refused."""
 
-    def verify(self, tree: DraftTree, target: TargetAtNodes, choice: Choice) -> list[int]:
+    @staticmethod
+    def follow(tree: DraftTree, drawn: Callable[[int], int | None]) -> list[int]:
+        """The committed tokens: what is drawn from the root down, as long as it is drafted.
+
+        Args:
+            drawn: the sampler's draw at a node; None where nothing follows.
+        """
         tokens: list[int] = []
         node: int | None = ROOT
-        while node is not None:
-            token = self._token(target, node)
+        while node is not None and (token := drawn(node)) is not None:
             tokens.append(token)
             node = tree.child(node, token)
         return tokens
-
-    def _token(self, target: TargetAtNodes, node: int) -> int:
-        return target.draw(node)

@@ -8,19 +8,10 @@ Source: Leviathan et al. 2023, algorithm 1; Chen et al. 2023, theorem 1.
 
 from __future__ import annotations
 
-import torch
-
-from ..tree import DraftTree
-from .base import Choice, Coins, DrawnRule, Weights, first_accepted
-from .forest import Forest
-from .siblings import weigh_siblings
+from .siblings import SiblingRule
 
 
-class TokenRule(DrawnRule):
+class TokenRule(SiblingRule):
     """Speculative sampling, token by token."""
 
-    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
-        return weigh_siblings(forest, p, q, paths=False, most=1)
-
-    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
-        return first_accepted(tree, coins, choice, most=1)
+    most = 1

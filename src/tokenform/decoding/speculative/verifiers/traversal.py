@@ -11,19 +11,10 @@ Source: Weng et al. 2025 (Traversal verification for speculative tree decoding),
 
 from __future__ import annotations
 
-import torch
-
-from ..tree import DraftTree
-from .base import Choice, Coins, DrawnRule, Weights, last_accepted
-from .forest import Forest
-from .siblings import weigh_siblings
+from .siblings import SiblingRule
 
 
-class Traversal(DrawnRule):
+class Traversal(SiblingRule):
     """A good default for drawn trees."""
 
-    def weigh(self, forest: Forest, p: torch.Tensor, q: torch.Tensor) -> Weights:
-        return weigh_siblings(forest, p, q, paths=True)
-
-    def stop(self, tree: DraftTree, coins: Coins, choice: Choice) -> int:
-        return last_accepted(tree, coins, choice)
+    paths = True

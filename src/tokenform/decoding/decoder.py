@@ -12,7 +12,7 @@ Rejected: one backbone for all calls of a generator (calls in several threads wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tokenform.decoding.draws import MaskedSampler, Transform
 from tokenform.decoding.keyed_random import stream_seed
@@ -22,8 +22,7 @@ from tokenform.decoding.samplers.local import Local
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.matching import DeviceDraws
 from tokenform.decoding.speculative.policies import Controller, Policy
-from tokenform.decoding.speculative.report import Report
-from tokenform.decoding.speculative.request import Output, Request
+from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.targets import Penalties
 from tokenform.decoding.speculative.verifiers import Verifier
@@ -41,22 +40,8 @@ def pays(backbone: Backbone, rows: int) -> bool:
     return backbone.mode == "tree" or (backbone.mode == "chain" and rows == 1)
 
 
-class Moved(NamedTuple):
-    """What a step did for a row.
-
-    Attributes:
-        number: of the row, as `join` said.
-        tokens: the new ones, end-of-text excluded.
-        output: the whole text so far.
-    """
-
-    number: int
-    tokens: list[int]
-    output: Output
-
-
-class Decoder:
-    """A batch on its way: `run` for rows that are all known, `join`, `step` and `leave` for rows that come
+class Decoder(Speculator):
+    """A batch on its way: `run` for rows that are all known, `join`, `step` and `cancel` for rows that come
     and go.
 
     Args:
@@ -89,15 +74,9 @@ class Decoder:
         self._encode, self._eos = encode, frozenset(vocabulary.eos)
         self._mixing, self._size, self._transforms = mixing or Mixing(), vocabulary.size, tuple(transforms)
         self._masked = self.distribution(sampler)
-        self._rows: dict[int, Row] = {}
         self._companion = self._mixing.backbone(backbone)
-        self._waves, self._reports = backbone.mode == "plain", drafter is not None
-        self._speculator = Speculator(backbone, drafter, verifier, policy or Controller(), matcher)
-
-    @property
-    def report(self) -> Report:
-        """What speculation did, over all rows that have ended."""
-        return self._speculator.report
+        self._waves, self._drafts = backbone.mode == "plain", drafter is not None
+        super().__init__(backbone, drafter, verifier, policy or Controller(), matcher)
 
     def run(self, rows: Sequence[Row], batch_size: int) -> Iterator[tuple[int, int | None]]:
         """Run the rows to their ends, at most `batch_size` at a time.
@@ -118,7 +97,7 @@ class Decoder:
                     try:
                         places[self.join(row)] = place
                     except TokenformError as error:
-                        row.error = error
+                        row.output.error = error
                         yield place, None
                 if not self.active:
                     return
@@ -130,12 +109,7 @@ class Decoder:
         finally:
             self.close()
 
-    @property
-    def active(self) -> int:
-        """Rows that are being written."""
-        return self._speculator.active
-
-    def check(self, drafter: Any) -> None:
+    def check_own(self, drafter: Any) -> None:
         """Refuses a drafter of a row's own that can't guess here.
 
         Raises:
@@ -143,7 +117,7 @@ class Decoder:
         """
         if self._waves:
             raise DrafterError("this model is run token by token, without drafts; leave the drafter out.")
-        self._speculator.check(drafter)
+        self.check(drafter)
 
     def join(self, row: Row) -> int:
         """Starts a row beside those that are being written; returns the number that `step` calls it by.
@@ -151,29 +125,9 @@ class Decoder:
         Raises:
             PromptTooLong, OptionError, DrafterError: it can't be started.
         """
-        number = self._speculator.add(self._request(row))
-        self._rows[number] = row
+        number = self.add(self._request(row))
+        row.output, row.drafted = self.output(number), self._drafts or row.drafter is not None
         return number
-
-    def step(self) -> list[Moved]:
-        """One forward pass for all rows.  A row that has ended is filled."""
-        moved = [Moved(*one) for one in self._speculator.step()]
-        for number, _, output in moved:
-            row = self._rows[number]  # what is known of its tokens grows with them
-            row.token_logprobs, row.guessed = output.token_logprobs, output.guessed
-            if output.done:
-                _fill(self._rows.pop(number), output, self._reports or row.drafter is not None)
-        return moved
-
-    def leave(self, number: int) -> None:
-        """Ends a row before its text is complete, and frees what it holds."""
-        self._speculator.cancel(number)
-        del self._rows[number]
-
-    def close(self) -> None:
-        """Ends every row."""
-        self._rows.clear()
-        self._speculator.close()
 
     def distribution(
         self, sampler: Local, transforms: Sequence[Transform] = (), penalties: Penalties | None = None
@@ -189,7 +143,6 @@ class Decoder:
             row.prompt,
             row.distribution or self._masked,
             row.automaton,
-            state=row.state,
             max_tokens=row.budget,
             eos=self._eos,
             seed=stream_seed(row.seed, row.prompt),
@@ -201,21 +154,6 @@ class Decoder:
             alternatives=row.alternatives,
             logprobs=row.logprobs,
         )
-
-
-def _fill(row: Row, output: Output, reports: bool) -> None:
-    """Moves a row to where its text has ended."""
-    report, stats = output.report, row.stats
-    row.tokens, row.logprob = list(output.tokens), output.logprob
-    row.token_logprobs, row.guessed = list(output.token_logprobs), list(output.guessed)
-    row.likeliest, row.reason = list(output.alternatives), output.reason
-    row.state = row.state if output.state is None else output.state
-    stats.tokens, stats.forwards = len(output.tokens), report.forwards
-    stats.drafted, stats.accepted = report.drafted, report.accepted
-    stats.evaluations = report.evaluations
-    stats.seconds_model, stats.seconds_mask = report.seconds_model, report.seconds_mask
-    stats.seconds_draft = report.seconds_draft
-    row.report, row.error = report if reports else None, output.error
 
 
 def speller(tokenizer: Any, vocabulary: Vocabulary) -> Callable[[bytes], list[int]] | None:

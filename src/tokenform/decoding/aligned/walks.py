@@ -1,0 +1,99 @@
+"""The walks of one call through a trie, and the options of the samplers that learn by them: ASAp and CARS.
+
+Invariant: walk k draws by the numbers of (seed, k), whatever was fetched for it beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+
+from typing_extensions import Unpack
+
+from tokenform.decoding.aligned.descent import Walk, descend
+from tokenform.decoding.aligned.explore import EVERY, explore
+from tokenform.decoding.aligned.lookahead import prefetch
+from tokenform.decoding.aligned.problem import Problem
+from tokenform.decoding.aligned.results import Counts
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common
+from tokenform.decoding.aligned.trie import Trie
+from tokenform.errors import OptionError
+
+
+class WalkingSampler(AlignedSampler):
+    """Base of ASAp and CARS; their options are described there."""
+
+    restricted = True
+
+    def __init__(
+        self,
+        trie: Trie | None,
+        limit_bytes: int,
+        explore: int,
+        lookahead: int,
+        max_attempts: int,
+        **common: Unpack[Common],
+    ) -> None:
+        super().__init__(**common)
+        if self.power < 1:
+            raise OptionError(
+                f"power is {self.power}; {type(self).__name__} needs at least 1, else steps have more mass "
+                "than 1 (use SMC)"
+            )
+        self.trie, self.limit_bytes, self.max_attempts = trie, limit_bytes, max_attempts
+        self.explore, self.lookahead = explore, lookahead
+
+    def fresh(self, problem: Problem) -> Trie:
+        """A trie that has learned nothing yet."""
+        return Trie(problem, limit_bytes=self.limit_bytes, restricted=self.restricted)
+
+
+class Walks:
+    """The walks of one call.
+
+    Attributes:
+        attempt: how many were made.
+        visited: prefixes whose distribution they looked at.
+        upper: log U of the trie that the last one started from.
+    """
+
+    reject = False  # see `descent.py`
+
+    def __init__(self, sampler: WalkingSampler, problem: Problem, seed: int) -> None:
+        if sampler.trie is not None:
+            sampler.trie.belongs_to(problem)
+        self.problem, self.seed = problem, seed
+        self.trie = sampler.trie if sampler.trie is not None else sampler.fresh(problem)
+        self._explored, self._ahead = sampler.explore * EVERY, sampler.lookahead
+        self._before = problem.counts()
+        self.attempt, self.visited, self.upper = 0, 0, 0.0
+
+    def next(self) -> Walk:
+        """The next walk; the trie learns from it."""
+        if self.attempt % EVERY == 0:
+            explore(self.problem, self.trie, self._explored)
+        if self._ahead > 1 and self.attempt % self._ahead == 0:
+            ahead = range(self.attempt, self.attempt + self._ahead)
+            prefetch(self.problem, self.trie, self.seed, ahead, reject=self.reject)
+        self.upper = self.log_upper
+        walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=self.reject)
+        self.trie.shrink()
+        self.attempt += 1
+        self.visited += walk.visited
+        return walk
+
+    @property
+    def log_upper(self) -> float:
+        """log U of the trie."""
+        return 0.0 if self.trie.root is None else self.trie.root.log_theta
+
+    @property
+    def hopeless(self) -> bool:
+        """True once nothing is left that could be accepted."""
+        return self.log_upper == -math.inf
+
+    @property
+    def counts(self) -> Counts:
+        """The work of the call so far."""
+        counts = self.problem.counts() - self._before
+        counts.attempts, counts.tokens = self.attempt, self.visited
+        return counts
