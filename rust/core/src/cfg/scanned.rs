@@ -37,7 +37,7 @@ pub(super) const ESCAPE_STATES: usize = 64;
 /// Lexemes ahead that are looked at where nothing is ignored, and positions in all: what is ignored may stand between any
 /// two lexemes, but without it two names in a row are one, and a text that needs two is none.
 const AHEAD: u8 = 8;
-const LOOKS: usize = 512;
+const LOOKS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
