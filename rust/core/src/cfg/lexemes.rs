@@ -1,6 +1,7 @@
 //! The grammar as a reader of lexemes, for masks that are put together lexeme by lexeme.
 
-use super::scanned::{Scanned, ESCAPE_STATES};
+use super::ends::ESCAPE_STATES;
+use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos, Scanner};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;

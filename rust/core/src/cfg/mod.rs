@@ -1,12 +1,12 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
 //! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
-//! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts
-//! ([`cuts`], [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they
-//! predict); [`orders`] members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual lexer ([`lines`]
-//! its line breaks, [`literals`] those in a row; longest
-//! match; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts);
-//! [`finish`] short ways to an accepted end.
+//! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
+//! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
+//! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
+//! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end;
+//! [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
+//! short ways to an accepted end.
 
 #[cfg(test)]
 mod charges_tests;
@@ -14,6 +14,7 @@ pub mod chart;
 mod circles;
 mod cuts;
 mod describe;
+mod ends;
 pub mod finish;
 mod fold;
 pub mod grammar;

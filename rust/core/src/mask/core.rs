@@ -314,7 +314,11 @@ impl<S: ByteAutomaton> Engine for Core<S> {
         let start = self.structure.start();
         match self.check(start)? {
             Some(pos) => Ok(self.intern(pos, &[])),
-            None => Err(Error::new(Kind::UnsatisfiableGrammar, "the constraint accepts no text at all")),
+            None => Err(Error::new(
+                Kind::UnsatisfiableGrammar,
+                "the constraint accepts no text at all; relax what clashes, and in a grammar put something between \
+                 terminals that are read as one",
+            )),
         }
     }
 

@@ -104,7 +104,19 @@ impl Schema {
         }
     }
 
-    /// Takes a way and goes on with the next shape; `None`, too, where the pass has ended.
+    /// Takes a way and goes on with the next shape. `Some`: the answer, which is none where the pass has ended.
+    fn take(
+        &mut self,
+        search: &mut Search,
+        i: usize,
+        next: Chosen,
+        ways: &mut u32,
+    ) -> Option<Option<Chosen>> {
+        *ways += 1;
+        let found = self.violate_from(search, i + 1, next);
+        (found.is_some() || search.stuck.is_some()).then_some(found)
+    }
+
     fn by_chosen_key(
         &mut self,
         search: &mut Search,
@@ -116,12 +128,10 @@ impl Schema {
         for at in 0..chosen.len() {
             let (name, own) = chosen[at];
             let Some(both) = self.violation(shape, &Key::Name(name), |_| own) else { continue };
-            *ways += 1;
             let mut next = chosen.clone();
             next[at].1 = both;
-            let found = self.violate_from(search, i + 1, next);
-            if found.is_some() || search.stuck.is_some() {
-                return found;
+            if let Some(answer) = self.take(search, i, next, ways) {
+                return answer;
             }
         }
         None
@@ -148,12 +158,10 @@ impl Schema {
             let key = Key::Name(name);
             let own = |this: &mut Self| this.value_at(&search.conj.shapes, &key);
             let Some(both) = self.violation(shape, &key, own) else { continue };
-            *ways += 1;
             let mut next = chosen.clone();
             next.push((name, both));
-            let found = self.violate_from(search, i + 1, next);
-            if found.is_some() || search.stuck.is_some() {
-                return found;
+            if let Some(answer) = self.take(search, i, next, ways) {
+                return answer;
             }
         }
         None
@@ -172,12 +180,10 @@ impl Schema {
             let own = |this: &mut Self| this.value_at(&search.conj.shapes, &key);
             let Some(both) = self.violation(shape, &key, own) else { continue };
             let Some(name) = self.fresh(search.conj, term, chosen, search.keys) else { continue };
-            *ways += 1;
             let mut next = chosen.clone();
             next.push((name, both));
-            let found = self.violate_from(search, i + 1, next);
-            if found.is_some() || search.stuck.is_some() {
-                return found;
+            if let Some(answer) = self.take(search, i, next, ways) {
+                return answer;
             }
         }
         None
