@@ -183,8 +183,16 @@ pub trait Scanner {
     /// Whether a lexeme that begins with this byte can end at all.
     fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool;
 
-    /// Whether a lexeme that may become these can end wherever it was begun; `false` where that is not known.
-    fn always_ends(&mut self, alive: &Alive) -> bool;
+    /// Ranges of code points that may begin a lexeme where the one before it could go on with their first byte, not with
+    /// them.
+    fn shared_beginnings(&mut self) -> Arc<[(u32, u32)]>;
+
+    /// Whether a place stands for one code point of a lexeme: beside such places a lexeme ends only before a code point of
+    /// one byte, and one that begins with another may not be able to end.
+    fn is_code_point(&self, place: u32) -> bool;
+
+    /// First bytes of these after which a lexeme may not be able to end, by where it was begun: [`Scanner::may_begin`].
+    fn unsure(&mut self, alive: &Alive) -> ByteSet;
 }
 
 /// One byte. `text` is that of the lexeme and is kept up to date where the context records it.

@@ -60,10 +60,11 @@ fn terminal_in_words(
 }
 
 /// What the lexeme goes on with, and what may follow where it can end.
-pub(super) fn describe(machine: &mut Scanned, pos: Pos) -> (Vec<String>, Option<String>) {
+pub(super) fn describe(machine: &mut Scanned, here: Pos) -> (Vec<String>, Option<String>) {
+    let pos = machine.unguarded(here);
     let begun = machine.lexicon.term(pos.lex).map(|(_, term)| term);
     let mut left: Vec<(u32, Option<TermId>)> = Vec::new();
-    if !machine.is_start(pos) {
+    if !machine.is_start(here) {
         if let Some(ctx) = machine.after_lexeme(pos) {
             let set = machine.context(ctx).set;
             left.extend(machine.chart.skeleton(set).terminals.iter().map(|&t| (t, None)));
@@ -76,7 +77,7 @@ pub(super) fn describe(machine: &mut Scanned, pos: Pos) -> (Vec<String>, Option<
     let ignored = |t: u32| machine.chart.grammar.terminals.get(t as usize).is_some_and(|t| t.ignored);
     left.retain(|l| !ignored(l.0));
     left.truncate(4 * SHOWN);
-    let ends = machine.accepting(pos, &[]);
+    let ends = machine.accepting(here, &[]);
     (in_words(&machine.chart.grammar, &mut machine.lexicon, &left, ends), None)
 }
 

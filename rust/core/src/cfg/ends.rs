@@ -1,12 +1,15 @@
 //! Whether a lexeme that has begun can end, and whether a text can go on behind it.
 //!
 //! Invariant: "no" is sure; "yes" holds as far as it is looked ahead.
-//! Complexity: [`LOOKS`] positions and [`ESCAPE_STATES`] states of each, once for a position.  Memory: an answer a position.
+//! Complexity: [`LOOKS`] positions and [`ESCAPE_STATES`] states of each, once for a position.  Memory: an answer a position and
+//! number of lexemes ahead.
+
+use std::sync::Arc;
 
 use super::scanned::Scanned;
-use crate::automaton::byte_automaton::{CtxId, Pos};
+use crate::automaton::byte_automaton::Pos;
 use crate::lexical::spell::ByteSet;
-use crate::lexical::{LexId, Lexicon, Step};
+use crate::lexical::{LexId, Step};
 use crate::work;
 
 /// States of a lexeme that are looked at to see whether it can end.
@@ -16,46 +19,77 @@ pub(super) const ESCAPE_STATES: usize = 64;
 const AHEAD: u8 = 8;
 const LOOKS: usize = 64;
 
-impl Scanned {
-    /// Whether the lexeme can end somewhere: at the end of the text, or before a byte that it can't read and the
-    /// next lexeme can, which can end in its turn.  (A comment up to the line's end can't where no line break may follow.)
-    pub(crate) fn escapes(&mut self, pos: Pos) -> bool {
-        let ahead = if self.ignored.is_empty() { AHEAD } else { 0 };
-        self.escapes_within(pos, ahead, &mut { LOOKS })
-    }
+/// What may begin behind a lexeme, with a code point that it can't read.
+#[derive(Clone)]
+pub(super) enum Beyond {
+    /// Some lexeme that can end wherever it is.
+    Plain,
+    Doubtful(Arc<[LexId]>),
+}
 
-    /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left.
-    fn escapes_within(&mut self, pos: Pos, ahead: u8, looks: &mut usize) -> bool {
-        match self.escapes.get(&pos) {
-            Some(None) => return false,
-            Some(Some(far)) if *far >= ahead => return true,
-            _ if *looks == 0 => return true,
-            _ => *looks -= 1,
+impl Scanned {
+    fn beyond(&mut self, before: LexId, begin: LexId) -> Beyond {
+        if let Some(known) = self.beyond.get(&(before, begin)) {
+            return known.clone();
         }
-        let mut seen = vec![pos.lex];
-        let mut at = 0;
-        let mut found = self.lexicon.term(pos.lex).is_none();
-        while at < seen.len() && !found {
-            let lex = seen[at];
-            at += 1;
-            found = self.escapes_at(Pos { lex, ..pos }, ahead, looks) || seen.len() > ESCAPE_STATES;
-            if !found {
-                for (_, next) in self.lexicon.representatives(lex) {
-                    if !seen.contains(&next) {
-                        seen.push(next);
-                    }
-                }
-            }
-        }
-        self.escapes.insert(pos, found.then_some(ahead));
+        let mut begun = Vec::new();
+        self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
+        let found = match begun.iter().any(|&lex| self.plainly_ends(lex)) {
+            true => Beyond::Plain,
+            false => Beyond::Doubtful(begun.into()),
+        };
+        self.beyond.insert((before, begin), found.clone());
         found
     }
 
-    fn escapes_at(&mut self, pos: Pos, ahead: u8, looks: &mut usize) -> bool {
+    /// Whether the lexeme can end somewhere: at the end of the text, or before a code point that it can't read and the
+    /// next lexeme can, which can end in its turn.  (A comment up to the line's end can't where no line break may follow.)
+    pub(crate) fn escapes(&mut self, pos: Pos) -> bool {
+        if self.separable() || self.plainly_ends(pos.lex) {
+            return true;
+        }
+        if let Some(&known) = self.escapes.get(&pos) {
+            return known;
+        }
+        let mut left = Some(LOOKS);
+        let found = self.escapes_within(pos, AHEAD, &mut left);
+        self.escapes.insert(pos, found);
+        found
+    }
+
+    /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left. The answer is that of a search
+    /// that remembers nothing, so that it is the same whatever was asked before.
+    fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
+        let Some(looks) = *left else { return true };
+        if let Some(&(found, cost)) = self.looked.get(&(pos, ahead)) {
+            *left = looks.checked_sub(cost);
+            return left.is_none() || found;
+        }
+        *left = looks.checked_sub(1);
+        let mut seen = vec![pos.lex];
+        let mut at = 0;
+        let mut found = false;
+        while at < seen.len() && !found {
+            let lex = seen[at];
+            at += 1;
+            found = self.escapes_at(Pos { lex, ..pos }, ahead, left, &mut seen) || seen.len() > ESCAPE_STATES;
+            if !found {
+                self.lexicon.ways(lex).iter().for_each(|way| add(&mut seen, way.to));
+            }
+        }
+        if let Some(rest) = *left {
+            self.looked.insert((pos, ahead), (found, looks - rest));
+        }
+        found
+    }
+
+    /// Whether the lexeme can end at this state. What is ignored brings no text nearer to its end: what may follow it is
+    /// looked at beside it.
+    fn escapes_at(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>, beside: &mut Vec<LexId>) -> bool {
         work::spend(16);
         let outcome = self.lexicon.outcome(pos.lex);
         let (Some(next), _) = self.left(pos.ctx, outcome) else { return false };
-        if self.ends(self.context(next)) {
+        if self.context(next).inside.is_some() || self.ends(self.context(next)) {
             return true;
         }
         let parts: Vec<u32> = self.parts_at(next).collect();
@@ -70,37 +104,22 @@ impl Scanned {
         if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
             return true;
         }
-        let begin = self.begin(next);
-        begin != Lexicon::DEAD && self.begins_within(next, begin, pos.lex, ahead, looks)
-    }
-
-    /// Whether a lexeme begins with a byte (none that the one before it can read) and can end.
-    fn begins_within(
-        &mut self,
-        ctx: CtxId,
-        begin: LexId,
-        before: LexId,
-        ahead: u8,
-        looks: &mut usize,
-    ) -> bool {
-        let bytes = self.lexicon.first_bytes(begin);
-        let mut seen: Vec<LexId> = Vec::new();
-        for b in (0..=255u8).filter(|&b| bytes.has(b)) {
-            if self.lexicon.step(before, b) != Step::Dead {
-                continue;
-            }
-            let Some(lex) = stays(self.lexicon.step(begin, b)) else { continue };
-            if ahead == 0 {
-                return true;
-            }
-            if !seen.contains(&lex) {
-                seen.push(lex);
-                if self.escapes_within(Pos { ctx, lex }, ahead - 1, looks) {
-                    return true;
-                }
-            }
+        let begin = self.begin_unguarded(next);
+        let Beyond::Doubtful(begun) = self.beyond(pos.lex, begin) else { return true };
+        if next == pos.ctx {
+            begun.iter().for_each(|&lex| add(beside, lex));
+            return false;
         }
-        false
+        if ahead == 0 {
+            return !begun.is_empty();
+        }
+        begun.iter().any(|&lex| self.escapes_within(Pos { ctx: next, lex }, ahead - 1, left))
+    }
+}
+
+fn add(seen: &mut Vec<LexId>, lex: LexId) {
+    if !seen.contains(&lex) {
+        seen.push(lex);
     }
 }
 

@@ -137,9 +137,16 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
         return Some(out);
     }
     if !fresh(machine, pos) {
-        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, pos.lex, most)?;
+        let begun = machine.unguarded(pos);
+        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, begun.lex, most)?;
+        if begun == pos {
+            pos.lex = lex;
+        } else {
+            // the shortest end may be one that leads nowhere
+            let Some(end) = walk(machine, pos, &bytes) else { return searched(machine, here, most) };
+            pos = end;
+        }
         push(&mut out, bytes);
-        pos.lex = lex;
     }
     if let Some(rest) = follow_plan(machine, pos, most) {
         return Some(joined(out, rest));
@@ -194,7 +201,8 @@ fn searched(machine: &mut Scanned, pos: Pos, most: usize) -> Option<Vec<Piece>> 
 
 /// Whether no lexeme has begun.
 fn fresh(machine: &mut Scanned, pos: Pos) -> bool {
-    machine.is_start(pos) || machine.begin(pos.ctx) == pos.lex
+    let real = machine.unguarded(pos);
+    machine.is_start(pos) || machine.begin_unguarded(real.ctx) == real.lex
 }
 
 fn push(out: &mut Vec<Piece>, bytes: Vec<u8>) {
@@ -222,7 +230,8 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
     if machine.accepting(pos, &[]) {
         return Some(out);
     }
-    let mut expected = if fresh(machine, pos) { pos.ctx } else { machine.after_lexeme(pos)? };
+    let begun = machine.unguarded(pos);
+    let mut expected = if fresh(machine, pos) { begun.ctx } else { machine.after_lexeme(begun)? };
     let context = machine.context(expected);
     if machine.ends(context) {
         return Some(out);
@@ -241,7 +250,8 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             push(&mut out, word);
             pos = next;
             at += read;
-            expected = machine.after_lexeme(pos)?;
+            let begun = machine.unguarded(pos);
+            expected = machine.after_lexeme(begun)?;
         }
         let context = machine.context(expected);
         if machine.ends(context) {
@@ -296,8 +306,9 @@ fn spell_place(
         let Some(from) = walk(machine, pos, gap) else { continue };
         for word in &words {
             let Some(next) = walk(machine, from, word) else { continue };
-            let outcome = machine.lexicon.outcome(next.lex);
-            if next.ctx == expected && machine.winner(outcome) == Some(place) {
+            let begun = machine.unguarded(next);
+            let outcome = machine.lexicon.outcome(begun.lex);
+            if begun.ctx == expected && machine.winner(outcome) == Some(place) {
                 return Some(([gap.as_slice(), word].concat(), next));
             }
         }

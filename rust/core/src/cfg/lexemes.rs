@@ -1,11 +1,13 @@
 //! The grammar as a reader of lexemes, for masks that are put together lexeme by lexeme.
 
-use super::ends::ESCAPE_STATES;
+use std::sync::Arc;
+
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos, Scanner};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::lexical::ways::WIDE;
+use crate::lexical::{LexId, Lexicon, Step, TermId, Terms};
 
 impl Scanner for Scanned {
     fn lexicon(&mut self) -> &mut Lexicon {
@@ -44,46 +46,29 @@ impl Scanner for Scanned {
         }
     }
 
-    /// What is ignored may come everywhere, so a lexeme that can end before its first byte can end.
-    fn always_ends(&mut self, alive: &Alive) -> bool {
-        if let Some(&known) = self.ending.get(alive) {
-            return known;
+    fn shared_beginnings(&mut self) -> Arc<[(u32, u32)]> {
+        if self.shared_beginnings.is_none() {
+            self.shared_beginnings = Some(self.find_shared_beginnings().into());
         }
-        let found = self.ends_before_ignored(alive);
-        self.ending.insert(alive.clone(), found);
-        found
+        self.shared_beginnings.clone().unwrap_or_default()
     }
-}
 
-impl Scanned {
-    fn ends_before_ignored(&mut self, alive: &Alive) -> bool {
-        let mut ignored = ByteSet::default();
-        for term in self.ignored_terms() {
-            let lex = self.lexicon.at(Spelling::Raw, term);
-            let first = self.lexicon.first_bytes(lex);
-            (0..0x80u8).filter(|&b| first.has(b)).for_each(|b| ignored.insert(b));
+    fn is_code_point(&self, place: u32) -> bool {
+        place as usize >= self.places
+    }
+
+    fn unsure(&mut self, alive: &Alive) -> ByteSet {
+        if self.separable() {
+            return ByteSet::default();
         }
-        if ignored.is_empty() {
-            return false;
+        let lex = self.tuple_state(alive);
+        if alive.iter().any(|&(place, _)| self.is_code_point(place)) {
+            return self.lexicon.first_bytes(lex);
         }
-        let start = self.tuple_state(alive);
-        let mut seen = vec![start];
-        let mut at = 0;
-        while at < seen.len() && seen.len() <= ESCAPE_STATES {
-            let lex = seen[at];
-            at += 1;
-            let outcome = self.lexicon.outcome(lex);
-            // a closing bracket may be one too many, a row of literals may lead nowhere
-            let sure = self.winner(outcome).is_some_and(|place| self.is_always_followed(place));
-            if sure && ignored.iter().any(|b| self.lexicon.step(lex, b) == Step::Dead) {
-                return true;
-            }
-            for (_, next) in self.lexicon.representatives(lex) {
-                if !seen.contains(&next) {
-                    seen.push(next);
-                }
-            }
+        let mut bytes = ByteSet::default();
+        for way in self.doubtful_ways(lex).iter().filter(|way| way.first < WIDE) {
+            (way.first..=way.last.min(WIDE - 1)).for_each(|b| bytes.insert(b as u8));
         }
-        false
+        bytes
     }
 }

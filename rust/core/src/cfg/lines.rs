@@ -4,7 +4,7 @@
 
 use super::layout::{Blocks, STEP, WIDEST};
 use super::scanned::{Context, Scanned};
-use crate::automaton::byte_automaton::CtxId;
+use crate::automaton::byte_automaton::{CtxId, Pos};
 use crate::lexical::TermId;
 
 impl Scanned {
@@ -38,7 +38,7 @@ impl Scanned {
         }
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
-        let context = Context { set, blocks };
+        let context = Context { set, blocks, inside: None };
         let skeleton = self.chart.skeleton(set).clone();
         let terminals = &self.chart.grammar.terminals;
         let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
@@ -47,6 +47,11 @@ impl Scanned {
 
     /// Whether the text may end here, between lexemes: open blocks are closed by the end.
     pub(crate) fn ends(&mut self, context: Context) -> bool {
+        if let Some(lex) = context.inside {
+            let ctx = self.intern(Context { inside: None, ..context });
+            let next = self.after_lexeme(Pos { ctx, lex }).map(|next| self.context(next));
+            return next.is_some_and(|next| self.ends(next));
+        }
         let mut set = context.set;
         if let Some(dedent) = self.chart.grammar.layout.as_ref().map(|l| l.dedent) {
             for _ in 1..self.blocks[context.blocks as usize].widths.len() {

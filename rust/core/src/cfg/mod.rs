@@ -18,6 +18,7 @@ mod ends;
 pub mod finish;
 mod fold;
 pub mod grammar;
+mod guarded;
 pub mod layout;
 mod lexemes;
 mod lines;
@@ -26,6 +27,7 @@ mod orders;
 pub mod productive;
 pub mod scanned;
 pub mod scannerless;
+mod separate;
 pub mod skeleton;
 pub mod spec;
 

@@ -15,27 +15,34 @@
 //!
 //! Complexity: a step that was made before is a lookup; a new one costs the items of the new set.
 
+use std::sync::Arc;
+
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::chart::{Chart, SetId};
-use super::ends::stays;
+use super::ends::{stays, Beyond};
 use super::finish;
 use super::grammar::Grammar;
+use super::guarded::Onward;
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
+use super::separate::Apart;
 use crate::automaton::byte_automaton::Seen;
-use crate::automaton::byte_automaton::{Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
+use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
 use crate::error::{Error, Result};
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
+use crate::lexical::ways::Segment;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
     pub set: SetId,
     pub blocks: u32,
+    /// What was read of a lexeme whose code points are told apart ([`super::guarded`]).
+    pub inside: Option<LexId>,
 }
 
 pub struct Scanned {
@@ -43,25 +50,35 @@ pub struct Scanned {
     pub(crate) lexicon: Box<Lexicon>,
     contexts: IndexSet<Context, FxBuildHasher>,
     pub(super) blocks: IndexSet<Blocks, FxBuildHasher>,
-    /// The lexical state before a lexeme, by context.
-    begins: FxHashMap<CtxId, LexId>,
+    /// The lexical state before a lexeme, by context and whether it is told as a guarded one.
+    begins: FxHashMap<(CtxId, bool), LexId>,
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
-    /// How many lexemes ahead an end is known to be in reach; `None`: never.
-    pub(super) escapes: FxHashMap<Pos, Option<u8>>,
+    /// Whether a lexeme can end, and what searches for that found: so many lexemes ahead, with so many looks.
+    pub(super) escapes: FxHashMap<Pos, bool>,
+    pub(super) beyond: FxHashMap<(LexId, LexId), Beyond>,
+    pub(super) looked: FxHashMap<(Pos, u8), (bool, usize)>,
+    /// Contexts whose lexemes are read one code point at a time, and where those lead.
+    pub(super) guarded: FxHashMap<CtxId, Option<LexId>>,
+    pub(super) onward: FxHashMap<CtxId, Onward>,
+    /// Contexts may be guarded: not inside another constraint, which ends a lexeme only before what it can't read.
+    pub(super) guards: bool,
+    pub(super) apart: Option<Apart>,
+    /// Lexemes that can end for the terminals that they may become, and the ways to others.
+    pub(super) plain: FxHashMap<LexId, bool>,
+    pub(super) doubtful: FxHashMap<LexId, Arc<[Segment]>>,
+    pub(super) shared_beginnings: Option<Arc<[(u32, u32)]>>,
     /// What may begin, by the skeleton of the context's set and whether a bracket is open.
     by_shape: FxHashMap<(u32, bool), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
-    /// Whether a lexeme that may become these can end in every context.
-    pub(super) ending: FxHashMap<Alive, bool>,
     start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
     /// Terminals that are constraints of their own: what they begin with, and a short text of each.
     pub(crate) parts: FxHashMap<u32, Opening>,
     /// Places of a tuple: the terminals, the empty text, the widths of line breaks, literals in a row.
-    places: usize,
+    pub(super) places: usize,
 }
 
 /// How a terminal that is a constraint of its own begins.
@@ -91,9 +108,17 @@ impl Scanned {
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
             escapes: FxHashMap::default(),
+            looked: FxHashMap::default(),
+            beyond: FxHashMap::default(),
+            guarded: FxHashMap::default(),
+            onward: FxHashMap::default(),
+            guards: false,
+            apart: None,
+            plain: FxHashMap::default(),
+            doubtful: FxHashMap::default(),
+            shared_beginnings: None,
             by_shape: FxHashMap::default(),
             by_context: FxHashMap::default(),
-            ending: FxHashMap::default(),
             start: None,
             ignored,
             rows,
@@ -110,25 +135,28 @@ impl Scanned {
 
     /// The row that a place stands for.
     fn row(&self, place: u32) -> Option<&Row> {
-        (place as usize).checked_sub(self.places - self.rows.len()).map(|i| &self.rows[i])
+        (place as usize).checked_sub(self.places - self.rows.len()).and_then(|i| self.rows.get(i))
     }
 
     pub(crate) fn context(&self, ctx: CtxId) -> Context {
         self.contexts[ctx.0 as usize]
     }
 
-    fn intern(&mut self, context: Context) -> CtxId {
+    pub(super) fn intern(&mut self, context: Context) -> CtxId {
         CtxId(self.contexts.insert_full(context).0 as u32)
     }
 
     /// The lexical state before the next lexeme; `DEAD` when there can be none.
     pub(crate) fn begin(&mut self, ctx: CtxId) -> LexId {
-        if let Some(&known) = self.begins.get(&ctx) {
+        if self.guard(ctx).is_none() {
+            return self.begin_unguarded(ctx);
+        }
+        if let Some(&known) = self.begins.get(&(ctx, true)) {
             return known;
         }
         let places = self.readable(ctx);
         let lex = self.tuple_state(&places);
-        self.begins.insert(ctx, lex);
+        self.begins.insert((ctx, true), lex);
         lex
     }
 
@@ -136,7 +164,8 @@ impl Scanned {
         if let Some(&known) = self.by_places.get(places) {
             return known;
         }
-        let mut terms = vec![Terms::EMPTY; self.places];
+        let last = places.last().map_or(0, |p| p.0 as usize + 1);
+        let mut terms = vec![Terms::EMPTY; self.places.max(last)];
         for &(place, term) in places.iter() {
             terms[place as usize] = term;
         }
@@ -146,8 +175,29 @@ impl Scanned {
         lex
     }
 
+    /// The same where nothing is guarded.
+    pub(super) fn begin_unguarded(&mut self, ctx: CtxId) -> LexId {
+        if let Some(&known) = self.begins.get(&(ctx, false)) {
+            return known;
+        }
+        let places = self.readable_unguarded(ctx);
+        let lex = self.tuple_state(&places);
+        self.begins.insert((ctx, false), lex);
+        lex
+    }
+
     /// What the next lexeme may be: places of the tuple and their languages.
     pub(super) fn readable(&mut self, ctx: CtxId) -> Alive {
+        let Some(lex) = self.guard(ctx) else { return self.readable_unguarded(ctx) };
+        if let Some(known) = self.by_context.get(&ctx).filter(|_| self.onward.contains_key(&ctx)) {
+            return known.clone();
+        }
+        let places = self.list_guarded(ctx, lex);
+        self.by_context.insert(ctx, places.clone());
+        places
+    }
+
+    fn readable_unguarded(&mut self, ctx: CtxId) -> Alive {
         let context = self.context(ctx);
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
@@ -214,7 +264,14 @@ impl Scanned {
         if place == self.nothing_read() {
             return Some(ctx);
         }
+        if place >= self.places as u32 {
+            return self.after_code_point(ctx, place);
+        }
         let context = self.context(ctx);
+        if context.inside.is_some() {
+            let outside = self.outside(ctx);
+            return self.after(outside, place);
+        }
         if let Some(literals) = self.row(place).map(|r| r.literals.clone()) {
             return literals.into_iter().try_fold(ctx, |ctx, t| self.after(ctx, t));
         }
@@ -239,8 +296,8 @@ impl Scanned {
             return Some(ctx);
         }
         let set = self.chart.step(context.set, place)?;
-        let next = self.intern(Context { set, blocks });
-        let goes_on = !self.readable(next).is_empty() || self.parts_at(next).next().is_some();
+        let next = self.intern(Context { set, blocks, inside: None });
+        let goes_on = !self.readable_unguarded(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
     }
 
@@ -260,34 +317,38 @@ impl Scanned {
 
     /// The place of the terminal that the lexer chooses.
     pub(crate) fn winner(&self, outcome: OutcomeId) -> Option<u32> {
+        if self.lexicon.is_behind(outcome) {
+            return None;
+        }
         self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| self.rank(p))
     }
 
     /// The context after the lexeme that ends with this outcome, and the bytes that may follow it.
     pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> (Option<CtxId>, ByteSet) {
+        if self.lexicon.is_behind(outcome) {
+            return (None, ByteSet::CONTINUATION);
+        }
         if let Some(&known) = self.leaves.get(&(ctx, outcome)) {
             return known;
         }
         let next = self.winner(outcome).and_then(|place| self.after(ctx, place));
-        let bytes = match next {
-            Some(next) => {
-                let lex = self.begin(next);
-                if lex == Lexicon::DEAD {
-                    ByteSet::default()
-                } else {
-                    self.lexicon.first_bytes(lex)
-                }
-            }
-            None => ByteSet::default(),
-        };
+        let bytes = next.map_or(ByteSet::default(), |next| self.next_bytes(next));
         self.leaves.insert((ctx, outcome), (next, bytes));
         (next, bytes)
     }
 
-    /// Whether a terminal that can come is followed by what is ignored, whatever the context.
-    pub(super) fn is_always_followed(&self, place: u32) -> bool {
-        let close = self.chart.grammar.layout.as_ref().is_some_and(|l| l.close.contains(&place));
-        place < self.nothing_read() && !close
+    /// Bytes that may come next between lexemes, or inside a guarded one; a superset.
+    fn next_bytes(&mut self, ctx: CtxId) -> ByteSet {
+        let Some(lex) = self.context(ctx).inside else {
+            return match self.begin_unguarded(ctx) {
+                Lexicon::DEAD => ByteSet::default(),
+                lex => self.lexicon.first_bytes(lex),
+            };
+        };
+        let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
+        let mut bytes = self.left(outer, outcome).1;
+        bytes.add(&self.lexicon.first_bytes(lex));
+        bytes
     }
 
     pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
@@ -306,7 +367,7 @@ impl Scanned {
     /// The context before the first lexeme.
     pub(crate) fn start_context(&mut self) -> CtxId {
         let set = self.chart.start();
-        self.intern(Context { set, blocks: 0 })
+        self.intern(Context { set, blocks: 0, inside: None })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -339,16 +400,22 @@ impl ByteAutomaton for Scanned {
             + held::map(&self.after)
             + held::map(&self.leaves)
             + held::map(&self.escapes)
+            + held::map(&self.looked)
+            + held::map(&self.beyond)
+            + held::map(&self.plain)
+            + held::map(&self.doubtful)
+            + held::map(&self.guarded)
+            + held::map(&self.onward)
             + held::map(&self.by_shape)
-            + held::map(&self.by_context)
-            + held::map(&self.ending);
+            + held::map(&self.by_context);
         // lists of what may begin: a few dozen terminals each
-        let lists = (self.by_places.len() + self.by_shape.len() + self.by_context.len()) * 256;
+        let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len() + self.onward.len();
         let interned = held::set(&self.contexts) + held::set(&self.blocks) + self.blocks.len() * 64;
-        interned + known + lists + self.chart.bytes() + self.lexicon.bytes()
+        interned + known + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {
+        self.guards = true;
         let ctx = self.start_context();
         let mut places = self.readable(ctx).to_vec();
         let ends = self.ends(self.context(ctx));
@@ -357,7 +424,7 @@ impl ByteAutomaton for Scanned {
         }
         let lex = self.tuple_state(&places.into());
         let mut pos = Pos { ctx, lex };
-        if self.ignored.is_empty() && lex != Lexicon::DEAD {
+        if !self.separable() && lex != Lexicon::DEAD {
             let first: Vec<LexId> = (0..=255).filter_map(|b| stays(self.lexicon.step(lex, b))).collect();
             let escaping = first.iter().filter(|&&lex| self.escapes(Pos { ctx, lex })).count();
             if escaping == 0 && !ends && self.parts_at(ctx).next().is_none() {
@@ -381,6 +448,15 @@ impl ByteAutomaton for Scanned {
     }
 
     fn leave(&mut self, ctx: CtxId, outcome: OutcomeId, _: &[u8], byte: u8) -> Option<Pos> {
+        if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
+            // a guarded lexeme tells its own code points of several bytes from those behind it
+            if self.context(ctx).inside.is_some() {
+                return None;
+            }
+            let first = self.leave(ctx, outcome, &[], begun[0])?;
+            let mut rest = begun[1..].iter().chain([&byte]);
+            return rest.try_fold(first, |pos, &byte| step(self, pos, &mut Vec::new(), byte));
+        }
         let (Some(ctx), bytes) = self.left(ctx, outcome) else { return None };
         if !bytes.has(byte) {
             return None;
@@ -390,6 +466,11 @@ impl ByteAutomaton for Scanned {
             Step::Stay(lex) => {
                 let pos = Pos { ctx, lex };
                 self.escapes(pos).then_some(pos)
+            }
+            // what a guarded lexeme and the next one begin with beyond one byte is read inside the guarded one
+            _ if self.context(ctx).inside.is_some() && byte < 0x80 => {
+                let ended = self.lexicon.outcome(lex);
+                self.leave(ctx, ended, &[], byte)
             }
             _ => None,
         }

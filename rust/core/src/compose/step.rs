@@ -109,6 +109,19 @@ impl CompositeAutomaton {
         if outcome == Lexicon::NONE {
             return;
         }
+        if let Some((outcome, begun)) = self.lexicon.behind(outcome) {
+            // the code point was none of the lexeme's: what follows reads it from its first byte on
+            let mut threads = Vec::new();
+            self.leave_lexeme(back, host, ctx, outcome, begun[0], &mut threads);
+            for &byte in begun[1..].iter().chain([&byte]) {
+                threads = threads.iter().fold(Vec::new(), |mut next, thread| {
+                    self.step_thread(thread, byte, &mut next);
+                    next
+                });
+            }
+            out.extend(threads);
+            return;
+        }
         if let Some(next) = self.with_lexer(host, |s| s.left(ctx, outcome).0) {
             let fresh = self.arrive(host, next.0, back);
             for thread in fresh.iter() {

@@ -6,6 +6,9 @@ pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
+    pub const ASCII: ByteSet = ByteSet([u64::MAX, u64::MAX, 0, 0]);
+    /// Bytes of a code point behind its first.
+    pub const CONTINUATION: ByteSet = ByteSet([0, 0, u64::MAX, 0]);
 
     pub fn of(bytes: &[u8]) -> Self {
         let mut set = ByteSet::default();

@@ -5,7 +5,7 @@
 //! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `merge` what operands come to
 //! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
 //! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over
-//! bytes, with `escapes` of JSON strings, `rows` of code points, `byteset`; `shortest` the least that completes a lexeme, `remains` a bound on it;
+//! bytes, [`ways`] where they lead, with `escapes` of JSON strings, `rows` of code points, `byteset`; `shortest` the least that completes a lexeme, `remains` a bound on it;
 //! [`number`] exact decimals, sets of them, and the texts that spell a number of a set.
 
 pub mod base;
@@ -31,6 +31,7 @@ mod shortest;
 pub mod spans;
 pub mod spell;
 pub mod term;
+pub mod ways;
 pub mod words;
 
 pub use shortest::{shortest_lexeme, LONGEST};

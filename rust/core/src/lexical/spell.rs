@@ -57,6 +57,8 @@ pub(super) enum Lex {
         bits: u8,
         depth: u8,
         runs: Row,
+        /// Of a lexeme that had ended before the code point, in case it can't be read: an outcome of its own.
+        behind: Option<Box<[u32]>>,
     },
     /// After a backslash.
     Escape {
@@ -71,6 +73,10 @@ pub(super) enum Lex {
         runs: Row,
     },
 }
+
+/// The first number of an outcome in the middle of a code point; then how many bytes were read of it, those, and the
+/// languages that accept before it.
+const BEHIND: u32 = u32::MAX;
 
 /// Terms and the lexical states over them.
 pub struct Lexicon {
@@ -191,9 +197,17 @@ impl Lexicon {
         }
     }
 
-    /// Which languages accept here.
+    /// Which languages accept here; in the middle of a code point that may turn out to be none of the lexeme's, which
+    /// accepted before it ([`Lexicon::behind`]).
     pub fn outcome(&mut self, lex: LexId) -> OutcomeId {
-        let Lex::At { term, .. } = self.states[lex.0 as usize] else { return Self::NONE };
+        let term = match &self.states[lex.0 as usize] {
+            Lex::At { term, .. } => *term,
+            Lex::Block { behind: Some(behind), .. } => {
+                let behind = behind.clone();
+                return self.intern_outcome(&behind);
+            }
+            _ => return Self::NONE,
+        };
         match self.terms.get(term) {
             Term::Tuple(xs) => {
                 if let Some(&known) = self.held.get(&term) {
@@ -222,6 +236,34 @@ impl Lexicon {
             return OutcomeId(known as u32);
         }
         OutcomeId(self.outcomes.insert_full(held.into()).0 as u32)
+    }
+
+    /// Whether an outcome is one in the middle of a code point.
+    pub fn is_behind(&self, outcome: OutcomeId) -> bool {
+        self.outcome_list(outcome).first() == Some(&BEHIND)
+    }
+
+    /// Of an outcome in the middle of a code point, that before it and the bytes since.
+    pub fn behind(&mut self, outcome: OutcomeId) -> Option<(OutcomeId, Vec<u8>)> {
+        let &[BEHIND, count, ref list @ ..] = self.outcome_list(outcome) else { return None };
+        let (bytes, held) = list.split_at(count as usize);
+        let (bytes, held) = (bytes.iter().map(|&b| b as u8).collect(), held.to_vec());
+        Some((self.intern_outcome(&held), bytes))
+    }
+
+    /// What is kept where the code point that begins with a byte may be none of the lexeme's: nothing where the lexeme
+    /// has not ended, or is not read beside others.
+    fn before_lead(&mut self, lex: LexId, byte: u8) -> Option<Box<[u32]>> {
+        if self.is_single(lex) {
+            return None;
+        }
+        match self.outcome(lex) {
+            Self::NONE => None,
+            outcome => {
+                let held = self.outcome_list(outcome);
+                Some([BEHIND, 1, byte.into()].iter().chain(held).copied().collect())
+            }
+        }
     }
 
     /// How many languages are still walked side by side.
@@ -346,10 +388,10 @@ impl Lexicon {
 
     /// The targets of all continuation bytes of a state inside a UTF-8 sequence.
     fn fill_digits(&mut self, lex: LexId) {
-        let Lex::Block { bits: 6, depth, runs } = self.states[lex.0 as usize].clone() else { return };
+        let Lex::Block { bits: 6, depth, runs, behind } = self.states[lex.0 as usize].clone() else { return };
         let mut table = [Self::DEAD; 64];
         for (byte, slot) in (0x80u8..0xC0).zip(table.iter_mut()) {
-            *slot = self.digit(6, depth, &runs, byte);
+            *slot = self.digit((6, depth), &runs, byte, behind.clone());
         }
         if self.digits.len() <= lex.0 as usize {
             self.digits.resize(lex.0 as usize + 1, None);
@@ -371,7 +413,7 @@ impl Lexicon {
             Lex::Dead => Self::DEAD,
             Lex::At { spelling, term } if byte == b'\\' => self.open_escape(spelling, term),
             Lex::At { .. } => self.lead(lex, byte),
-            Lex::Block { bits, depth, runs } => self.digit(bits, depth, &runs, byte),
+            Lex::Block { bits, depth, runs, behind } => self.digit((bits, depth), &runs, byte, behind),
             Lex::Escape { any, term } => self.escape(any, term, byte),
             Lex::LowBackslash { runs } if byte == b'\\' => self.intern(Lex::LowU { runs }),
             Lex::LowU { runs } if byte == b'u' => self.block(4, 4, runs),
@@ -412,20 +454,27 @@ impl Lexicon {
         let base = bits * size;
         let row = self.row(lex);
         let part = slice(&row, base, size, |cp| cp >= least && !(0xD800..0xE000).contains(&cp));
-        self.block(6, depth as u8, part)
+        let behind = self.before_lead(lex, byte);
+        self.block_behind((6, depth as u8), part, behind)
     }
 
     pub(super) fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
+        self.block_behind((bits, depth), runs, None)
+    }
+
+    fn block_behind(&mut self, (bits, depth): (u8, u8), runs: Row, behind: Option<Box<[u32]>>) -> LexId {
         if runs.iter().all(|r| r.1 == Self::DEAD) {
             return Self::DEAD;
         }
         if depth == 0 {
             return runs[0].1;
         }
-        self.intern(Lex::Block { bits, depth, runs })
+        // what all code points lead on from needs no way back
+        let behind = behind.filter(|_| runs.iter().any(|r| r.1 == Self::DEAD));
+        self.intern(Lex::Block { bits, depth, runs, behind })
     }
 
-    fn digit(&mut self, bits: u8, depth: u8, runs: &Row, byte: u8) -> LexId {
+    fn digit(&mut self, (bits, depth): (u8, u8), runs: &Row, byte: u8, behind: Option<Box<[u32]>>) -> LexId {
         let value = match (bits, byte) {
             (6, 0x80..=0xBF) => byte as u32 & 0x3F,
             (4, b'0'..=b'9') => (byte - b'0') as u32,
@@ -439,7 +488,13 @@ impl Lexicon {
         let width = if bits == 5 { 4 } else { bits };
         let size = 1u32 << (width as u32 * (depth as u32 - 1));
         let part = slice(runs, value * size, size, |_| true);
-        self.block(bits, depth - 1, part)
+        let behind = behind.map(|list| {
+            let mut list = list.into_vec();
+            list.insert(2 + list[1] as usize, byte.into());
+            list[1] += 1;
+            list.into()
+        });
+        self.block_behind((bits, depth - 1), part, behind)
     }
 }
 

@@ -13,6 +13,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::collect::{unfinished, without_escapes};
+use super::crossing;
 use super::inside::{Inside, Pair};
 use super::landings::{Found, Landing};
 use super::lexemes::LexerMaskBuilder;
@@ -106,6 +107,7 @@ pub struct Core<S> {
     /// Lexical states by what their masks are shared under.
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
+    crossing: Option<Arc<[TokenId]>>,
     /// What tokens do in strings, where a budget was near.
     pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
     /// Whether characters leave a lexical state as it is.
@@ -132,6 +134,7 @@ impl<S: ByteAutomaton> Core<S> {
             near: FxHashMap::default(),
             contents: IndexSet::default(),
             content_ids: FxHashMap::default(),
+            crossing: None,
             left: FxHashMap::default(),
             named: FxHashMap::default(),
             insides: FxHashMap::default(),
@@ -169,6 +172,17 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
+    /// The tokens that lists of languages don't tell ([`crossing`]).
+    fn crossing(&mut self) -> Arc<[TokenId]> {
+        if let Some(known) = &self.crossing {
+            return known.clone();
+        }
+        let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings()).unwrap_or_default();
+        let found: Arc<[TokenId]> = crossing::tokens_with(&self.vocab, &ranges).into();
+        self.crossing = Some(found.clone());
+        found
+    }
+
     fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
         match bases {
             [] => Mask::from_ids(ids, self.vocab.size()),
@@ -200,10 +214,15 @@ impl<S: ByteAutomaton> Core<S> {
                 ids.push(token.0);
             }
         }
-        if let Some(scanner) = self.structure.scanner() {
+        let crossing = self.crossing();
+        if let Some(scanner) = self.structure.scanner().filter(|_| crossing.len() <= crossing::MOST) {
             if let Some(alive) = scanner.alive(stand.pos.lex) {
                 let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
                 ids.extend(found.ids);
+                let vocab = self.vocab.clone();
+                ids.extend(
+                    crossing.iter().filter(|&&t| self.run(stand, vocab.token(t)).0.is_none()).map(|t| t.0),
+                );
                 self.check(())?;
                 return Ok((self.joined(&found.words, ids), accepting));
             }
@@ -475,6 +494,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             + held::map(&self.near)
             + held::set(&self.contents)
             + held::map(&self.content_ids)
+            + self.crossing.as_ref().map_or(0, |list| held::slice(list))
             + held::map(&self.insides)
             + held::map(&self.kept);
         let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));

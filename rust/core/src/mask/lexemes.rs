@@ -54,6 +54,9 @@ struct List {
     first: ByteSet,
     /// Of those, the ones after which the lexeme may not be able to end; found where it begins.
     unsure: Option<ByteSet>,
+    /// What the empty text is, where it is one of them, and the bytes that it may end before.
+    empty: Option<u32>,
+    closed_by: ByteSet,
 }
 
 /// Languages beside another one, and whether they are chosen before it.
@@ -161,7 +164,11 @@ impl Reader<'_> {
             first.add(&self.starts(term));
         }
         let id = ListId(self.tables.lists.len() as u32);
-        self.tables.lists.push(List { alive: alive.clone(), first, unsure: None });
+        let empty = self.empty(alive);
+        let is_closed =
+            self.is_guarded(alive) && empty.is_some_and(|place| !self.scanner.is_code_point(place));
+        let closed_by = if is_closed { ByteSet::ASCII } else { ByteSet::ALL };
+        self.tables.lists.push(List { alive: alive.clone(), first, unsure: None, empty, closed_by });
         self.tables.list_ids.insert(alive.clone(), id);
         id
     }
@@ -175,26 +182,10 @@ impl Reader<'_> {
         let id = self.list(&alive);
         // the same languages may have been met in the middle of a lexeme
         if self.tables.lists[id.0 as usize].unsure.is_none() {
-            self.tables.lists[id.0 as usize].unsure = Some(self.unsure(&alive));
+            self.tables.lists[id.0 as usize].unsure = Some(self.scanner.unsure(&alive));
         }
         self.tables.by_context.insert(ctx, id);
         id
-    }
-
-    /// First bytes after which a lexeme might not be able to end.
-    fn unsure(&mut self, alive: &Alive) -> ByteSet {
-        let first = self.tables.lists[self.tables.list_ids[alive].0 as usize].first;
-        let mut unsure = ByteSet::default();
-        // in the middle of a code point nothing is asked
-        for byte in (0..0x80u8).filter(|&b| first.has(b)) {
-            let begun = alive.iter().filter(|p| self.tables.starts[&p.1].has(byte));
-            let terms = &mut self.scanner.lexicon().terms;
-            let begun: Alive = begun.map(|&(place, term)| (place, terms.derive(term, byte as u32))).collect();
-            if !self.scanner.always_ends(&begun) {
-                unsure.insert(byte);
-            }
-        }
-        unsure
     }
 
     fn starts(&mut self, term: TermId) -> ByteSet {
@@ -229,10 +220,10 @@ impl Reader<'_> {
     /// Tokens whose rest is read from a context on, where a lexeme begins.
     fn follow(&mut self, rest: RestId, ctx: CtxId, out: &mut Found) {
         let list = self.list_at(ctx);
-        let List { first, unsure, .. } = self.tables.lists[list.0 as usize];
+        let List { first, unsure, empty, .. } = self.tables.lists[list.0 as usize];
         let unsure = unsure.unwrap_or(first);
         let own = self.tables.rests.get(rest);
-        if !first.meets(&own.bytes) {
+        if !first.meets(&own.bytes) && empty.is_none() {
             return;
         }
         if own.size <= WALKED {
@@ -287,13 +278,19 @@ impl Reader<'_> {
         list: ListId,
         out: &mut Found,
     ) {
-        let List { first, unsure, alive } = &self.tables.lists[list.0 as usize];
+        let List { first, unsure, alive, empty, closed_by } = &self.tables.lists[list.0 as usize];
         let (first, unsure, alive) = (*first, unsure.unwrap_or(*first), alive.clone());
+        let (empty, closed_by) = (*empty, *closed_by);
+        let mut beyond = ByteSet::default();
         let (count, _) = self.tables.rests.trie(rest, self.vocab).children(node);
         for i in 0..count.len() {
             let (bytes, nodes) = self.tables.rests.trie(rest, self.vocab).children(node);
             let (byte, child) = (bytes[i], nodes[i]);
-            if !allowed.has(byte) || !first.has(byte) {
+            if !allowed.has(byte) {
+                continue;
+            }
+            if !first.has(byte) {
+                beyond.insert(byte);
                 continue;
             }
             if unsure.has(byte) && !self.scanner.may_begin(ctx, byte) {
@@ -310,6 +307,12 @@ impl Reader<'_> {
                 }
             }
             self.walk(rest, child, &begun, ctx, out);
+        }
+        beyond = beyond.and(&closed_by);
+        let next = empty.filter(|_| !beyond.is_empty()).and_then(|place| self.scanner.after(ctx, place));
+        if let Some(next) = next {
+            let list = self.list_at(next);
+            self.begin(rest, node, &beyond, next, list, out);
         }
     }
 
@@ -351,6 +354,16 @@ impl Reader<'_> {
             let list = self.list_at(next);
             self.begin(rest, node, &beyond, next, list, out);
         }
+    }
+
+    fn is_guarded(&self, alive: &Alive) -> bool {
+        alive.iter().any(|&(place, _)| self.scanner.is_code_point(place))
+    }
+
+    fn empty(&mut self, alive: &Alive) -> Option<u32> {
+        let terms = &self.scanner.lexicon().terms;
+        let empty: Vec<u32> = alive.iter().filter(|a| terms.nullable(a.1)).map(|a| a.0).collect();
+        self.chosen(&empty)
     }
 
     fn chosen(&self, ended: &[u32]) -> Option<u32> {
@@ -399,10 +412,9 @@ impl Reader<'_> {
             all.add(&r.2);
             all
         });
-        let ended = alive.iter().filter(|a| self.scanner.lexicon().terms.nullable(a.1)).map(|a| a.0);
-        let ended: Vec<u32> = ended.collect();
-        let left = own.bytes.without(&stay);
-        if let (Some(place), false) = (self.chosen(&ended), left.is_empty()) {
+        let List { empty, closed_by, .. } = self.tables.lists[list.0 as usize];
+        let left = own.bytes.without(&stay).and(&closed_by);
+        if let (Some(place), false) = (empty, left.is_empty()) {
             let rests = Arc::new([self.tables.rests.limited(self.vocab, rest, &left)]);
             exits.push(Exit { place, rests, removed: Arc::new([]) });
         }

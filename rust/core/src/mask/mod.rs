@@ -19,6 +19,7 @@ mod builder;
 mod charwalk;
 mod collect;
 pub mod core;
+mod crossing;
 mod drawn;
 mod edges;
 pub mod exits;

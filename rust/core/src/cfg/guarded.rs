@@ -1,0 +1,133 @@
+//! Lexemes of which some beginnings can't end, read one code point at a time so that no text leads into those.
+//!
+//! Two terminals may begin alike where only one of them leads on: of `"x" AB C | "x" A` with `A: /[ab]+/`, `AB: /b/`
+//! and `C: /[ab]/` the `b` may be read, another `b` may not.  Whether a lexeme can end is asked where it begins
+//! ([`super::ends`]), which says nothing of its middle.  A context where that matters is *guarded*: its next code point
+//! is a lexeme of its own, whose place in the tuple stands for those that lead to one position, and the context behind
+//! it is *inside* the lexeme, which goes on from there or ends as what it was.  Masks, steps and ways to an end need to
+//! know nothing of it.
+//!
+//! Invariant: a guarded context takes the texts that it takes unguarded, without those that can't end.
+//! Complexity, memory: [`ESCAPE_STATES`] looks at a context; a context more for each code point of a guarded lexeme.
+
+use super::ends::ESCAPE_STATES;
+use super::scanned::{Context, Scanned};
+use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
+use crate::lexical::ways::{Segment, WIDE};
+use crate::lexical::{LexId, TermId, Terms};
+use crate::work;
+
+/// Where the code points of a guarded context lead, by their places behind all others; the first leads nowhere.
+pub(super) type Onward = Box<[Option<CtxId>]>;
+
+impl Scanned {
+    /// The lexical state that the next code point is read from where a context is guarded.
+    pub(super) fn guard(&mut self, ctx: CtxId) -> Option<LexId> {
+        if let Some(inside) = self.context(ctx).inside {
+            return Some(inside);
+        }
+        if !self.guards || self.separable() {
+            return None;
+        }
+        if let Some(&known) = self.guarded.get(&ctx) {
+            return known;
+        }
+        let begin = self.begin_unguarded(ctx);
+        let guard = self.has_dead_beginning(ctx, begin).then_some(begin);
+        self.guarded.insert(ctx, guard);
+        guard
+    }
+
+    /// Whether a lexeme that can end where its first byte is read comes to a state where it can't.
+    fn has_dead_beginning(&mut self, ctx: CtxId, begin: LexId) -> bool {
+        let mut seen = vec![begin];
+        let mut at = 0;
+        while at < seen.len() && seen.len() <= ESCAPE_STATES {
+            let lex = seen[at];
+            for segment in self.doubtful_ways(lex).iter() {
+                if seen.contains(&segment.to) {
+                    continue;
+                }
+                if self.escapes(Pos { ctx, lex: segment.to }) {
+                    seen.push(segment.to);
+                } else if at > 0 || segment.last >= WIDE {
+                    // of one byte, and the first: told where the lexeme begins
+                    return true;
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// The context outside the lexeme.
+    pub(super) fn outside(&mut self, ctx: CtxId) -> CtxId {
+        let context = self.context(ctx);
+        match context.inside {
+            Some(_) => self.intern(Context { inside: None, ..context }),
+            None => ctx,
+        }
+    }
+
+    /// The position that stands for the same text where nothing is guarded; in the middle of a code point its own.
+    pub(super) fn unguarded(&mut self, pos: Pos) -> Pos {
+        let Some(lex) = self.guard(pos.ctx) else { return pos };
+        if self.begin(pos.ctx) == pos.lex {
+            return Pos { ctx: self.outside(pos.ctx), lex };
+        }
+        let Some(next) = self.after_lexeme(pos) else { return pos };
+        match self.context(next).inside {
+            Some(lex) => Pos { ctx: self.outside(next), lex },
+            None => pos,
+        }
+    }
+
+    /// The next code points of a guarded context by where they lead, and the empty text where the lexeme may end.
+    pub(super) fn list_guarded(&mut self, ctx: CtxId, lex: LexId) -> Alive {
+        let outer = self.outside(ctx);
+        let inside = self.context(ctx).inside.is_some();
+        let outcome = self.lexicon.outcome(lex);
+        let winner = self.winner(outcome).filter(|_| inside);
+        let mut ways: Vec<(Segment, CtxId)> =
+            self.lexicon.ways(lex).into_iter().map(|s| (s, outer)).collect();
+        if let Some(next) = winner.and_then(|place| self.after(outer, place)) {
+            // beyond one byte the end and what is read on may begin alike, so that what follows is read here
+            let begin = self.begin_unguarded(next);
+            let left = self.lexicon.ways_beyond(lex, begin).into_iter().filter(|s| s.last >= WIDE);
+            ways.extend(left.map(|s| (Segment { first: s.first.max(WIDE), ..s }, next)));
+        }
+        let mut onward: Vec<Option<CtxId>> = vec![None];
+        let mut ranges: Vec<Vec<(u32, u32)>> = vec![Vec::new()];
+        for (segment, ctx) in ways {
+            work::spend(4);
+            let pos = Pos { ctx, lex: segment.to };
+            let next = match self.escapes(pos) {
+                true => Some(self.intern(Context { inside: Some(pos.lex), ..self.context(ctx) })),
+                false => None,
+            };
+            let i = onward.iter().position(|o| *o == next).unwrap_or(onward.len());
+            if i == onward.len() {
+                onward.push(next);
+                ranges.push(Vec::new());
+            }
+            ranges[i].push((segment.first, segment.last));
+        }
+        // beyond one byte what leads nowhere is left out: no lexeme ends before it either
+        ranges[0] = ranges[0].iter().filter(|r| r.0 < WIDE).map(|r| (r.0, r.1.min(WIDE - 1))).collect();
+        let mut out: Vec<(u32, TermId)> = winner.map(|place| (place, Terms::EPS)).into_iter().collect();
+        for (i, mut ranges) in ranges.into_iter().enumerate() {
+            ranges.sort_unstable();
+            if !ranges.is_empty() {
+                out.push(((self.places + i) as u32, self.lexicon.terms.class(&ranges)));
+            }
+        }
+        self.onward.insert(ctx, onward.into());
+        out.into()
+    }
+
+    /// The context behind a code point of a guarded context.
+    pub(super) fn after_code_point(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
+        self.readable(ctx);
+        self.onward.get(&ctx)?.get(place as usize - self.places).copied()?
+    }
+}

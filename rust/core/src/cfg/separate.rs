@@ -1,0 +1,154 @@
+//! What tells the terminals of a grammar apart, whatever the context.
+//!
+//! Complexity, memory: the states of each terminal, up to a bound, once a grammar.
+
+use std::sync::Arc;
+
+use super::scanned::Scanned;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::term::{intersect_ranges, union_ranges, Term};
+use crate::lexical::ways::{Segment, WIDE};
+use crate::lexical::{LexId, TermId, Terms};
+
+/// Ranges of code points.
+type Ranges = Vec<(u32, u32)>;
+
+/// How the terminals are told apart.
+#[derive(Clone)]
+pub(super) enum Apart {
+    /// Whatever is read can end, and something that is ignored tells it from what follows.
+    All,
+    /// Lexemes that can only become these places (`true`) can end so; the others of such a grammar are line breaks and
+    /// closing brackets.
+    These(Arc<[bool]>),
+    /// Each lexeme is to be looked at.
+    None,
+}
+
+impl Scanned {
+    /// How terminals are told apart: an ignored text begins with a byte that ends each terminal wherever that may end,
+    /// and each ignored text ends before any terminal, with another ignored one between them where need be.
+    ///
+    /// Of languages that are read side by side one that ends somewhere reads no further than that byte, so each end
+    /// leaves fewer of them, and the last one's end is the lexeme's.
+    fn apart(&mut self) -> Apart {
+        if let Some(known) = &self.apart {
+            return known.clone();
+        }
+        let found = self.find_apart();
+        self.apart = Some(found.clone());
+        found
+    }
+
+    /// Whether nothing need be looked at.
+    pub(super) fn separable(&mut self) -> bool {
+        matches!(self.apart(), Apart::All)
+    }
+
+    /// Whether a lexeme that has begun can end, whatever the context, for the terminals that it may become.
+    pub(super) fn plainly_ends(&mut self, lex: LexId) -> bool {
+        if let Some(&known) = self.plain.get(&lex) {
+            return known;
+        }
+        let found = match (self.apart(), self.lexicon.term(lex)) {
+            (Apart::These(these), Some((_, tuple))) => match self.lexicon.terms.get(tuple) {
+                Term::Tuple(terms) => {
+                    let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
+                    places.all(|(place, _)| these.get(place) == Some(&true))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        self.plain.insert(lex, found);
+        found
+    }
+
+    /// The ways from a lexical state to those that don't plainly end.
+    pub(super) fn doubtful_ways(&mut self, lex: LexId) -> Arc<[Segment]> {
+        if let Some(known) = self.doubtful.get(&lex) {
+            return known.clone();
+        }
+        let mut ways = self.lexicon.ways(lex);
+        ways.retain(|way| !self.plainly_ends(way.to));
+        let ways: Arc<[Segment]> = ways.into();
+        self.doubtful.insert(lex, ways.clone());
+        ways
+    }
+
+    fn find_apart(&mut self) -> Apart {
+        let grammar = &self.chart.grammar;
+        let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
+        let ignored: Vec<TermId> = self.ignored_terms();
+        if ignored.is_empty() {
+            return Apart::None;
+        }
+        let first: Vec<_> = ignored.iter().map(|&t| self.lexicon.first_of(t)).collect();
+        let mut begins = first[0];
+        first.iter().for_each(|set| begins.add(set));
+        let grammar = &self.chart.grammar;
+        let read: Vec<usize> =
+            (0..terms.len()).filter(|&t| !grammar.terminals[t].ignored && terms[t].is_some()).collect();
+        // line breaks of a width are listed only where they lead on
+        let mut these = vec![false; terms.len()];
+        for &t in &read {
+            these[t] = terms[t].is_some_and(|term| self.lexicon.ends_before(term).meets(&begins));
+        }
+        if let Some(layout) = &self.chart.grammar.layout {
+            // a line break hangs on columns, and a closing bracket may be one too many
+            let looked_at = layout.close.iter().chain([&layout.newline]);
+            let others: Vec<usize> = looked_at.map(|&t| t as usize).collect();
+            let rest = read.iter().all(|t| these[*t] || others.contains(t));
+            others.iter().for_each(|&t| these[t] = false);
+            these.push(false);
+            these.resize(self.places - self.rows.len(), true);
+            return if rest { Apart::These(these.into()) } else { Apart::None };
+        }
+        let apart = read.iter().all(|&t| these[t]) && self.ignored_end(&ignored, &first, &read, &terms);
+        if apart {
+            Apart::All
+        } else {
+            Apart::None
+        }
+    }
+
+    /// Whether each ignored text ends before any terminal, maybe with others between them.
+    fn ignored_end(
+        &mut self,
+        ignored: &[TermId],
+        first: &[ByteSet],
+        read: &[usize],
+        terms: &[Option<TermId>],
+    ) -> bool {
+        let ends: Vec<ByteSet> = ignored.iter().map(|&t| self.lexicon.ends_before(t)).collect();
+        read.iter().filter_map(|&t| terms[t]).all(|t| {
+            let begin = self.lexicon.first_of(t);
+            let mut free: Vec<bool> = ends.iter().map(|e| e.meets(&begin)).collect();
+            for _ in 0..free.len() {
+                for i in 0..free.len() {
+                    free[i] |= (0..free.len()).any(|other| free[other] && ends[i].meets(&first[other]));
+                }
+            }
+            free.iter().all(|&f| f)
+        })
+    }
+
+    /// Code points of several bytes that may begin a lexeme where another one, which can't read them, reads one that
+    /// begins with the same byte.
+    pub(super) fn find_shared_beginnings(&mut self) -> Ranges {
+        let terms: Vec<TermId> = self.chart.grammar.terminals.iter().filter_map(|t| t.term).collect();
+        let mut begins = Ranges::new();
+        for &term in &terms {
+            begins = union_ranges(&begins, &self.lexicon.wide_ways(term));
+        }
+        if begins.is_empty() {
+            return begins;
+        }
+        let mut shared = Ranges::new();
+        for &term in &terms {
+            let unread = self.lexicon.unread_beside(term).unwrap_or_else(|| vec![(WIDE, u32::MAX)]);
+            shared = union_ranges(&shared, &intersect_ranges(&begins, &unread));
+        }
+        shared
+    }
+}

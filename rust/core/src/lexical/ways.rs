@@ -1,0 +1,203 @@
+//! Where the code points of a lexical state lead, in segments.
+//!
+//! Complexity, memory: a segment for each run of code points that lead alike; nothing is kept.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::Row;
+use super::spell::{ByteSet, Lex, LexId, Lexicon, Spelling};
+use super::term::{intersect_ranges, union_ranges, TermId};
+
+/// Code points of several bytes in UTF-8 begin here.
+pub const WIDE: u32 = 0x80;
+/// They are no text.
+const SURROGATES: (u32, u32) = (0xD800, 0xDFFF);
+/// States of a language that are looked at to see what ends it.
+const LOOKED_AT: usize = 256;
+
+/// Code points `first..=last` lead to one state.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    pub first: u32,
+    pub last: u32,
+    pub to: LexId,
+}
+
+impl Lexicon {
+    /// The segments that lead on; in the middle of a code point, where each way to complete it leads.
+    pub fn ways(&mut self, lex: LexId) -> Vec<Segment> {
+        if let Lex::Block { runs, .. } = &self.states[lex.0 as usize] {
+            let alive = runs.iter().filter(|r| r.1 != Self::DEAD);
+            return alive.map(|r| Segment { first: WIDE, last: u32::MAX, to: r.1 }).collect();
+        }
+        segments(&self.row(lex)).filter(|s| s.to != Self::DEAD && is_text(s)).collect()
+    }
+
+    /// The segments of `begin` whose code points `before` can't read.
+    pub fn ways_beyond(&mut self, before: LexId, begin: LexId) -> Vec<Segment> {
+        let (stays, begins) = (self.row(before), self.row(begin));
+        let mut stays = segments(&stays).peekable();
+        let mut out = Vec::new();
+        for segment in segments(&begins).filter(|s| s.to != Self::DEAD) {
+            let mut from = segment.first;
+            while let Some(stay) = stays.peek().copied() {
+                let last = stay.last.min(segment.last);
+                if stay.to == Self::DEAD && from <= last {
+                    out.push(Segment { first: from, last, ..segment });
+                }
+                from = from.max(last.saturating_add(1));
+                if stay.last > segment.last {
+                    break;
+                }
+                stays.next();
+                if stay.last == segment.last {
+                    break;
+                }
+            }
+        }
+        out.retain(is_text);
+        out
+    }
+
+    /// The bytes that texts of a language begin with.
+    pub fn first_of(&mut self, term: TermId) -> ByteSet {
+        let lex = self.at(Spelling::Raw, term);
+        self.starts(lex)
+    }
+
+    /// Bytes before which every beginning of a language can be brought to an end that can't read them; none where it has
+    /// too many states to tell.
+    pub fn ends_before(&mut self, term: TermId) -> ByteSet {
+        let Some(states) = self.states_of(term) else { return ByteSet::default() };
+        let place: FxHashMap<LexId, usize> = states.iter().copied().zip(0..).collect();
+        let mut ends: Vec<ByteSet> = Vec::new();
+        let mut onward: Vec<Vec<usize>> = Vec::new();
+        for lex in states {
+            let here = self.outcome(lex) != Self::NONE;
+            let unread = ByteSet::ALL.without(&self.first_bytes(lex));
+            ends.push(if here { unread } else { ByteSet::default() });
+            onward.push(self.ways(lex).iter().map(|way| place[&way.to]).collect());
+        }
+        // what is found further on, until nothing is added
+        let mut grows = true;
+        while grows {
+            grows = false;
+            for at in (0..ends.len()).rev() {
+                let before = ends[at].len();
+                for &to in &onward[at] {
+                    let further = ends[to];
+                    ends[at].add(&further);
+                }
+                grows |= ends[at].len() > before;
+            }
+        }
+        ends.iter().fold(ByteSet::ALL, |all, ends| all.and(ends))
+    }
+
+    /// Code points of several bytes that texts of a language begin with.
+    pub fn wide_ways(&mut self, term: TermId) -> Vec<(u32, u32)> {
+        let lex = self.at(Spelling::Raw, term);
+        self.wide(lex)
+    }
+
+    /// Code points of several bytes that some state of a language can't read, though it reads one that begins with the
+    /// same byte; `None` where it has too many states to tell.
+    pub fn unread_beside(&mut self, term: TermId) -> Option<Vec<(u32, u32)>> {
+        let mut out = Vec::new();
+        for lex in self.states_of(term)? {
+            let read = self.wide(lex);
+            // the ranges of all that begin with the bytes of what is read
+            let mut beside: Vec<(u32, u32)> = Vec::new();
+            for lead in LEADS {
+                if !intersect_ranges(&read, &[lead]).is_empty() {
+                    beside = union_ranges(&beside, &without(lead, &read));
+                }
+            }
+            out = union_ranges(&out, &beside);
+        }
+        Some(out)
+    }
+
+    fn wide(&mut self, lex: LexId) -> Vec<(u32, u32)> {
+        let mut ranges: Vec<(u32, u32)> =
+            self.ways(lex).iter().filter(|w| w.last >= WIDE).map(|w| (w.first.max(WIDE), w.last)).collect();
+        ranges.sort_unstable();
+        union_ranges(&ranges, &[])
+    }
+
+    /// The states at code points' borders; `None` where they are too many.
+    fn states_of(&mut self, term: TermId) -> Option<Vec<LexId>> {
+        let mut seen = vec![self.at(Spelling::Raw, term)];
+        let mut at = 0;
+        while at < seen.len() {
+            if seen.len() > LOOKED_AT {
+                return None;
+            }
+            for way in self.ways(seen[at]) {
+                if !seen.contains(&way.to) {
+                    seen.push(way.to);
+                }
+            }
+            at += 1;
+        }
+        Some(seen)
+    }
+}
+
+/// What is left of a range without sorted ranges.
+fn without((first, last): (u32, u32), ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut out = Vec::new();
+    let mut from = first;
+    for &(a, b) in ranges.iter().filter(|r| r.1 >= first && r.0 <= last) {
+        if from < a {
+            out.push((from, a - 1));
+        }
+        from = b.saturating_add(1);
+    }
+    if from <= last {
+        out.push((from, last));
+    }
+    out
+}
+
+/// The code points that begin with each byte.
+const LEADS: [(u32, u32); 51] = leads();
+
+fn segments(row: &Row) -> impl Iterator<Item = Segment> + '_ {
+    let mut from = 0;
+    row.iter().map(move |&(end, to)| {
+        let segment = Segment { first: from, last: end, to };
+        from = end.saturating_add(1);
+        segment
+    })
+}
+
+fn is_text(segment: &Segment) -> bool {
+    segment.first < SURROGATES.0 || segment.last > SURROGATES.1
+}
+
+const fn leads() -> [(u32, u32); 51] {
+    let mut out = [(0, 0); 51];
+    let mut at = 0;
+    let mut lead = 0xC2;
+    while lead <= 0xF4u32 {
+        let (first, last) = match lead {
+            0xC2..=0xDF => ((lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F),
+            0xE0..=0xEF => ((lead & 0x0F) << 12, (lead & 0x0F) << 12 | 0xFFF),
+            _ => ((lead & 0x07) << 18, (lead & 0x07) << 18 | 0x3FFFF),
+        };
+        out[at] = (
+            if lead == 0xE0 {
+                0x800
+            } else if lead == 0xF0 {
+                0x10000
+            } else {
+                first
+            },
+            last,
+        );
+        at += 1;
+        lead += 1;
+    }
+    out
+}
