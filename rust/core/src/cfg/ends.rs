@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use super::scanned::Scanned;
-use crate::automaton::byte_automaton::Pos;
+use super::separate::Beginnings;
+use crate::automaton::byte_automaton::{CtxId, Pos};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Step};
 use crate::work;
@@ -20,26 +21,32 @@ const AHEAD: u8 = 8;
 const LOOKS: usize = 64;
 
 /// What may begin behind a lexeme, with a code point that it can't read.
-#[derive(Clone)]
-pub(super) enum Beyond {
+enum Beyond {
     /// Some lexeme that can end wherever it is.
     Plain,
     Doubtful(Arc<[LexId]>),
 }
 
 impl Scanned {
-    fn beyond(&mut self, before: LexId, begin: LexId) -> Beyond {
+    /// What may begin at a context behind a lexeme.
+    fn beyond(&mut self, before: LexId, ctx: CtxId) -> Beyond {
+        if let Some(Beginnings { plain, doubtful }) = self.beginnings_at(ctx) {
+            let read = self.lexicon.first_bytes(before);
+            if !plain.without(&read).is_empty() {
+                return Beyond::Plain;
+            }
+            let begun = doubtful.iter().filter(|begun| !read.has(begun.0)).map(|begun| begun.1);
+            return Beyond::Doubtful(begun.collect());
+        }
+        let begin = self.begin_unguarded(ctx);
         if let Some(known) = self.beyond.get(&(before, begin)) {
-            return known.clone();
+            return Beyond::Doubtful(known.clone());
         }
         let mut begun = Vec::new();
         self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
-        let found = match begun.iter().any(|&lex| self.plainly_ends(lex)) {
-            true => Beyond::Plain,
-            false => Beyond::Doubtful(begun.into()),
-        };
-        self.beyond.insert((before, begin), found.clone());
-        found
+        let begun: Arc<[LexId]> = begun.into();
+        self.beyond.insert((before, begin), begun.clone());
+        Beyond::Doubtful(begun)
     }
 
     /// Whether the lexeme can end somewhere: at the end of the text, or before a code point that it can't read and the
@@ -88,7 +95,8 @@ impl Scanned {
     fn escapes_at(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>, beside: &mut Vec<LexId>) -> bool {
         work::spend(16);
         let outcome = self.lexicon.outcome(pos.lex);
-        let (Some(next), _) = self.left(pos.ctx, outcome) else { return false };
+        let place = self.winner(outcome);
+        let Some(next) = place.and_then(|place| self.after(pos.ctx, place)) else { return false };
         if self.context(next).inside.is_some() || self.ends(self.context(next)) {
             return true;
         }
@@ -104,8 +112,7 @@ impl Scanned {
         if (0..=255u8).any(|b| opened.has(b) && self.lexicon.step(pos.lex, b) == Step::Dead) {
             return true;
         }
-        let begin = self.begin_unguarded(next);
-        let Beyond::Doubtful(begun) = self.beyond(pos.lex, begin) else { return true };
+        let Beyond::Doubtful(begun) = self.beyond(pos.lex, next) else { return true };
         if next == pos.ctx {
             begun.iter().for_each(|&lex| add(beside, lex));
             return false;

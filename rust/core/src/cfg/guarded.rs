@@ -32,28 +32,39 @@ impl Scanned {
         if let Some(&known) = self.guarded.get(&ctx) {
             return known;
         }
-        let begin = self.begin_unguarded(ctx);
-        let guard = self.has_dead_beginning(ctx, begin).then_some(begin);
+        let guard = self.has_dead_beginning(ctx).then(|| self.begin_unguarded(ctx));
         self.guarded.insert(ctx, guard);
         guard
     }
 
     /// Whether a lexeme that can end where its first byte is read comes to a state where it can't.
-    fn has_dead_beginning(&mut self, ctx: CtxId, begin: LexId) -> bool {
-        let mut seen = vec![begin];
+    fn has_dead_beginning(&mut self, ctx: CtxId) -> bool {
+        let first: Vec<(LexId, bool)> = match self.beginnings_at(ctx) {
+            Some(known) => known.doubtful.iter().map(|&(_, lex)| (lex, false)).collect(),
+            None => {
+                let begin = self.begin_unguarded(ctx);
+                self.lexicon.ways(begin).iter().map(|way| (way.to, way.last >= WIDE)).collect()
+            }
+        };
+        let mut seen: Vec<LexId> = Vec::new();
+        for (lex, wide) in first {
+            match self.escapes(Pos { ctx, lex }) {
+                true => seen.push(lex),
+                // of one byte: told where the lexeme begins
+                false if wide => return true,
+                false => {}
+            }
+        }
         let mut at = 0;
         while at < seen.len() && seen.len() <= ESCAPE_STATES {
-            let lex = seen[at];
-            for segment in self.doubtful_ways(lex).iter() {
-                if seen.contains(&segment.to) {
+            for way in self.doubtful_ways(seen[at]).iter() {
+                if seen.contains(&way.to) {
                     continue;
                 }
-                if self.escapes(Pos { ctx, lex: segment.to }) {
-                    seen.push(segment.to);
-                } else if at > 0 || segment.last >= WIDE {
-                    // of one byte, and the first: told where the lexeme begins
+                if !self.escapes(Pos { ctx, lex: way.to }) {
                     return true;
                 }
+                seen.push(way.to);
             }
             at += 1;
         }

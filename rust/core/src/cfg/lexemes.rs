@@ -39,6 +39,10 @@ impl Scanner for Scanned {
     }
 
     fn may_begin(&mut self, ctx: CtxId, byte: u8) -> bool {
+        if let (None, Some(known)) = (self.guard(ctx), self.beginnings_at(ctx)) {
+            let begun = known.doubtful.iter().find(|begun| begun.0 == byte);
+            return begun.is_none_or(|&(_, lex)| self.escapes(Pos { ctx, lex }));
+        }
         let lex = self.begin(ctx);
         match self.lexicon.step(lex, byte) {
             Step::Stay(lex) => self.escapes(Pos { ctx, lex }),
@@ -61,10 +65,15 @@ impl Scanner for Scanned {
         if self.separable() {
             return ByteSet::default();
         }
-        let lex = self.tuple_state(alive);
         if alive.iter().any(|&(place, _)| self.is_code_point(place)) {
+            let lex = self.tuple_state(alive);
             return self.lexicon.first_bytes(lex);
         }
+        if let Some(known) = self.beginnings(alive) {
+            let bytes: Vec<u8> = known.doubtful.iter().map(|begun| begun.0).collect();
+            return ByteSet::of(&bytes);
+        }
+        let lex = self.tuple_state(alive);
         let mut bytes = ByteSet::default();
         for way in self.doubtful_ways(lex).iter().filter(|way| way.first < WIDE) {
             (way.first..=way.last.min(WIDE - 1)).for_each(|b| bytes.insert(b as u8));

@@ -21,13 +21,13 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::chart::{Chart, SetId};
-use super::ends::{stays, Beyond};
+use super::ends::stays;
 use super::finish;
 use super::grammar::Grammar;
 use super::guarded::Onward;
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
-use super::separate::Apart;
+use super::separate::{Apart, Beginnings};
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ pub struct Scanned {
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
     /// Whether a lexeme can end, and what searches for that found: so many lexemes ahead, with so many looks.
     pub(super) escapes: FxHashMap<Pos, bool>,
-    pub(super) beyond: FxHashMap<(LexId, LexId), Beyond>,
+    pub(super) beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
     pub(super) looked: FxHashMap<(Pos, u8), (bool, usize)>,
     /// Contexts whose lexemes are read one code point at a time, and where those lead.
     pub(super) guarded: FxHashMap<CtxId, Option<LexId>>,
@@ -68,6 +68,8 @@ pub struct Scanned {
     /// Lexemes that can end for the terminals that they may become, and the ways to others.
     pub(super) plain: FxHashMap<LexId, bool>,
     pub(super) doubtful: FxHashMap<LexId, Arc<[Segment]>>,
+    pub(super) beginnings: FxHashMap<Alive, Beginnings>,
+    pub(super) beginnings_at: FxHashMap<CtxId, Beginnings>,
     pub(super) shared_beginnings: Option<Arc<[(u32, u32)]>>,
     /// What may begin, by the skeleton of the context's set and whether a bracket is open.
     by_shape: FxHashMap<(u32, bool), Alive>,
@@ -116,6 +118,8 @@ impl Scanned {
             apart: None,
             plain: FxHashMap::default(),
             doubtful: FxHashMap::default(),
+            beginnings: FxHashMap::default(),
+            beginnings_at: FxHashMap::default(),
             shared_beginnings: None,
             by_shape: FxHashMap::default(),
             by_context: FxHashMap::default(),
@@ -197,7 +201,7 @@ impl Scanned {
         places
     }
 
-    fn readable_unguarded(&mut self, ctx: CtxId) -> Alive {
+    pub(super) fn readable_unguarded(&mut self, ctx: CtxId) -> Alive {
         let context = self.context(ctx);
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
@@ -404,6 +408,8 @@ impl ByteAutomaton for Scanned {
             + held::map(&self.beyond)
             + held::map(&self.plain)
             + held::map(&self.doubtful)
+            + held::map(&self.beginnings)
+            + held::map(&self.beginnings_at)
             + held::map(&self.guarded)
             + held::map(&self.onward)
             + held::map(&self.by_shape)

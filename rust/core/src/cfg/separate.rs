@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::scanned::Scanned;
+use crate::automaton::byte_automaton::{Alive, CtxId};
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::{intersect_ranges, union_ranges, Term};
 use crate::lexical::ways::{Segment, WIDE};
@@ -23,6 +24,15 @@ pub(super) enum Apart {
     These(Arc<[bool]>),
     /// Each lexeme is to be looked at.
     None,
+}
+
+/// Lexemes by their first byte.
+#[derive(Clone)]
+pub(super) struct Beginnings {
+    /// Bytes that begin what can end wherever it is.
+    pub plain: ByteSet,
+    /// The others, and the lexical states behind them.
+    pub doubtful: Arc<[(u8, LexId)]>,
 }
 
 impl Scanned {
@@ -76,6 +86,43 @@ impl Scanned {
         ways
     }
 
+    /// How the lexemes of a context begin, where most terminals are known to end.
+    pub(super) fn beginnings_at(&mut self, ctx: CtxId) -> Option<Beginnings> {
+        let Apart::These(_) = self.apart() else { return None };
+        if let Some(known) = self.beginnings_at.get(&ctx) {
+            return Some(known.clone());
+        }
+        let places = self.readable_unguarded(ctx);
+        let found = self.beginnings(&places)?;
+        self.beginnings_at.insert(ctx, found.clone());
+        Some(found)
+    }
+
+    /// How the lexemes of a list begin, where most terminals are known to end.
+    pub(super) fn beginnings(&mut self, alive: &Alive) -> Option<Beginnings> {
+        let Apart::These(these) = self.apart() else { return None };
+        if let Some(known) = self.beginnings.get(alive) {
+            return Some(known.clone());
+        }
+        let (mut plain, mut others) = (ByteSet::default(), ByteSet::default());
+        let first: Vec<ByteSet> = alive.iter().map(|&(_, term)| self.lexicon.first_of(term)).collect();
+        for (&(place, _), first) in alive.iter().zip(&first) {
+            if these.get(place as usize) == Some(&true) { &mut plain } else { &mut others }.add(first);
+        }
+        let mut doubtful = Vec::new();
+        for byte in others.iter() {
+            let begun = alive.iter().zip(&first).filter(|(_, first)| first.has(byte));
+            let begun: Vec<(u32, TermId)> = begun.map(|(&read, _)| read).collect();
+            let terms = &mut self.lexicon.terms;
+            let begun = begun.into_iter().map(|(place, term)| (place, terms.derive(term, byte.into())));
+            let begun: Alive = begun.collect::<Vec<_>>().into();
+            doubtful.push((byte, self.tuple_state(&begun)));
+        }
+        let found = Beginnings { plain: plain.without(&others), doubtful: doubtful.into() };
+        self.beginnings.insert(alive.clone(), found.clone());
+        Some(found)
+    }
+
     fn find_apart(&mut self) -> Apart {
         let grammar = &self.chart.grammar;
         let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
@@ -98,7 +145,10 @@ impl Scanned {
             // a line break hangs on columns, and a closing bracket may be one too many
             let looked_at = layout.close.iter().chain([&layout.newline]);
             let others: Vec<usize> = looked_at.map(|&t| t as usize).collect();
-            let rest = read.iter().all(|t| these[*t] || others.contains(t));
+            let mut rest = read.iter().all(|t| these[*t] || others.contains(t));
+            // the others are told by their first bytes
+            let looked_at = others.iter().filter_map(|&t| terms[t]).chain(ignored);
+            rest &= looked_at.collect::<Vec<_>>().iter().all(|&t| self.lexicon.wide_ways(t).is_empty());
             others.iter().for_each(|&t| these[t] = false);
             these.push(false);
             these.resize(self.places - self.rows.len(), true);

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::rows::Row;
 use super::spell::{ByteSet, Lex, LexId, Lexicon, Spelling};
-use super::term::{intersect_ranges, union_ranges, TermId};
+use super::term::{union_ranges, TermId};
 
 /// Code points of several bytes in UTF-8 begin here.
 pub const WIDE: u32 = 0x80;
@@ -103,14 +103,17 @@ impl Lexicon {
     /// Code points of several bytes that some state of a language can't read, though it reads one that begins with the
     /// same byte; `None` where it has too many states to tell.
     pub fn unread_beside(&mut self, term: TermId) -> Option<Vec<(u32, u32)>> {
+        let mut reads: Vec<Vec<(u32, u32)>> =
+            self.states_of(term)?.into_iter().map(|lex| self.wide(lex)).collect();
+        reads.sort_unstable();
+        reads.dedup();
         let mut out = Vec::new();
-        for lex in self.states_of(term)? {
-            let read = self.wide(lex);
+        for read in reads.iter().filter(|read| !read.is_empty()) {
             // the ranges of all that begin with the bytes of what is read
             let mut beside: Vec<(u32, u32)> = Vec::new();
             for lead in LEADS {
-                if !intersect_ranges(&read, &[lead]).is_empty() {
-                    beside = union_ranges(&beside, &without(lead, &read));
+                if read.iter().any(|r| r.0 <= lead.1 && r.1 >= lead.0) {
+                    beside = union_ranges(&beside, &without(lead, read));
                 }
             }
             out = union_ranges(&out, &beside);
