@@ -58,7 +58,7 @@ pub(super) enum Lex {
         depth: u8,
         runs: Row,
         /// Of a lexeme that had ended before the code point, in case it can't be read: an outcome of its own.
-        behind: Option<Box<[u32]>>,
+        behind: OutcomeId,
     },
     /// After a backslash.
     Escape {
@@ -202,10 +202,7 @@ impl Lexicon {
     pub fn outcome(&mut self, lex: LexId) -> OutcomeId {
         let term = match &self.states[lex.0 as usize] {
             Lex::At { term, .. } => *term,
-            Lex::Block { behind: Some(behind), .. } => {
-                let behind = behind.clone();
-                return self.intern_outcome(&behind);
-            }
+            Lex::Block { behind, .. } => return *behind,
             _ => return Self::NONE,
         };
         match self.terms.get(term) {
@@ -251,19 +248,30 @@ impl Lexicon {
         Some((self.intern_outcome(&held), bytes))
     }
 
-    /// What is kept where the code point that begins with a byte may be none of the lexeme's: nothing where the lexeme
-    /// has not ended, or is not read beside others.
-    fn before_lead(&mut self, lex: LexId, byte: u8) -> Option<Box<[u32]>> {
-        if self.is_single(lex) {
-            return None;
+    /// The outcome in the middle of the code point that begins with a byte: none where the lexeme has not ended, or is not
+    /// read beside others.
+    fn before_lead(&mut self, lex: LexId, byte: u8) -> OutcomeId {
+        if self.is_string(lex) || self.is_single(lex) {
+            return Self::NONE;
         }
         match self.outcome(lex) {
-            Self::NONE => None,
+            Self::NONE => Self::NONE,
             outcome => {
                 let held = self.outcome_list(outcome);
-                Some([BEHIND, 1, byte.into()].iter().chain(held).copied().collect())
+                let list: Vec<u32> = [BEHIND, 1, byte.into()].iter().chain(held).copied().collect();
+                self.intern_outcome(&list)
             }
         }
+    }
+
+    /// The same outcome a byte later.
+    fn behind_by(&mut self, outcome: OutcomeId, byte: u8) -> OutcomeId {
+        let Some((before, mut bytes)) = self.behind(outcome) else { return Self::NONE };
+        bytes.push(byte);
+        let bytes = bytes.iter().map(|&b| u32::from(b));
+        let held = self.outcome_list(before).iter().copied();
+        let list: Vec<u32> = [BEHIND, bytes.len() as u32].into_iter().chain(bytes).chain(held).collect();
+        self.intern_outcome(&list)
     }
 
     /// How many languages are still walked side by side.
@@ -391,7 +399,7 @@ impl Lexicon {
         let Lex::Block { bits: 6, depth, runs, behind } = self.states[lex.0 as usize].clone() else { return };
         let mut table = [Self::DEAD; 64];
         for (byte, slot) in (0x80u8..0xC0).zip(table.iter_mut()) {
-            *slot = self.digit((6, depth), &runs, byte, behind.clone());
+            *slot = self.digit((6, depth), &runs, byte, behind);
         }
         if self.digits.len() <= lex.0 as usize {
             self.digits.resize(lex.0 as usize + 1, None);
@@ -459,10 +467,10 @@ impl Lexicon {
     }
 
     pub(super) fn block(&mut self, bits: u8, depth: u8, runs: Row) -> LexId {
-        self.block_behind((bits, depth), runs, None)
+        self.block_behind((bits, depth), runs, Self::NONE)
     }
 
-    fn block_behind(&mut self, (bits, depth): (u8, u8), runs: Row, behind: Option<Box<[u32]>>) -> LexId {
+    fn block_behind(&mut self, (bits, depth): (u8, u8), runs: Row, behind: OutcomeId) -> LexId {
         if runs.iter().all(|r| r.1 == Self::DEAD) {
             return Self::DEAD;
         }
@@ -470,11 +478,11 @@ impl Lexicon {
             return runs[0].1;
         }
         // what all code points lead on from needs no way back
-        let behind = behind.filter(|_| runs.iter().any(|r| r.1 == Self::DEAD));
+        let behind = if runs.iter().any(|r| r.1 == Self::DEAD) { behind } else { Self::NONE };
         self.intern(Lex::Block { bits, depth, runs, behind })
     }
 
-    fn digit(&mut self, (bits, depth): (u8, u8), runs: &Row, byte: u8, behind: Option<Box<[u32]>>) -> LexId {
+    fn digit(&mut self, (bits, depth): (u8, u8), runs: &Row, byte: u8, behind: OutcomeId) -> LexId {
         let value = match (bits, byte) {
             (6, 0x80..=0xBF) => byte as u32 & 0x3F,
             (4, b'0'..=b'9') => (byte - b'0') as u32,
@@ -488,12 +496,7 @@ impl Lexicon {
         let width = if bits == 5 { 4 } else { bits };
         let size = 1u32 << (width as u32 * (depth as u32 - 1));
         let part = slice(runs, value * size, size, |_| true);
-        let behind = behind.map(|list| {
-            let mut list = list.into_vec();
-            list.insert(2 + list[1] as usize, byte.into());
-            list[1] += 1;
-            list.into()
-        });
+        let behind = self.behind_by(behind, byte);
         self.block_behind((bits, depth - 1), part, behind)
     }
 }
