@@ -15,7 +15,6 @@ An indented line is at most 8 columns deeper than the block around it, and at mo
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -114,7 +113,10 @@ def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str,
     people."""
     form: Form = {"grammar": {**structure, "parts": dict(parts)}}
     try:
-        core = forms.compiled(form, "the grammar") if parts else _core.context_free(json.dumps(structure))
+        if parts:
+            core = forms.compiled(form, "the grammar")
+        else:
+            core = _core.context_free(forms.written(structure))
     except TokenformError as error:
         raise _at_terminal(error, source) from None
     return Grammar(core, form=form, source=source)

@@ -23,6 +23,7 @@ from typing import Any
 from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
@@ -55,6 +56,7 @@ Items = list["Form | str"]
 _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 
 
+@collected_later()
 def tools(
     tools: Iterable[ToolLike],
     *,
@@ -303,7 +305,7 @@ class _Compiler:
         if isinstance(node, Special):
             return [{"special": node.text, "spelled": True}]
         if isinstance(node, Json):
-            made: Form = {"schema": json.dumps(node.schema)}
+            made: Form = {"schema": forms.written(node.schema)}
             if node.strings_in:
                 made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
             return [{**made, "options": {**self.options, "without": list(node.without)}}]
@@ -375,7 +377,7 @@ def _occurring(trigger: Trigger) -> Language:
 
 def _raw(node: RawString) -> Language:
     """The strings with a line feed beside them; without it those that do not begin (end) with one."""
-    language: Language = {"string": json.dumps(node.schema)}
+    language: Language = {"string": forms.written(node.schema)}
     feed = literal("\n")
     for fed, order in zip(node.feeds, (1, -1), strict=True):  # before it, after it
         if fed:
