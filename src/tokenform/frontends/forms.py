@@ -10,7 +10,8 @@ of
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},
-  {"spans": [chunk, ...]}, {"spans": text} (each character a chunk), {"any": true}, {"not": L}, {"repeat": [L, least, most]},
+  {"spans": [chunk, ...]}, {"spans": text} (each character a chunk), {"any": true}, {"not": L},
+  {"repeat": [L, least, most]},
   {"or": [L, ...]}, {"and": [L, ...]}, {"concat": [L, ...]}, {"until": [L, ends]}.
 Invariant: forms are never changed once they are made; equal forms accept the same texts.
 Complexity: linear in the form.

@@ -49,7 +49,7 @@ def loads(text: str) -> Any:
 
 
 def _same(members: dict[str, Any]) -> dict[str, Any]:
-    # that it is a function of Python's is enough: between two of them the interpreter looks for waiting threads
+    # that it is a function of Python's is enough: before each the interpreter looks for waiting threads
     return members
 
 
