@@ -16,8 +16,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tokenform import _core
 from tokenform.errors import InvalidGrammar, TokenformError, ToolError
 from tokenform.frontends import forms
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
@@ -94,15 +96,16 @@ def structural_tag(
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
     _check_json(spec)
     known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
-    reader = _Reader(known, token_text, json_options or {})
-    node = reader.root(spec)
-    form = shape_form(Shape(node, reader.rules), json_options)
     source = "structural tag"
-    try:
-        core = forms.compiled(form, source)
-    except TokenformError:
-        reader.blame()
-        raise
+    with collected_later():
+        reader = _Reader(known, token_text, json_options or {})
+        node = reader.root(spec)
+        form = shape_form(Shape(node, reader.rules), json_options)
+        try:
+            core = forms.compiled(form, source)
+        except TokenformError:
+            reader.blame()
+            raise
     warn_unknown(core.report)
     return Grammar(core, form=form, source=source)
 
@@ -110,7 +113,8 @@ def structural_tag(
 def _check_json(spec: Any) -> None:
     """Raise unless the tag can be written as JSON; its parts are, and errors show them."""
     try:
-        json.dumps(spec, default=dict)
+        if _core.json_text(spec) is None:
+            json.dumps(spec, default=dict)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 

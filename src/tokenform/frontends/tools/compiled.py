@@ -55,7 +55,6 @@ Items = list["Form | str"]
 _NO_WORD_BEFORE: Language = {"regex": r"(?s)(?:.*\W)?", "dialect": "python"}
 
 
-@collected_later()
 def tools(
     tools: Iterable[ToolLike],
     *,
@@ -73,24 +72,25 @@ def tools(
         json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
     The others, and the errors, are those of `tool_shape`.
     """
-    known = read_tools(tools)
-    form = find_format(format)
-    shape = tool_shape(
-        known,
-        format=form,
-        tool_choice=tool_choice,
-        parallel=parallel,
-        strict=strict,
-        reasoning=reasoning,
-        prompt=prompt,
-        order=(json_options or {}).get("order", "declared"),
-    )
-    source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-    made = shape_form(shape, json_options)
-    try:
-        core = forms.compiled(made, source)
-    except TokenformError as error:
-        raise _blamed(error, known, form, json_options) from None
+    with collected_later():
+        known = read_tools(tools)
+        form = find_format(format)
+        shape = tool_shape(
+            known,
+            format=form,
+            tool_choice=tool_choice,
+            parallel=parallel,
+            strict=strict,
+            reasoning=reasoning,
+            prompt=prompt,
+            order=(json_options or {}).get("order", "declared"),
+        )
+        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
+        made = shape_form(shape, json_options)
+        try:
+            core = forms.compiled(made, source)
+        except TokenformError as error:
+            raise _blamed(error, known, form, json_options) from None
     notes = [*(line for tool in known for line in tool.report), *shape.notes]
     warn_unknown(notes)
     return Grammar(
