@@ -96,18 +96,24 @@ def structural_tag(
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
     _check_json(spec)
     known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
-    source = "structural tag"
+    # what is made on the way is gone before collections go on
     with collected_later():
-        reader = _Reader(known, token_text, json_options or {})
-        node = reader.root(spec)
-        form = shape_form(Shape(node, reader.rules), json_options)
-        try:
-            core = forms.compiled(form, source)
-        except TokenformError:
-            reader.blame()
-            raise
+        core, form = _put_together(_Reader(known, token_text, json_options or {}), spec, json_options)
     warn_unknown(core.report)
-    return Grammar(core, form=form, source=source)
+    return Grammar(core, form=form, source="structural tag")
+
+
+def _put_together(
+    reader: _Reader, spec: Any, json_options: Mapping[str, str] | None
+) -> tuple[_core.Grammar, forms.Form]:
+    """The core's grammar, and the form that it was made of."""
+    node = reader.root(spec)
+    form = shape_form(Shape(node, reader.rules), json_options)
+    try:
+        return forms.compiled(form, "structural tag"), form
+    except TokenformError:
+        reader.blame()
+        raise
 
 
 def _check_json(spec: Any) -> None:

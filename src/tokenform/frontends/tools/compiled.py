@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from tokenform import _core
 from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
@@ -72,10 +73,12 @@ def tools(
         json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
     The others, and the errors, are those of `tool_shape`.
     """
+    form, told = find_format(format), dict(json_options or {})
+    # what is made on the way is gone before collections go on
     with collected_later():
         known = read_tools(tools)
-        form = find_format(format)
-        shape = tool_shape(
+        shaped = functools.partial(
+            tool_shape,
             known,
             format=form,
             tool_choice=tool_choice,
@@ -83,26 +86,34 @@ def tools(
             strict=strict,
             reasoning=reasoning,
             prompt=prompt,
-            order=(json_options or {}).get("order", "declared"),
+            order=told.get("order", "declared"),
         )
         source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-        made = shape_form(shape, json_options)
-        try:
-            core = forms.compiled(made, source)
-        except TokenformError as error:
-            raise _blamed(error, known, form, json_options) from None
-    notes = [*(line for tool in known for line in tool.report), *shape.notes]
+        core, notes = _put_together(shaped, known, form, told, source)
+        definitions = [tool.to_openai() for tool in known]
     warn_unknown(notes)
     return Grammar(
-        core,
-        form=made,
+        core,  # whose form is read when it is asked for: few grammars of tools are a part of others
         notes=notes,
         read=functools.partial(
             parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
         ),
         source=source,
-        tools=[tool.to_openai() for tool in known],
+        tools=definitions,
     )
+
+
+def _put_together(
+    shaped: Callable[[], Shape], known: Sequence[Tool], form: Format, options: dict[str, str], source: str
+) -> tuple[_core.Grammar, list[str]]:
+    """The core's grammar, and what there is to say of the tools."""
+    shape = shaped()
+    made = shape_form(shape, options)
+    try:
+        core = forms.compiled(made, source)
+    except TokenformError as error:
+        raise _blamed(error, known, form, options) from None
+    return core, [*(line for tool in known for line in tool.report), *shape.notes]
 
 
 # `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`
