@@ -191,7 +191,13 @@ pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> 
 
 /// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.
 #[pyfunction]
-pub fn endless_rule(rules: Vec<(String, Vec<String>)>, terminals: Vec<String>) -> Option<String> {
-    let rules = rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
-    productive::endless(rules, terminals.iter().map(String::as_str)).map(String::from)
+pub fn endless_rule(
+    py: Python<'_>,
+    rules: Vec<(String, Vec<String>)>,
+    terminals: Vec<String>,
+) -> Option<String> {
+    unlocked(py, || {
+        let rules = rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
+        productive::endless(rules, terminals.iter().map(String::as_str)).map(String::from)
+    })
 }

@@ -25,6 +25,7 @@ from tokenform import _core, disk_cache
 from tokenform.errors import InvalidGrammar, OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_errors import semantic_error
@@ -78,7 +79,8 @@ def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) ->
     if kept is not None:
         with contextlib.suppress(TokenformError):  # a sum that happens to fit
             return _core.Grammar.from_bytes(kept)
-    core = _read(text, start, lexer, None, {}, None).core
+    with collected_later():  # the rules, which are written and let go, included
+        core = _read(text, start, lexer, None, {}, None).core
     disk_cache.write("grammar", core.to_bytes(), text.encode(), asked.encode())
     return core
 

@@ -86,6 +86,17 @@ def read_lark(
             or a terminal grows without end when it is written out, or a number has too many digits.
         OptionError: `lexer` is neither of the two.
     """
+    try:
+        return _structure(text, start, lexer, import_paths or [])
+    except TokenformError as error:
+        # the frames that it has passed hold what lark has made, a million objects, while it is on its way
+        error.__context__ = None
+        raise error.with_traceback(None) from None
+
+
+def _structure(
+    text: str, start: str | None, lexer: Lexer | None, import_paths: list[str]
+) -> GrammarStructure:
     check_text(text, InvalidGrammar)
     reading = Reading()
     reading.begin(text)
@@ -100,7 +111,7 @@ def read_lark(
     plain, schemas = _extract_schemas(text, reading)
     reading.text(plain)
     try:
-        grammar = _load(plain, text, import_paths or [])
+        grammar = _load(plain, text, import_paths)
     except RecursionError:
         raise _too_deep() from None
     except TokenformError:
