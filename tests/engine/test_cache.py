@@ -205,10 +205,15 @@ def test_values_are_written_as_json_writes_them(value: Any) -> None:
 
 
 def test_plain_values_are_written_and_others_left_to_json() -> None:
-    plain = {"a": [1, -2.5, 1e300, True, None, '\u00e9\U0001f600\x7f\x00"\\/\b\f\n\r\t'], "": {}, "b": []}
+    plain = {
+        "a": [1, -2.5, 1e300, True, None, '\u00e9\U0001f600\x7f\x00"\\/\b\f\n\r\t'],
+        "": {},
+        "b": [],
+        "c": (1, ((), {})),
+    }
     assert _core.json_text(plain) == json.dumps(plain)
     deep: Any = []
     for _ in range(5000):
         deep = [deep]
-    for other in ({1: 2}, (1,), 10**30, float("nan"), "\ud800", deep, object(), {"a": b""}):
+    for other in ({1: 2}, {1, 2}, 10**30, float("nan"), "\ud800", deep, object(), {"a": b""}):
         assert _core.json_text(other) is None

@@ -320,3 +320,28 @@ def test_thousands_of_optional_rules_hand_on_their_returns_in_linear_space() -> 
     state = automaton.step_bytes(automaton.start, b"aba")
     assert automaton.is_accepting(state) and not automaton.allows(state, ord("x"))
     assert automaton.stats()["bytes"] < 16 << 20
+
+
+def test_a_text_that_took_long_is_read_again_in_parts() -> None:
+    """After a limit no call reads more again than it may need itself, and the next goes on from there."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"01234", b"0123456789" * 400, b""]
+    long, longer = 256, 257
+    vocabulary = tf.Vocabulary(tokens, eos=[258])
+    automaton = tf.gbnf('root ::= ([^a]* [^b]* [^c]*){1,40} "z"').compile(vocabulary)
+    state, accepted = automaton.start, 44
+    for _ in range(accepted):
+        state = automaton.advance(state, long)
+    before = automaton.stats()
+    with pytest.raises(LimitExceeded, match="the call needs more"):
+        automaton.advance(automaton.start, longer)
+    refused = 0
+    while True:
+        try:
+            assert automaton.allows(state, ord("z"))
+            break
+        except LimitExceeded as error:
+            assert "what was read anew is kept" in str(error)
+            refused += 1
+        assert refused < accepted
+    after = automaton.stats()
+    assert refused > 0 and after["ended_by_errors"] == before["ended_by_errors"] + 1

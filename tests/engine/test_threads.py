@@ -6,20 +6,25 @@ time; every row is compared with that of an automaton that one thread alone has 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import string
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tokenform as tf
+from tokenform import _core
 from tokenform.errors import TokenRejected
+from tokenform.frontends.json_text import loads
 
 THREADS = 8
 SCHEMA: dict[str, Any] = {
@@ -217,3 +222,60 @@ def test_other_threads_run_while_masks_are_made(rows: int, tekken: tf.Vocabulary
         assert any(other_was_first(letter) for letter in string.ascii_letters)
     finally:
         sys.setswitchinterval(interval)
+
+
+LONG: dict[str, Callable[[], Any]] = {
+    "a list": partial(_core.json_text, [0] * 1_000_000),
+    "an object": partial(_core.json_text, {str(i): None for i in range(500_000)}),
+    "choices": partial(_core.choice, [str(i) for i in range(500_000)]),
+    "a text that was written": partial(loads, json.dumps([{"a": i} for i in range(300_000)])),
+    "words": partial(tf.substring, "ab " * 100_000, by="word"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_other_threads_have_their_turn_while_a_long_value_is_taken(name: str) -> None:
+    """Whatever takes long counts on: none of the attempts is a single step for the interpreter."""
+    turns, done = [0], threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            turns[0] += 1
+
+    def others_ran() -> bool:
+        before = turns[0]
+        LONG[name]()
+        return turns[0] > before
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=count)
+    thread.start()
+    sys.setswitchinterval(0.001)
+    try:
+        assert all(others_ran() for _ in range(5))
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
+
+
+def test_an_object_that_another_thread_changes_is_an_error_and_no_panic() -> None:
+    inner = {str(i): None for i in range(200_000)}
+    value: dict[str, Any] = {"a": inner, "b": 1}
+    changed = threading.Event()
+
+    def change() -> None:
+        while not changed.is_set():
+            value["c"] = value.pop("c", 0) + 1
+            inner.pop("7", None)
+            inner["7"] = None
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(20):
+            with contextlib.suppress(RuntimeError):
+                assert isinstance(_core.json_text(value), str)
+    finally:
+        changed.set()
+        thread.join()

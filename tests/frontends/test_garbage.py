@@ -42,6 +42,15 @@ def test_no_collection_while_a_grammar_is_read(collections: list[int]) -> None:
     assert len(gc.get_objects()) - before < 20_000
 
 
+def test_no_collection_while_many_tools_are_put_together(collections: list[int]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    given = [{"name": f"tool_{i}", "parameters": schema} for i in range(500)]
+    collections.clear()
+    tf.tools(given, format="hermes")
+    assert len([generation for generation in collections if generation > 0]) <= 1
+    assert gc.isenabled()
+
+
 def test_they_are_as_they_were_after_errors_and_with_several_readers() -> None:
     with pytest.raises(InvalidGrammar):
         tf.lark("start: (")

@@ -212,3 +212,35 @@ def test_groups_mean_the_same_where_there_are_many_rules(text: str, monkeypatch:
     monkeypatch.setattr(lark_groups, "FEW", 2)
     named = tf.lark(grammar + "// again\n").compile(BYTES)
     assert [named.matches(w.encode()) for w in words] == [usual.matches(w.encode()) for w in words]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        " | ".join(["x x x x"] * 400),
+        " ".join(["x"] * 4_000),
+        " ".join(["[x]"] * 6) + " x" * 50,
+        " ".join(["(x | x x)"] * 30),
+        "((x | x x) (x | x x) (x | x x) (x | x x) (x | x x)" + " x" * 50 + ")*",
+    ],
+    ids=["alternatives", "symbols", "groups", "many groups", "a loop of groups"],
+)
+def test_what_a_template_is_written_out_to_is_counted(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = []
+    original = load_grammar.ApplyTemplates.template_usage
+    monkeypatch.setattr(
+        load_grammar.ApplyTemplates, "template_usage", lambda *a: copied.append(1) or original(*a)
+    )
+    uses = " ".join(f't{{"{i}"}}' for i in range(1900))
+    with pytest.raises(errors.LimitExceeded, match="steps of work"):
+        tf.lark(f"start: {uses}\nt{{x}}: {body}\n")
+    assert 2 <= len(copied) < 1900  # it is told before all are made
+
+
+def test_alternatives_are_charged_by_their_length() -> None:
+    groups, names = "(a|b) " * 6, '\na: "a"\nb: "b"\n'
+    rules = "\n".join(f"r{i}: {groups}" + "a " * 400 for i in range(50))
+    with pytest.raises(errors.LimitExceeded, match="steps of work"):
+        tf.lark(f"start: r0\n{rules}{names}")
+    short = "\n".join(f"r{i}: {groups}" + "a " * 10 for i in range(50))
+    assert tf.lark(f"start: r0\n{short}{names}").compile(BYTES).matches(b"ababab" + b"a" * 10)

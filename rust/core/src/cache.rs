@@ -109,6 +109,9 @@ impl Cache {
         patience: Patience,
         take: impl FnOnce(&Arc<Source>, &Entry) -> Option<T>,
     ) -> Option<T> {
+        if source.bytes() + FIXED > limit() {
+            return None; // it was never kept, and its hash would take long
+        }
         let table = self.read(patience)?;
         let (source, entry) = table.entries.get_key_value(source)?;
         entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Kind};
+use crate::limits::Limits;
 
 /// Units after which the interrupt is asked: well below a millisecond.
 const SLICE: u64 = 1 << 13;
@@ -179,6 +180,14 @@ pub fn spent() -> u64 {
     METER.with(|meter| {
         (meter.limit.get() - meter.rest.get()).saturating_add_signed(meter.left.get().saturating_neg())
     })
+}
+
+/// Units that the call under way may spend at most; outside of one as many as one of the process may.
+pub fn allowed() -> u64 {
+    match METER.with(|meter| meter.limit.get()) {
+        u64::MAX => Limits::default().work,
+        limit => limit,
+    }
 }
 
 /// The call under way gets its whole allowance of work once more: what it did so far was done on behalf of others.

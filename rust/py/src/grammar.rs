@@ -1,7 +1,7 @@
 //! `Grammar`: a constraint, checked when it is made, compiled for a vocabulary when it is used.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
@@ -20,9 +20,13 @@ pub struct Grammar {
     core: Core,
 }
 
+/// Bytes of a source from which on it is not looked up with the interpreter in hand: its hash takes a millisecond.
+const LONG: usize = 1 << 20;
+
 /// The grammar of a source; nobody is waited for with the interpreter in hand.
 fn grammar(py: Python<'_>, source: Source) -> PyResult<Grammar> {
-    let core = match Core::known(&source, Patience::None) {
+    let short = source.bytes() < LONG;
+    let core = match short.then(|| Core::known(&source, Patience::None)).flatten() {
         Some(known) => known,
         None => unlocked(py, || Core::new(source)).map_err(raise)?,
     };
@@ -43,7 +47,8 @@ impl Grammar {
     ) -> PyResult<TokenAutomaton> {
         let limits = limits.map_or_else(Limits::default, |l| l.get().core());
         let (inner, this) = (vocab.get().inner.clone(), slf.get());
-        let known = shared.then(|| this.core.known_automaton(&inner, &limits, Patience::None)).flatten();
+        let looked = shared && this.core.source().bytes() < LONG;
+        let known = looked.then(|| this.core.known_automaton(&inner, &limits, Patience::None)).flatten();
         let core = match (known, shared) {
             (Some(known), _) => Ok(known),
             (None, true) => unlocked(py, || this.core.compile_shared(inner, limits)),
@@ -144,10 +149,20 @@ pub fn regex(py: Python<'_>, pattern: String, dialect: &str) -> PyResult<Grammar
     grammar(py, Source::Regex { pattern, dialect })
 }
 
+/// Texts after which other threads have their turn: about a millisecond.
+const MANY: usize = 1 << 14;
+
 /// A constraint that admits just these texts.
 #[pyfunction]
-pub fn choice(py: Python<'_>, texts: Vec<String>) -> PyResult<Grammar> {
-    grammar(py, Source::Choice(texts))
+pub fn choice(py: Python<'_>, texts: &Bound<'_, PyList>) -> PyResult<Grammar> {
+    let mut taken: Vec<String> = Vec::with_capacity(texts.len());
+    for text in texts {
+        taken.push(text.extract()?);
+        if taken.len().is_multiple_of(MANY) {
+            unlocked(py, || ());
+        }
+    }
+    grammar(py, Source::Choice(taken))
 }
 
 /// A constraint from a context-free grammar: the neutral form of the frontends, as JSON text.
@@ -176,7 +191,13 @@ pub fn read_gbnf(py: Python<'_>, text: String, start: &str) -> PyResult<String> 
 
 /// A rule on a circle of rules that derive no text, or None; `rules` are pairs of a name and an expansion.
 #[pyfunction]
-pub fn endless_rule(rules: Vec<(String, Vec<String>)>, terminals: Vec<String>) -> Option<String> {
-    let rules = rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
-    productive::endless(rules, terminals.iter().map(String::as_str)).map(String::from)
+pub fn endless_rule(
+    py: Python<'_>,
+    rules: Vec<(String, Vec<String>)>,
+    terminals: Vec<String>,
+) -> Option<String> {
+    unlocked(py, || {
+        let rules = rules.iter().map(|(name, body)| (name.as_str(), body.iter().map(String::as_str)));
+        productive::endless(rules, terminals.iter().map(String::as_str)).map(String::from)
+    })
 }

@@ -1,21 +1,26 @@
 //! Plain Python values as JSON text, character by character what `json.dumps` writes.
 //!
-//! Schemas come as values, and the engine reads text: this is a quarter of the time in which `json` writes them.
+//! Schemas and forms come as values, and the engine reads text: this is a quarter of the time in which `json` writes
+//! them, and other threads have their turn meanwhile, for which one call of `json` leaves no room.
 //! What is not plain (a mapping of another type, a key that is no text, half of a surrogate pair) is left to `json`.
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
-use tokenform_core::schema::document::check_values;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use tokenform_core::schema::document::{most_values, too_many_values};
 
 use crate::errors::raise;
+use crate::host::unlocked;
 
 /// Levels beyond which `json` decides what happens.
 const DEEPEST: usize = 200;
-/// Values after which their number is looked at.
-const LOOK: u64 = 1 << 16;
+/// Values after which their number is looked at, and other threads have their turn: about a millisecond.
+const LOOK: u64 = 1 << 15;
+/// Bytes from which on a text is written without the interpreter.
+const LONG: usize = 1 << 20;
 
-/// The text of a schema that is given as a value; None where it is not made of dict, list, str, int, float, bool and
-/// None alone. Where it has more values than a schema may have it is not written to its end.
+/// The text of a schema that is given as a value; None where it is not made of dict, list, tuple, str, int, float, bool
+/// and None alone. Where it has more values than a schema may have it is not written to its end.
 #[pyfunction]
 pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let mut out = Out { text: String::with_capacity(1 << 11), values: 0 };
@@ -25,17 +30,21 @@ pub fn json_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 /// What was written.
 struct Out {
     text: String,
-    /// Values that stand beside another, as the reader counts them.
+    /// Values that stand beside another.
     values: u64,
 }
 
 impl Out {
     /// What stands between two values.
-    fn comma(&mut self) -> PyResult<()> {
+    fn comma(&mut self, py: Python<'_>) -> PyResult<()> {
         self.text.push_str(", ");
         self.values += 1;
         if self.values.is_multiple_of(LOOK) {
-            check_values(self.values, self.text.len()).map_err(raise)?;
+            let most = most_values(self.text.len());
+            if self.values > most as u64 {
+                return Err(raise(too_many_values(most)));
+            }
+            unlocked(py, || ());
         }
         Ok(())
     }
@@ -46,40 +55,62 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
         return Ok(false);
     }
     if let Ok(text) = value.downcast_exact::<PyString>() {
-        return Ok(write_text(text, &mut out.text));
+        return Ok(write_string(text, &mut out.text));
     }
     if let Ok(members) = value.downcast_exact::<PyDict>() {
-        out.text.push('{');
-        for (at, (key, value)) in members.iter().enumerate() {
-            if at > 0 {
-                out.comma()?;
-            }
-            let Ok(key) = key.downcast_exact::<PyString>() else { return Ok(false) };
-            if !write_text(key, &mut out.text) {
-                return Ok(false);
-            }
-            out.text.push_str(": ");
-            if !write(&value, out, depth - 1)? {
-                return Ok(false);
-            }
-        }
-        out.text.push('}');
-        return Ok(true);
+        return write_members(members, out, depth);
     }
     if let Ok(items) = value.downcast_exact::<PyList>() {
-        out.text.push('[');
-        for (at, item) in items.iter().enumerate() {
-            if at > 0 {
-                out.comma()?;
-            }
-            if !write(&item, out, depth - 1)? {
-                return Ok(false);
-            }
-        }
-        out.text.push(']');
-        return Ok(true);
+        return write_items(items.py(), items.iter(), out, depth);
+    }
+    if let Ok(items) = value.downcast_exact::<PyTuple>() {
+        return write_items(items.py(), items.iter(), out, depth);
     }
     write_atom(value, &mut out.text)
+}
+
+fn write_members(members: &Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyResult<bool> {
+    out.text.push('{');
+    let (count, mut rest) = (members.len(), members.iter());
+    for at in 0..count {
+        if at > 0 {
+            out.comma(members.py())?;
+        }
+        // another thread may have had its turn; the iterator itself would panic
+        if members.len() != count {
+            return Err(PyRuntimeError::new_err("dictionary changed size during iteration"));
+        }
+        let Some((key, value)) = rest.next() else { break };
+        let Ok(key) = key.downcast_exact::<PyString>() else { return Ok(false) };
+        if !write_string(key, &mut out.text) {
+            return Ok(false);
+        }
+        out.text.push_str(": ");
+        if !write(&value, out, depth - 1)? {
+            return Ok(false);
+        }
+    }
+    out.text.push('}');
+    Ok(true)
+}
+
+fn write_items<'py>(
+    py: Python<'py>,
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    out: &mut Out,
+    depth: usize,
+) -> PyResult<bool> {
+    out.text.push('[');
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.comma(py)?;
+        }
+        if !write(&item, out, depth - 1)? {
+            return Ok(false);
+        }
+    }
+    out.text.push(']');
+    Ok(true)
 }
 
 fn write_atom(value: &Bound<'_, PyAny>, out: &mut String) -> PyResult<bool> {
@@ -102,8 +133,17 @@ fn write_atom(value: &Bound<'_, PyAny>, out: &mut String) -> PyResult<bool> {
 }
 
 /// A text in quotes, as ASCII; false where it is none that UTF-8 can spell.
-fn write_text(text: &Bound<'_, PyString>, out: &mut String) -> bool {
-    let Ok(text) = text.to_str() else { return false };
+fn write_string(string: &Bound<'_, PyString>, out: &mut String) -> bool {
+    let Ok(text) = string.to_str() else { return false };
+    if text.len() < LONG {
+        write_text(text, out);
+    } else {
+        unlocked(string.py(), || write_text(text, out));
+    }
+    true
+}
+
+fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = first_escaped(rest.as_bytes()) {
@@ -114,7 +154,6 @@ fn write_text(text: &Bound<'_, PyString>, out: &mut String) -> bool {
     }
     out.push_str(rest);
     out.push('"');
-    true
 }
 
 /// Bytes that are looked at at once: the compiler makes a few instructions of them.

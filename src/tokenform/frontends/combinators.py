@@ -20,7 +20,7 @@ from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
 from tokenform.frontends.grammar import Grammar, as_grammar
 
-_CHUNKS = {"character": r"(?s).", "word": r"\w+|(?s:\W)", "line": r"[^\n]*\n|[^\n]+"}
+_CHUNKS = {"character": None, "word": re.compile(r"\w+|(?s:\W)"), "line": re.compile(r"[^\n]*\n|[^\n]+")}
 
 
 def from_form(form: Form, source: str) -> Grammar:
@@ -40,7 +40,9 @@ def substring(text: str, *, by: Literal["character", "word", "line"] = "characte
     """
     if by not in _CHUNKS:
         raise OptionError(f"by={by!r} is not known; choose one of {', '.join(map(repr, _CHUNKS))}.")
-    chunks = re.findall(_CHUNKS[by], text)
+    pattern = _CHUNKS[by]
+    # one by one: `findall` is a single step for the interpreter, and no other thread has its turn meanwhile
+    chunks = [found.group() for found in pattern.finditer(text)] if pattern else text
     return from_form({"language": {"spans": chunks}}, f"substring({_short(text)})")
 
 

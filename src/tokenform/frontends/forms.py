@@ -10,7 +10,8 @@ of
   {"sequence": [form, ...]}, {"choice": [form, ...]}
 and a language L one of
   {"literal": text}, {"words": [text, ...]}, {"regex": pattern, "dialect": name}, {"string": schema text},
-  {"spans": [chunk, ...]}, {"any": true}, {"not": L}, {"repeat": [L, least, most]},
+  {"spans": [chunk, ...]}, {"spans": text} (each character a chunk), {"any": true}, {"not": L},
+  {"repeat": [L, least, most]},
   {"or": [L, ...]}, {"and": [L, ...]}, {"concat": [L, ...]}, {"until": [L, ends]}.
 Invariant: forms are never changed once they are made; equal forms accept the same texts.
 Complexity: linear in the form.
@@ -110,10 +111,16 @@ def compiled(form: Form, name: str) -> _core.Grammar:
     """
     name = name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
     try:
-        text = json.dumps(lowered(form))
+        text = written(lowered(form))
     except RecursionError:
         raise LimitExceeded(f"{name} has constraints too deep inside one another.") from None
     return _core.composite(text, name)
+
+
+def written(form: Mapping[str, Any]) -> str:
+    """A form as JSON text; unlike one call of `json` it leaves other threads their turn meanwhile."""
+    text = _core.json_text(form)
+    return json.dumps(form) if text is None else text
 
 
 def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:
@@ -137,7 +144,7 @@ def narrowed(form: Form, options: Mapping[str, str]) -> Form | None:
         changed = changed or bool(chosen)
         return {**part, "options": {**given, **chosen}}
 
-    made: Form = json.loads(json.dumps(form), object_hook=narrow)
+    made: Form = json.loads(written(form), object_hook=narrow)
     return made if changed else None
 
 
@@ -199,7 +206,7 @@ class Rules:
         if "choice" in form:
             name = self.fresh()
             return self.rule(name, [[self.symbol(part)] for part in form["choice"]])
-        key = json.dumps(form)
+        key = written(form)
         if key not in self._known:
             known = name = title(form)
             while name in self.parts:

@@ -1,7 +1,8 @@
 """Python's collections of cyclic garbage, put off while a reader makes many objects.
 
 Purpose: a collection looks at every object and lets no thread run meanwhile: 0.2 s in the middle of a large
-grammar, of which lark makes a million of them.  They are gone by their counts when it is read.
+grammar, of which lark makes a million of them, 60 ms in four thousand tools.  They are gone by their counts
+when it is read.
 Invariant: as soon as no reader is at work collections are on again if they were before, whatever came of it.
 Complexity: two calls.
 Rejected: `gc.freeze`, after which what other threads have made would never be collected.

@@ -16,6 +16,7 @@ from tokenform.errors import LimitExceeded, TokenformError
 
 _STEP = 4_000  # digits that `int` reads at once, whatever limit the process has set above 640 * 6
 _DIGITS = 100_000  # of an integer
+_LONG = 1 << 18  # characters from which on `json` takes more than a millisecond
 
 
 def read_json(text: str, *, name: str, kind: type[TokenformError]) -> Any:
@@ -40,6 +41,16 @@ def read_json(text: str, *, name: str, kind: type[TokenformError]) -> Any:
     except json.JSONDecodeError as error:
         message = f"{name} is not JSON: {error.msg} at line {error.lineno} column {error.colno}."
         raise kind(message, line=error.lineno, column=error.colno) from None
+
+
+def loads(text: str) -> Any:
+    """The value of a text that `json` wrote; other threads have their turn while a long one is read."""
+    return json.loads(text) if len(text) < _LONG else json.loads(text, object_hook=_same)
+
+
+def _same(members: dict[str, Any]) -> dict[str, Any]:
+    # that it is a function of Python's is enough: before each the interpreter looks for waiting threads
+    return members
 
 
 def plain_integers(text: str) -> str:

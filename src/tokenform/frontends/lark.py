@@ -15,7 +15,6 @@ An indented line is at most 8 columns deeper than the block around it, and at mo
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -26,6 +25,7 @@ from tokenform import _core, disk_cache
 from tokenform.errors import InvalidGrammar, OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import Form
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar, without_captures
 from tokenform.frontends.grammar_structure import GrammarStructure
 from tokenform.frontends.lark_errors import semantic_error
@@ -79,7 +79,8 @@ def _read_once(text: str, start: str | None, lexer: Lexer | None, asked: str) ->
     if kept is not None:
         with contextlib.suppress(TokenformError):  # a sum that happens to fit
             return _core.Grammar.from_bytes(kept)
-    core = _read(text, start, lexer, None, {}, None).core
+    with collected_later():  # the rules, which are written and let go, included
+        core = _read(text, start, lexer, None, {}, None).core
     disk_cache.write("grammar", core.to_bytes(), text.encode(), asked.encode())
     return core
 
@@ -114,7 +115,10 @@ def from_structure(structure: GrammarStructure, source: str, parts: Mapping[str,
     people."""
     form: Form = {"grammar": {**structure, "parts": dict(parts)}}
     try:
-        core = forms.compiled(form, "the grammar") if parts else _core.context_free(json.dumps(structure))
+        if parts:
+            core = forms.compiled(form, "the grammar")
+        else:
+            core = _core.context_free(forms.written(structure))
     except TokenformError as error:
         raise _at_terminal(error, source) from None
     return Grammar(core, form=form, source=source)

@@ -12,7 +12,7 @@ expansion of the operators (Lark's is what the grammar means).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Token, Tree
 from lark.grammar import NonTerminal, RuleOptions
@@ -26,66 +26,100 @@ _CEILING = 10**6  # counts stop here
 Node = Any  # a tree of Lark's, a symbol or a token
 
 
-def name_groups(grammar: Grammar) -> int:
-    """Gives a rule to each group of the rules that are too large, in place; how much Lark writes out then,
-    counted in expansions."""
-    counted = [_expansions(rule[2]) for rule in grammar.rule_defs]
-    together = sum(total for largest, total in counted if largest <= MOST)
+class Size(NamedTuple):
+    """What Lark writes a node out to: so many expansions, of so many symbols together."""
+
+    ways: int
+    symbols: int
+
+    def __add__(self, other: Any) -> Size:
+        """One or the other."""
+        return Size(min(self.ways + other.ways, _CEILING), min(self.symbols + other.symbols, _CEILING))
+
+    def then(self, other: Size) -> Size:
+        """One after the other."""
+        symbols = self.symbols * other.ways + self.ways * other.symbols
+        return Size(min(self.ways * other.ways, _CEILING), min(symbols, _CEILING))
+
+
+_NOTHING = Size(1, 0)
+_SYMBOL = Size(1, 1)
+
+
+def name_groups(grammar: Grammar) -> Size:
+    """Gives a rule to each group of the rules that are too large, in place; what Lark writes out then."""
+    counted = [_written(rule[2]) for rule in grammar.rule_defs]
+    together = sum(size.ways for largest, size, _ in counted if largest <= MOST)
     most = MOST if together <= ALL else FEW
     helpers: dict[tuple[tuple[str, ...], Node], Node] = {}
     for place, (name, parameters, tree, options) in enumerate(list(grammar.rule_defs)):
         if counted[place][0] > most:
             namer = _Namer(grammar, str(name), parameters, helpers)
             grammar.rule_defs[place] = (name, parameters, namer.named(tree), options)
-            counted[place] = _expansions(grammar.rule_defs[place][2])
-    made = grammar.rule_defs[len(counted) :]
+            counted[place] = _written(grammar.rule_defs[place][2])
+    made = [_written(rule[2]) for rule in grammar.rule_defs[len(counted) :]]
+    sizes = [size for _, *both in counted + made for size in both]
     # a rule costs Lark a few times what one more of its expansions does
-    return sum(total for _, total in counted) + sum(_expansions(rule[2])[1] + 3 for rule in made)
+    return Size(sum(size.ways for size in sizes) + 3 * len(made), sum(size.symbols for size in sizes))
 
 
-def _expansions(tree: Node) -> tuple[int, int]:
-    """The most expansions that Lark makes of one alternative of the tree, and those of all."""
-    largest = 0
+def written_size(tree: Node) -> Size:
+    """What Lark writes a rule's tree out to, where groups become rules as above."""
+    largest, size, loops = _written(tree)
+    if largest <= MOST:
+        return size + loops
+    groups = sum(node.data in ("expansions", "maybe", "expr") for node in tree.iter_subtrees())
+    symbols = sum(node.data == "value" for node in tree.iter_subtrees())
+    return Size(4 * groups, symbols + 4 * groups)
 
-    def count(node: Node) -> int:
-        nonlocal largest
+
+def _written(tree: Node) -> tuple[int, Size, Size]:
+    """The most expansions that Lark makes of one alternative of the tree, all that it makes, and those of the
+    rules for its loops."""
+    largest, loops = 0, Size(0, 0)
+
+    def size(node: Node) -> Size:
+        nonlocal largest, loops
         if not isinstance(node, Tree):
-            return 1
+            return _SYMBOL
         if node.data == "expansions":
-            return min(sum(map(count, node.children)), _CEILING)
+            return sum(map(size, node.children), Size(0, 0))
         if node.data == "expansion":
-            product = 1
+            whole = _NOTHING
             for child in node.children:
-                product = min(product * count(child), _CEILING)
-            largest = max(largest, product)
-            return product
+                whole = whole.then(size(child))
+            largest = max(largest, whole.ways)
+            return whole
         if node.data == "maybe":
-            return 1 + count(node.children[0])
+            return _NOTHING + size(node.children[0])
         if node.data == "alias":
-            return count(node.children[0])
+            return size(node.children[0])
         if node.data != "expr":
-            return 1
+            return _SYMBOL
         inner, operator, *bounds = node.children
-        ways = count(inner)
+        one = size(inner)
         if operator == "?":
-            return 1 + ways
-        if operator in ("*", "+"):  # a rule of its own
-            return 2 if operator == "*" else 1
-        return _repeated(ways, int(str(bounds[0])), int(str(bounds[-1])))
+            return _NOTHING + one
+        if operator in ("*", "+"):  # a rule that begins with itself, whose name stands here
+            loops += one + one.then(_SYMBOL)
+            return _SYMBOL + _NOTHING if operator == "*" else _SYMBOL
+        return _repeated(one, int(str(bounds[0])), int(str(bounds[-1])))
 
-    total = count(tree)
-    return largest, total
+    total = size(tree)
+    return largest, total, loops
 
 
-def _repeated(ways: int, least: int, most: int) -> int:
-    """Expansions of a repetition; above 50 Lark breaks it into rules of a few parts."""
-    if ways == 1:
-        return max(1, min(most, 50) - min(least, 50) + 1)
-    total = power = 1
+def _repeated(one: Size, least: int, most: int) -> Size:
+    """A repetition written out; from 50 on Lark breaks it into rules of a few parts."""
+    if one.ways == 1:
+        least, most = min(least, 50), min(most, 50)
+        ways = max(1, most - least + 1)
+        return Size(ways, one.symbols * ways * (least + most) // 2)
+    total = power = _NOTHING
     for count in range(1, most + 1):
-        power = min(power * ways, _CEILING)
-        total = power if count <= least else min(total + power, _CEILING)
-        if power == _CEILING:
+        power = power.then(one)
+        total = power if count <= least else total + power
+        if power.ways == _CEILING:
             break
     return total
 

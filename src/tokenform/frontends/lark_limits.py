@@ -31,6 +31,7 @@ from lark.load_grammar import (
 from tokenform import _core
 from tokenform.errors import LimitExceeded
 from tokenform.frontends.lark_errors import SKIPPED, holds_declared, limit_at
+from tokenform.frontends.lark_groups import Size, written_size
 
 TEMPLATES = 2_000  # rules that templates are written out to
 NAME = 1_000  # characters of such a rule's name, which holds its arguments
@@ -40,8 +41,13 @@ ALL_PARTS = 50_000  # those of all terminals together: Lark goes over each of th
 # Steps of work that Lark's reading is about, a step being some 20 nanoseconds of the engine's.
 TOKEN = 1_500
 CHARACTER = 40  # of a string, which is unescaped one by one
+PATTERN = 80  # a character of a pattern, which Python's `re` reads in Python
 ALTERNATIVE = 1_200  # of a rule, as Lark writes them out
-_SKIP = 100
+SYMBOL = 100  # of such an alternative
+INSTANCE = 8_000  # of a template, which Lark looks for among all rules
+COPIED = 800  # a symbol of a template's own tree, which is rewritten for each
+SKIP = 100  # a comment, a blank, or a string that is passed over
+_PASSED = 5  # a character of whatever is there
 # `(\r?\n)+\s*\|`, by which Lark looks for an alternative on a line below, begins at each break of a row anew
 _BREAKS = 12  # characters that it passes in a step
 
@@ -70,6 +76,14 @@ class Reading:
                 line=line,
             )
 
+    def written(self, size: Size) -> None:
+        """Counts what Lark writes rules out to."""
+        self.spend(ALTERNATIVE * size.ways + SYMBOL * size.symbols)
+
+    def begin(self, text: str) -> None:
+        """Counts a look at each character: before the first of the searches that other threads wait for."""
+        self.spend(_PASSED * len(text))
+
     def text(self, text: str) -> None:
         """Counts what Lark needs to parse a text."""
         line = 1
@@ -77,8 +91,9 @@ class Reading:
             length, kind = found.end() - found.start(), found.lastgroup
             breaks = found.group().count("\n")
             line += breaks
-            steps = _SKIP if kind == "skip" or (kind == "blank" and not breaks) else TOKEN
-            literal = CHARACTER * length if kind == "literal" else 0
+            steps = SKIP if kind == "skip" or (kind == "blank" and not breaks) else TOKEN
+            character = PATTERN if found.group().startswith("/") else CHARACTER
+            literal = character * length if kind == "literal" else 0
             self.spend(steps + literal + breaks * length // _BREAKS, line)
 
 
@@ -156,8 +171,8 @@ def _named(tree: Any) -> Iterator[str]:
             yield str(item.name)
 
 
-def check_templates(grammar: Grammar, text: str) -> None:
-    """Refuses templates that Lark would write out too often.
+def check_templates(grammar: Grammar, text: str, reading: Reading) -> None:
+    """Refuses templates that Lark would write out too often, and counts what it does for the others.
 
     Raises:
         LimitExceeded: with the place of the template.
@@ -169,7 +184,7 @@ def check_templates(grammar: Grammar, text: str) -> None:
     anonymous = PrepareAnonTerminals(
         [_Named(str(name)) for name, _ in terminals]  # type: ignore[no-untyped-call]
     )
-    transformer = PrepareLiterals() * ValidateSymbols() * anonymous * _Counted(rules, text)
+    transformer = PrepareLiterals() * ValidateSymbols() * anonymous * _Counted(rules, text, reading)
     at = 0
     while at < len(rules):  # templates add to them
         _, parameters, tree, _ = rules[at]
@@ -190,9 +205,21 @@ def check_templates(grammar: Grammar, text: str) -> None:
 class _Counted(ApplyTemplates):
     """Lark's writing out of templates, which stops at the limits."""
 
-    def __init__(self, rules: list[Any], text: str) -> None:
+    def __init__(self, rules: list[Any], text: str, reading: Reading) -> None:
         super().__init__(rules)  # type: ignore[no-untyped-call]
         self._text = text
+        self._reading = reading
+        self._trees = {str(name): tree for name, parameters, tree, _ in rules if parameters}
+        self._steps: dict[str, int] = {}
+
+    def _cost(self, name: str) -> int:
+        """Steps that writing out one of a template takes."""
+        if name not in self._steps:
+            tree = self._trees[name]
+            size = written_size(tree)
+            copied = sum(node.data == "value" for node in tree.iter_subtrees())
+            self._steps[name] = INSTANCE + COPIED * copied + ALTERNATIVE * size.ways + SYMBOL * size.symbols
+        return self._steps[name]
 
     def template_usage(self, children: list[Any]) -> NonTerminal:
         name = str(children[0].name)
@@ -204,7 +231,10 @@ class _Counted(ApplyTemplates):
                 self._text,
                 name,
             )
+        known = len(self.created_templates)
         made: NonTerminal = super().template_usage(children)  # type: ignore[no-untyped-call]
+        if len(self.created_templates) > known:
+            self._reading.spend(self._cost(name))
         return made
 
 

@@ -50,7 +50,7 @@ from tokenform.frontends.lark_errors import (
     syntax_error,
 )
 from tokenform.frontends.lark_groups import name_groups
-from tokenform.frontends.lark_limits import ALTERNATIVE, CheckedDefinitions, Reading, check_templates
+from tokenform.frontends.lark_limits import SKIP, CheckedDefinitions, Reading, check_templates
 from tokenform.frontends.unicode import check_text
 
 Lexer = Literal["contextual", "dynamic"]
@@ -59,6 +59,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*(?://|#)[ \t]*tokenform:[ \t]*(.*)$", re.MULTIL
 # Where the text itself is said to stand: nothing is imported from beside it, nor from beside the program.
 _NOWHERE = os.path.join(os.devnull, "grammar")
 _LONG_NUMBER = re.compile(rf"{SKIPPED}|%json\b[^\n]*|(?P<number>(?<!\w)\d{{19,}})")
+_LONG_DIGITS = re.compile(r"\d{19}")
 _JSON_KEYWORD = re.compile(rf"{SKIPPED}|(?P<json>%json\b[ \t]*)")
 
 
@@ -85,7 +86,20 @@ def read_lark(
             or a terminal grows without end when it is written out, or a number has too many digits.
         OptionError: `lexer` is neither of the two.
     """
+    try:
+        return _structure(text, start, lexer, import_paths or [])
+    except TokenformError as error:
+        # the frames that it has passed hold what lark has made, a million objects, while it is on its way
+        error.__context__ = None
+        raise error.with_traceback(None) from None
+
+
+def _structure(
+    text: str, start: str | None, lexer: Lexer | None, import_paths: list[str]
+) -> GrammarStructure:
     check_text(text, InvalidGrammar)
+    reading = Reading()
+    reading.begin(text)
     options, indenter = _read_directives(text)
     start_rule = start or options.get("start", "start")
     # Lark's Earley has no contextual lexer, so a header for it says "basic"; its grammar means the same in
@@ -93,12 +107,11 @@ def read_lark(
     lexer_name = lexer or options.get("lexer", "contextual").replace("basic", "contextual")
     if lexer_name not in ("contextual", "dynamic"):
         raise OptionError(f"lexer must be 'contextual' or 'dynamic', not {lexer_name!r}")
-    _check_numbers(text)
-    plain, schemas = _extract_schemas(text)
-    reading = Reading()
+    _check_numbers(text, reading)
+    plain, schemas = _extract_schemas(text, reading)
     reading.text(plain)
     try:
-        grammar = _load(plain, text, import_paths or [])
+        grammar = _load(plain, text, import_paths)
     except RecursionError:
         raise _too_deep() from None
     except TokenformError:
@@ -110,8 +123,8 @@ def read_lark(
         known = ", ".join(sorted(names)) or "none"
         raise InvalidGrammar(f"The start rule '{start_rule}' is not defined; rules of the grammar: {known}.")
     try:
-        check_templates(grammar, text)
-        reading.spend(ALTERNATIVE * name_groups(grammar))
+        check_templates(grammar, text, reading)
+        reading.written(name_groups(grammar))
         terminals, rules, ignore = _compile(grammar, plain, text, start_rule, indenter)
     except RecursionError:
         raise _too_deep() from None
@@ -138,9 +151,10 @@ def read_options(text: str) -> dict[str, str]:
     return _read_directives(text)[0]
 
 
-def _check_numbers(text: str) -> None:
+def _check_numbers(text: str, reading: Reading) -> None:
     """Numbers of a grammar are priorities and counts: beyond this length Python refuses to read them."""
-    for found in _LONG_NUMBER.finditer(text):
+    for found in _LONG_NUMBER.finditer(text) if _LONG_DIGITS.search(text) else ():
+        reading.spend(SKIP)
         if found.lastgroup == "number":
             line, column = _line_of(text, found.start()), found.start() - text.rfind("\n", 0, found.start())
             error = error_at(f"a number of {len(found.group())} digits; 18 are the most", text, line, column)
@@ -328,12 +342,15 @@ def with_place(error: TokenformError, text: str, number: int) -> TokenformError:
     return type(error)(message, pointer=error.pointer, keyword=error.keyword, line=line, column=column)
 
 
-def _extract_schemas(text: str) -> tuple[str, dict[str, Any]]:
+def _extract_schemas(text: str, reading: Reading) -> tuple[str, dict[str, Any]]:
     """Replaces each `%json {...}` by a declared terminal; later lines and columns stay where they were."""
     pieces: list[str] = []
     schemas: dict[str, Any] = {}
     position = 0
+    if "%json" not in text:
+        return text, schemas
     while match := _JSON_KEYWORD.search(text, position):
+        reading.spend(SKIP)
         if match.lastgroup != "json":
             pieces.append(text[position : match.end()])
             position = match.end()

@@ -68,7 +68,7 @@ def choice(texts: Iterable[str]) -> Grammar:
             raise OptionError(f"choices are str, but {text!r} is {type(text).__name__}.")
         check_text(text, OptionError)
     form = {"language": {"words": listed}}
-    return Grammar(_core.choice(listed), form=form, source=" | ".join(map(repr, listed)))
+    return Grammar(_core.choice(listed), form=form, source=" | ".join(repr(text) for text in listed))
 
 
 def any_text() -> Grammar:

@@ -16,8 +16,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tokenform import _core
 from tokenform.errors import InvalidGrammar, TokenformError, ToolError
 from tokenform.frontends import forms
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.gbnf import gbnf
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.json_text import read_json
@@ -94,23 +96,31 @@ def structural_tag(
     spec = read_json(tag, name="the structural tag", kind=InvalidGrammar) if isinstance(tag, str) else tag
     _check_json(spec)
     known = tuple(sorted({text for text in special if text}, key=len, reverse=True))
-    reader = _Reader(known, token_text, json_options or {})
+    # what is made on the way is gone before collections go on
+    with collected_later():
+        core, form = _put_together(_Reader(known, token_text, json_options or {}), spec, json_options)
+    warn_unknown(core.report)
+    return Grammar(core, form=form, source="structural tag")
+
+
+def _put_together(
+    reader: _Reader, spec: Any, json_options: Mapping[str, str] | None
+) -> tuple[_core.Grammar, forms.Form]:
+    """The core's grammar, and the form that it was made of."""
     node = reader.root(spec)
     form = shape_form(Shape(node, reader.rules), json_options)
-    source = "structural tag"
     try:
-        core = forms.compiled(form, source)
+        return forms.compiled(form, "structural tag"), form
     except TokenformError:
         reader.blame()
         raise
-    warn_unknown(core.report)
-    return Grammar(core, form=form, source=source)
 
 
 def _check_json(spec: Any) -> None:
     """Raise unless the tag can be written as JSON; its parts are, and errors show them."""
     try:
-        json.dumps(spec, default=dict)
+        if _core.json_text(spec) is None:
+            json.dumps(spec, default=dict)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidGrammar(f"the structural tag can't be written as JSON: {error}.", pointer="") from None
 

@@ -197,7 +197,7 @@ impl Chart {
             self.waiting(set, Symbol::Terminal(terminal), &mut todo);
         }
         while let Some(item) = todo.pop() {
-            work::spend(4);
+            work::spend(3);
             let item = Item { dot: item.dot + 1, ..item };
             let expansion = &self.grammar.expansions[item.expansion as usize];
             if item.dot < expansion.symbols.len() as u32 {
@@ -207,7 +207,7 @@ impl Chart {
                 continue;
             }
             let returns = self.returns(item.returns).len();
-            work::spend(returns as u64);
+            work::spend(returns as u64 / 2); // most were met before
             for k in 0..returns {
                 let back = self.returns(item.returns)[k];
                 if !done.insert(back) {
@@ -217,7 +217,7 @@ impl Chart {
                     accepts = true;
                     continue;
                 }
-                work::spend(4); // two searches, far apart in memory
+                work::spend(6); // an entry, and two searches, far apart in memory
                 self.waiting(back.set, Symbol::Rule(back.rule), &mut todo);
             }
         }

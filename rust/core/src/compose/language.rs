@@ -34,6 +34,10 @@ fn read_here(lexicon: &mut Box<Lexicon>, value: &Value) -> Result<Language> {
                 .map(|list| list.iter().filter_map(|w| w.as_str().map(Into::into)).collect());
             (lexicon.terms.words(words.ok_or_else(|| wrong(value))?), false)
         }
+        ("spans", Some(text)) => {
+            let chunks: Vec<&str> = text.char_indices().map(|(i, c)| &text[i..i + c.len_utf8()]).collect();
+            (lexicon.terms.spans(&chunks), false)
+        }
         ("spans", _) => {
             let chunks = operand.as_array().ok_or_else(|| wrong(value))?;
             let chunks: Vec<&str> = chunks.iter().filter_map(|c| c.as_str()).collect();

@@ -37,7 +37,11 @@ impl Terms {
                 Term::Concat(head, rest) => (head, rest),
                 _ => (tail, Self::EPS),
             };
-            if !matches!(*self.get(head), Term::Repeat(y, 0, INF) if y == x) || !flat.contains(&rest) {
+            if !matches!(*self.get(head), Term::Repeat(y, 0, INF) if y == x) {
+                continue;
+            }
+            self.spend(flat.len() as u64 / 16);
+            if !flat.contains(&rest) {
                 continue;
             }
             flat[i] = tail;
@@ -66,6 +70,7 @@ impl Terms {
             return;
         }
         counts.sort_unstable();
+        let (mut gone, mut merged) = (Vec::new(), Vec::new());
         let mut i = 0;
         while i < counts.len() {
             let (class, tail, lo, mut hi, _) = counts[i];
@@ -78,14 +83,16 @@ impl Terms {
                 j += 1;
             }
             if j > i + 1 {
-                let mut gone: Vec<TermId> = counts[i..j].iter().map(|c| c.4).collect();
-                gone.sort_unstable();
-                flat.retain(|x| gone.binary_search(x).is_err());
-                let merged = self.repeat(class, lo, hi);
-                flat.push(self.concat(merged, tail));
+                gone.extend(counts[i..j].iter().map(|c| c.4));
+                let one = self.repeat(class, lo, hi);
+                merged.push(self.concat(one, tail));
             }
             i = j;
         }
+        // all at once: there may be as many that touch as there are operands
+        gone.sort_unstable();
+        flat.retain(|x| gone.binary_search(x).is_err());
+        flat.append(&mut merged);
     }
 
     /// `c{a,b} & d{e,f}` is `(c&d){max,min}`.

@@ -14,6 +14,9 @@ use indexmap::IndexSet;
 use super::delta::Run;
 use super::term::{Term, TermId, Terms, MAX_CP};
 
+/// Steps that a chunk takes beside the memory for it: maps that no cache holds are looked up and changed.
+const CHUNK: u64 = 12;
+
 /// A state of the automaton, reached (`offset` 0) or being reached by so many characters of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Place {
@@ -40,6 +43,7 @@ impl Spans {
         let mut length = vec![0u32];
         let mut last = 0u32;
         for symbol in sequence {
+            crate::work::spend(CHUNK);
             let new = next.len() as u32;
             next.push(BTreeMap::new());
             link.push(Some(0));

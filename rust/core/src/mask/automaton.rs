@@ -222,7 +222,8 @@ impl TokenAutomaton {
         call: impl FnOnce(&mut Builder) -> Result<T>,
     ) -> Result<T> {
         let answer = work::run(self.limits.work, || call(&mut builder)).unwrap_or_else(|cut| Err(cut.into()));
-        if answer.as_ref().is_err_and(Error::spoils) {
+        let spoilt = |error: &Error| error.spoils() && !builder.ended_early(error);
+        if answer.as_ref().is_err_and(spoilt) {
             // a limit was passed by a call that may hold all that a call may hold
             let limited = answer.as_ref().is_err_and(|error| error.kind == Kind::LimitExceeded);
             let bytes = if limited { usize::MAX } else { generation.bytes() };

@@ -19,6 +19,10 @@ use crate::work;
 
 /// Calls after which what is held is counted again.
 const CALLS: u32 = 16;
+/// Steps in which a call reads a text again that was read before, or as many as it may need itself: about a second.
+const REMADE: u64 = 100_000_000;
+/// Steps beside it for each token: more than those of constraints that nobody means ill with need.
+const REMADE_TOKEN: u64 = 20_000;
 
 pub(super) struct Builder {
     pub engine: Box<dyn Engine>,
@@ -37,6 +41,8 @@ pub(super) struct Builder {
     /// Bytes that texts of older generations needed here.
     moved: usize,
     calls: u32,
+    /// The error of a call that ended before a text was read again.
+    unfinished: Option<Error>,
 }
 
 impl Builder {
@@ -58,6 +64,7 @@ impl Builder {
             own,
             moved: 0,
             calls: 0,
+            unfinished: None,
         })
     }
 
@@ -93,6 +100,11 @@ impl Builder {
         self.states
     }
 
+    /// Whether a call ended with this error before it began anything: all that was built is whole.
+    pub fn ended_early(&mut self, error: &Error) -> bool {
+        self.unfinished.take().is_some_and(|own| own == *error)
+    }
+
     /// The state of this generation that a state is: itself where it was made here, as there is one record a number.
     pub fn here<'a>(&mut self, s: &'a State) -> Result<Cow<'a, State>> {
         if s.0.generation == self.generation {
@@ -109,6 +121,9 @@ impl Builder {
     }
 
     /// Takes the tokens that lead to a state, from the nearest one before it that is known here.
+    ///
+    /// Each token has the allowance of the call that took it first, but not all together in one call: what was taken
+    /// is kept, and the next call goes on from there.
     fn remake(&mut self, s: &State) -> Result<State> {
         let held = self.bytes();
         let mut way = vec![s];
@@ -128,8 +143,21 @@ impl Builder {
                 start
             }
         };
+        let most = REMADE.max(work::allowed()) + REMADE_TOKEN * way.len() as u64;
+        let mut spent = 0;
         while let Some(next) = way.pop() {
             let (_, via) = next.0.from.as_ref().expect("only the start has nothing before it");
+            spent += work::spent();
+            if spent > most {
+                self.moved += self.bytes().saturating_sub(held);
+                let error = Error::limit(format!(
+                    "reading the text again takes more than {most} steps of work: what was made for it was let go, as \
+                     a call on the constraint was over its limit (Limits.work) or the memory was full \
+                     (Limits.memory); what was read anew is kept: ask again, or raise the limit"
+                ));
+                self.unfinished = Some(error.clone());
+                return Err(error);
+            }
             work::refill();
             let id = match via {
                 Via::Token(token) => self.follow(at.0.id, *token)?,

@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 use super::parse::Parser;
 use crate::error::{Error, Kind, Result};
 use crate::lexical::number::Decimal;
-use crate::limits::Limits;
 use crate::work;
 
 /// The number of a JSON node.
@@ -35,7 +34,7 @@ pub type Entries = Arc<[(Arc<str>, JsonNodeId)]>;
 /// Members from which on an object's keys are found by bisection.
 const WIDE: usize = 24;
 
-/// Bytes from which on a text's values are counted before the first is read.
+/// Bytes from which on a text's values are counted: shorter ones have no more than there is room for.
 const LARGE: usize = 6 << 20;
 /// Steps that a value of such a text costs at least once something is made of it.
 const LARGE_VALUE: u64 = 16;
@@ -53,23 +52,30 @@ pub struct Document {
     sorted: FxHashMap<JsonNodeId, Box<[u32]>>,
     /// Whether some text is a key that identifies a schema, or one below a root names its draft.
     pub(super) identified: bool,
+    /// Nodes that there may be once the text under way is read.
+    most: usize,
 }
+
+/// A text has more values than it may have; what is read of it so far is of no use.
+#[derive(Debug)]
+pub(super) struct TooMany;
 
 impl Document {
     /// Reads a text and returns its root.
     pub fn parse(&mut self, text: &str) -> Result<JsonNodeId> {
         work::spend(text.len() as u64 / 32);
         check_depth(text)?;
-        if text.len() > LARGE {
-            check_values(commas(text), text.len())?;
-        }
         self.nodes.reserve(text.len() / 16);
         self.parents.reserve(text.len() / 16);
-        let before = self.nodes.len();
+        let (before, most) = (self.nodes.len(), most_values(text.len()));
+        self.most = before.saturating_add(most);
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = Parser::new(self).read(&mut reader).and_then(|root| reader.end().map(|()| root));
         if let Ok(root) = read {
             return Ok(root);
+        }
+        if self.nodes.len() > self.most {
+            return Err(too_many_values(most));
         }
         // few texts nest deeper than the reader goes by itself; they, and those that are none, are read on a stack
         // that grows
@@ -78,23 +84,31 @@ impl Document {
         self.sorted.retain(|id, _| (id.0 as usize) < before);
         let mut reader = serde_json::Deserializer::from_str(text);
         reader.disable_recursion_limit();
-        Parser::new(self)
-            .read(serde_stacker::Deserializer::new(&mut reader))
-            .and_then(|root| reader.end().map(|()| root))
-            .map_err(|e| {
-                let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
-                (error.line, error.column) = (Some(e.line()), Some(e.column()));
-                error
-            })
+        let read = Parser::new(self).read(serde_stacker::Deserializer::new(&mut reader));
+        read.and_then(|root| reader.end().map(|()| root)).map_err(|e| {
+            if self.nodes.len() > self.most {
+                return too_many_values(most);
+            }
+            let mut error = Error::new(Kind::InvalidSchema, format!("the schema is not JSON: {e}"));
+            (error.line, error.column) = (Some(e.line()), Some(e.column()));
+            error
+        })
     }
 
     /// A new node; the place where it stands.
-    pub(super) fn add(&mut self, node: Json, parent: Option<(JsonNodeId, u32)>) -> JsonNodeId {
+    pub(super) fn add(
+        &mut self,
+        node: Json,
+        parent: Option<(JsonNodeId, u32)>,
+    ) -> std::result::Result<JsonNodeId, TooMany> {
         work::spend(4);
         let id = JsonNodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.parents.push(parent);
-        id
+        if self.nodes.len() > self.most {
+            return Err(TooMany);
+        }
+        Ok(id)
     }
 
     pub(super) fn set(&mut self, id: JsonNodeId, node: Json) {
@@ -246,32 +260,21 @@ pub(super) fn order_of(members: &[(Arc<str>, JsonNodeId)]) -> Option<Box<[u32]>>
     Some(order)
 }
 
-/// Refuses a schema of so many values, and so long a text, that memory has no room for what would be made of them:
-/// before they are there.
-pub fn check_values(values: u64, bytes: usize) -> Result<()> {
-    let most = Limits::default().work / LARGE_VALUE;
-    if bytes > LARGE && values > most {
-        return Err(Error::limit(format!(
-            "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
-             raise the limit by set_limits"
-        )));
+/// The most values of a schema whose text has so many bytes, in the call under way: a long text's are so many that
+/// memory has no room for what would be made of more.
+pub fn most_values(bytes: usize) -> usize {
+    match bytes > LARGE {
+        true => (work::allowed() / LARGE_VALUE) as usize,
+        false => usize::MAX,
     }
-    Ok(())
 }
 
-/// Commas outside of strings: one less than the values of an array or object, one beside another.
-fn commas(text: &str) -> u64 {
-    let (mut found, mut string, mut escaped) = (0, false, false);
-    for b in text.bytes() {
-        match b {
-            _ if escaped => escaped = false,
-            b'\\' if string => escaped = true,
-            b'"' => string = !string,
-            b',' if !string => found += 1,
-            _ => {}
-        }
-    }
-    found
+/// The refusal of a schema of more values than that.
+pub fn too_many_values(most: usize) -> Error {
+    Error::limit(format!(
+        "the schema has more than {most} values (one for {LARGE_VALUE} steps of Limits.work); leave some out, or \
+         raise the limit by set_limits"
+    ))
 }
 
 /// Refuses nesting beyond the limit before anything recursive sees the text.

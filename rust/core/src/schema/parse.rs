@@ -11,7 +11,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::document::{order_of, Document, Entries, Json, JsonNodeId};
+use super::document::{order_of, Document, Entries, Json, JsonNodeId, TooMany};
 
 /// The key under which `serde_json` hands over the text of a number (its feature `arbitrary_precision`).
 const NUMBER: &str = "$serde_json::private::Number";
@@ -43,6 +43,14 @@ impl<'d> Parser<'d> {
     /// Reads the value that a deserializer is at.
     pub fn read<'de, D: serde::Deserializer<'de>>(mut self, from: D) -> Result<JsonNodeId, D::Error> {
         Place { parser: &mut self, parent: None }.deserialize(from)
+    }
+
+    fn add<E: serde::de::Error>(
+        &mut self,
+        node: Json,
+        parent: Option<(JsonNodeId, u32)>,
+    ) -> Result<JsonNodeId, E> {
+        self.doc.add(node, parent).map_err(|TooMany| E::custom("too many values"))
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {
@@ -110,33 +118,33 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<JsonNodeId, E> {
-        Ok(self.parser.doc.add(Json::Null, self.parent))
+    fn visit_unit<E: serde::de::Error>(self) -> Result<JsonNodeId, E> {
+        self.parser.add(Json::Null, self.parent)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<JsonNodeId, E> {
-        Ok(self.parser.doc.add(Json::Bool(value), self.parent))
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<JsonNodeId, E> {
+        self.parser.add(Json::Bool(value), self.parent)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<JsonNodeId, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<JsonNodeId, E> {
         let text = self.parser.text(text);
-        Ok(self.parser.doc.add(Json::String(text), self.parent))
+        self.parser.add(Json::String(text), self.parent)
     }
 
     // integers that are spelled as Rust would
-    fn visit_u64<E>(self, value: u64) -> Result<JsonNodeId, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<JsonNodeId, E> {
         let text = self.parser.text(&value.to_string());
-        Ok(self.parser.doc.add(Json::Number(text), self.parent))
+        self.parser.add(Json::Number(text), self.parent)
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<JsonNodeId, E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<JsonNodeId, E> {
         let text = self.parser.text(&value.to_string());
-        Ok(self.parser.doc.add(Json::Number(text), self.parent))
+        self.parser.add(Json::Number(text), self.parent)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonNodeId, A::Error> {
         let Place { parser, parent } = self;
-        let id = parser.doc.add(Json::Null, parent);
+        let id = parser.add(Json::Null, parent)?;
         let start = parser.items.len();
         let mut i = 0;
         while let Some(item) = items.next_element_seed(Place { parser, parent: Some((id, i)) })? {
@@ -150,7 +158,7 @@ impl<'de> Visitor<'de> for Place<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonNodeId, A::Error> {
         let Place { parser, parent } = self;
-        let id = parser.doc.add(Json::Null, parent);
+        let id = parser.add(Json::Null, parent)?;
         let start = parser.members.len();
         let mut i = 0;
         while let Some(key) = map.next_key_seed(Key { parser })? {

@@ -13,16 +13,17 @@ walked through both).
 from __future__ import annotations
 
 import functools
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from tokenform import _core
 from tokenform.errors import OptionError, TokenformError
 from tokenform.frontends import forms
 from tokenform.frontends.forms import ANY, Form, Language, literal
+from tokenform.frontends.garbage import collected_later
 from tokenform.frontends.grammar import Grammar
 from tokenform.frontends.schemas import SPELLINGS, warn_unknown, with_marks
 from tokenform.frontends.tools.definitions import Tool, ToolLike, read_tools
@@ -72,36 +73,47 @@ def tools(
         json_options: how JSON is written: `order`, `whitespace`, `numbers`, `strings` of `json_schema`.
     The others, and the errors, are those of `tool_shape`.
     """
-    known = read_tools(tools)
-    form = find_format(format)
-    shape = tool_shape(
-        known,
-        format=form,
-        tool_choice=tool_choice,
-        parallel=parallel,
-        strict=strict,
-        reasoning=reasoning,
-        prompt=prompt,
-        order=(json_options or {}).get("order", "declared"),
-    )
-    source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
-    made = shape_form(shape, json_options)
-    try:
-        core = forms.compiled(made, source)
-    except TokenformError as error:
-        raise _blamed(error, known, form, json_options) from None
-    notes = [*(line for tool in known for line in tool.report), *shape.notes]
+    form, told = find_format(format), dict(json_options or {})
+    # what is made on the way is gone before collections go on
+    with collected_later():
+        known = read_tools(tools)
+        shaped = functools.partial(
+            tool_shape,
+            known,
+            format=form,
+            tool_choice=tool_choice,
+            parallel=parallel,
+            strict=strict,
+            reasoning=reasoning,
+            prompt=prompt,
+            order=told.get("order", "declared"),
+        )
+        source = f"tools({', '.join(tool.name for tool in known)}; {form.name})"
+        core, notes = _put_together(shaped, known, form, told, source)
+        definitions = [tool.to_openai() for tool in known]
     warn_unknown(notes)
     return Grammar(
-        core,
-        form=made,
+        core,  # whose form is read when it is asked for: few grammars of tools are a part of others
         notes=notes,
         read=functools.partial(
             parse_tool_calls, tools=known, format=form, reasoning=reasoning, prompt=prompt
         ),
         source=source,
-        tools=[tool.to_openai() for tool in known],
+        tools=definitions,
     )
+
+
+def _put_together(
+    shaped: Callable[[], Shape], known: Sequence[Tool], form: Format, options: dict[str, str], source: str
+) -> tuple[_core.Grammar, list[str]]:
+    """The core's grammar, and what there is to say of the tools."""
+    shape = shaped()
+    made = shape_form(shape, options)
+    try:
+        core = forms.compiled(made, source)
+    except TokenformError as error:
+        raise _blamed(error, known, form, options) from None
+    return core, [*(line for tool in known for line in tool.report), *shape.notes]
 
 
 # `tf.tools.Format`: what `format=` takes for a format of one's own, see `tokenform.tool_formats`
@@ -303,7 +315,7 @@ class _Compiler:
         if isinstance(node, Special):
             return [{"special": node.text, "spelled": True}]
         if isinstance(node, Json):
-            made: Form = {"schema": json.dumps(node.schema)}
+            made: Form = {"schema": forms.written(node.schema)}
             if node.strings_in:
                 made["schema"], made["holes"] = with_marks(made["schema"], dict(node.strings_in))
             return [{**made, "options": {**self.options, "without": list(node.without)}}]
@@ -375,7 +387,7 @@ def _occurring(trigger: Trigger) -> Language:
 
 def _raw(node: RawString) -> Language:
     """The strings with a line feed beside them; without it those that do not begin (end) with one."""
-    language: Language = {"string": json.dumps(node.schema)}
+    language: Language = {"string": forms.written(node.schema)}
     feed = literal("\n")
     for fed, order in zip(node.feeds, (1, -1), strict=True):  # before it, after it
         if fed:

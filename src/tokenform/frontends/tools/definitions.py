@@ -21,8 +21,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Union
 
+from tokenform import _core
 from tokenform.errors import InvalidSchema, InvalidType, ToolError
+from tokenform.frontends import forms
 from tokenform.frontends.grammar import Grammar
+from tokenform.frontends.json_text import loads
 from tokenform.frontends.tools.judge import fault, is_schema, report
 
 # Most levels of a schema of arguments; what is made of it goes through them one inside the other.
@@ -54,7 +57,7 @@ class Tool:
 
     @cached_property
     def _schema(self) -> str:
-        return json.dumps(self.parameters)
+        return forms.written(self.parameters)
 
     @property
     def report(self) -> list[str]:
@@ -159,8 +162,10 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
     if _deeper(parameters, DEPTH):
         raise InvalidSchema(f"the parameters of tool {name!r} are nested deeper than {DEPTH} levels")
     try:
-        text = json.dumps(parameters, allow_nan=False)
-        json.dumps(parameters, ensure_ascii=False).encode()
+        text = _core.json_text(parameters)
+        if text is None:
+            text = json.dumps(parameters, allow_nan=False)
+            json.dumps(parameters, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InvalidSchema(f"the parameters of tool {name!r} hold half a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
@@ -171,7 +176,7 @@ def _checked(parameters: Any, name: str) -> Mapping[str, Any]:
         raise InvalidSchema(
             f"the parameters of tool {name!r} are no JSON Schema, at {place or '/'}: {message}", pointer=place
         )
-    plain = json.loads(text)
+    plain = loads(text)
     kind = plain.get("type", "object")
     if kind != "object" and kind != ["object"]:
         raise InvalidSchema(f'the parameters of tool {name!r} must have "type": "object"', pointer="/type")
@@ -198,7 +203,7 @@ def _deeper(value: Any, most: int) -> bool:
 @lru_cache(maxsize=1024)
 def _fault(text: str) -> tuple[str, str] | None:
     """Where and why the text is no JSON Schema; kept, because an agent gives the same tools at every turn."""
-    plain = json.loads(text)
+    plain = loads(text)
     draft = plain.get("$schema")
     if is_schema(text, draft):
         return None
