@@ -186,3 +186,19 @@ def test_what_follows_may_begin_with_the_same_byte(ignored: str) -> None:
     automaton = tf.lark(f'start: "(" start | A B\nA: /é+/\nB: /ê/\n{ignored}').compile(VOCABULARY)
     assert automaton.check("(ééê".encode()) is None
     assert automaton.check("(éêê".encode()) is not None
+
+
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [
+        (tf.gbnf('root ::= word ("、" root)? "。"?\nword ::= [ぁ-んァ-ヶ一-龥]+'), "あい、山。"),
+        (tf.lark('start: (WORD | "(" start ")")+\nWORD: /\\w+/\n%ignore /\\s+/\n'), "あ\u3000い (い\u00a0é)"),
+    ],
+)
+def test_scripts_of_several_bytes(grammar: tf.Grammar, text: str) -> None:
+    automaton = grammar.compile(VOCABULARY)
+    state = automaton.start
+    for byte in text.encode():
+        assert ids(automaton.mask(state)) == list(automaton.oracle(state))
+        state = automaton.advance(state, byte)
+    assert automaton.is_accepting(state)

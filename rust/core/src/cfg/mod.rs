@@ -4,8 +4,8 @@
 //! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
 //! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
 //! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
-//! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end;
-//! [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
+//! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end,
+//! [`guarded`] where some beginnings can't, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
 //! short ways to an accepted end.
 
 #[cfg(test)]

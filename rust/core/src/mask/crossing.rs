@@ -43,7 +43,7 @@ fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
     };
     let open = 6 * (size - 1 - more.len()) as u32;
     let point = more.iter().fold(u32::from(bits), |point, b| point << 6 | u32::from(b & 0x3F));
-    Some((point << open, (point + 1 << open) - 1))
+    Some((point << open, ((point + 1) << open) - 1))
 }
 
 #[cfg(test)]
