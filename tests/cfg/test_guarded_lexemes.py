@@ -1,4 +1,4 @@
-"""Terminals that begin alike where only some lead on: what can't end is masked inside a lexeme, not only before it."""
+"""Terminals that begin alike where only some lead on: masks are empty nowhere, inside lexemes either."""
 
 from __future__ import annotations
 
