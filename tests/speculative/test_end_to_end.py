@@ -15,7 +15,6 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
@@ -30,6 +29,7 @@ from tokenform.errors import OptionError
 from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
+from .running import decode
 from .targets import sampler
 
 LETTERS = b"abc"

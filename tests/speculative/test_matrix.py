@@ -38,7 +38,6 @@ from tokenform.decoding.speculative.drafters import (
     auto,
 )
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
@@ -51,6 +50,7 @@ from tokenform.decoding.speculative.verifiers import (
 )
 
 from .models import ARCHITECTURES, model
+from .running import decode
 
 PIECES = [b'{"', b'": ', b'", "', b'"}', b"name", b"age", b"true", b"false", b", ", b"12", b" + ", b"(1"]
 TOKENS = [b"", *(bytes([i]) for i in range(256)), *PIECES]

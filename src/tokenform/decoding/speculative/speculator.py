@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -230,28 +230,6 @@ class Speculator:
         forwards = self.report.forwards
         self.report.add(output.report)
         self.report.forwards = forwards
-
-
-def decode(
-    backbone: Backbone,
-    requests: Iterable[Request],
-    drafter: Any = None,
-    verifier: Verifier | None = None,
-    policy: Policy | None = None,
-) -> list[Output]:
-    """Writes all texts in one ragged batch.
-
-    Returns:
-        One output a request, in their order; a sequence that failed has `error`.
-    """
-    speculator = Speculator(backbone, drafter, verifier, policy)
-    try:
-        outputs = [speculator.output(speculator.add(request)) for request in requests]
-        while speculator.active:
-            speculator.step()
-    finally:
-        speculator.close()
-    return outputs
 
 
 def _likeliest(
