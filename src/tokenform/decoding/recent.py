@@ -16,6 +16,7 @@ class Recent(OrderedDict[_Key, _Value]):
         most: entries that are kept.
 
     Example:
+        >>> from tokenform.decoding.recent import Recent
         >>> kept = Recent(2)
         >>> for number in range(3):
         ...     kept[number] = str(number)
