@@ -11,7 +11,16 @@ import torch
 
 import tokenform as tf
 from tokenform.decoding.draws import DenseDrawer, LazyDrawer, MaskedSampler, winners
-from tokenform.decoding.keyed_random import BLOCK, block_numbers, race_key, stream_seed, token_numbers
+from tokenform.decoding.keyed_random import (
+    BLOCK,
+    block_numbers,
+    cumulated,
+    invert,
+    pick,
+    race_key,
+    stream_seed,
+    token_numbers,
+)
 from tokenform.decoding.speculative.node import Node, mask_bits
 from tokenform.errors import SamplingError
 from tokenform.masking import MaskTable
@@ -262,3 +271,19 @@ def test_equal_distributions_are_coupled_and_near_ones_mostly():
 def test_equal_seeds_of_different_prompts_are_separate_streams():
     assert stream_seed(1, [1, 2]) == stream_seed(1, [1, 2])
     assert len({stream_seed(s, p) for s in (0, 1) for p in ([1, 2], [2, 1], [1], [1, 2, 3])}) == 8
+
+
+def test_an_inverse_never_draws_what_has_no_weight():
+    """Also where a number just below 1 times the whole is rounded up to the whole."""
+    edge = np.nextafter(1.0, 0.0)
+    for weights in ([0.0, 0.1, 0.2, 0.0, 0.7, 0.0], [5e-324, 0.0], [0.0, 1e-300, 1e-300, 0.0], [1.0, 1e-30]):
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.array(weights))
+        steps = cumulated(logs)
+        drawn = invert(steps, np.array([0.0, 0.25, 0.5, 0.999, edge]))
+        assert all(weights[place] > 0 for place in drawn.tolist())
+        assert (np.diff(drawn) >= 0).all() and drawn[0] == next(i for i, w in enumerate(weights) if w)
+        assert [pick(logs, u) for u in (0.0, 0.25, 0.5, 0.999, edge)] == drawn.tolist()
+    assert cumulated(np.array([-np.inf, -np.inf])).tolist() == cumulated(np.zeros(0)).tolist() == [0.0]
+    counts = np.bincount(invert(cumulated(np.log([1.0, 2.0, 5.0])), (np.arange(8000) + 0.5) / 8000))
+    assert counts.tolist() == [1000, 2000, 5000]

@@ -38,7 +38,7 @@ from tokenform.decoding.speculative.drafters.other_vocabulary import LongestMatc
 from tokenform.decoding.speculative.drafters.suffix_automaton import SEPARATOR, SuffixAutomaton, copied
 from tokenform.decoding.speculative.policies import Controller, Fixed
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator, decode
+from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
@@ -53,6 +53,7 @@ from tokenform.errors import DrafterError
 from .automata import EOS, Patterned, record, vocabulary, word
 from .models import VOCABULARY, model
 from .plain import plain
+from .running import decode
 from .targets import sampler
 
 GREEDY, WARM = sampler(0.0), sampler(0.8)

@@ -15,7 +15,6 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.node_draws import NodeDraws
 from tokenform.decoding.speculative.report import Report
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
@@ -30,6 +29,7 @@ from tokenform.errors import OptionError
 from .automata import EOS, Patterned, vocabulary
 from .models import model
 from .plain import plain
+from .running import decode
 from .targets import sampler
 
 LETTERS = b"abc"
@@ -103,12 +103,24 @@ def test_a_few_draws_follow_the_distribution(rule):
     assert p_value(net, 640, rule, RULES[rule]) > 0.001
 
 
+MANY = 86_016
+"""Draws that tell a distribution at a total variation of 0.015 from the target in 999 cases of 1,000.
+
+There are 27 texts, so 26 degrees of freedom; at 0.01 / 7 the statistic may be 52.8.  With N draws of
+probabilities p + d it is noncentral by N·sum(d²/p) >= 4·N·TV² (Cauchy-Schwarz), and 77.3 is needed for a
+power of 0.999: N = 77.3 / (4·0.015²) = 85,890, here in whole batches of 64.  A rule that draws what follows
+from the target itself, where it should from the rest, is 0.13 (`Traversal`) to 0.26 (`TokenRule`) off.
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("rule", list(RULES))
-def test_two_hundred_thousand_draws_follow_the_distribution(rule):
+def test_many_draws_follow_the_distribution(rule):
     net = model("llama", layers=1, seed=2)
-    assert p_value(net, 200_000, rule, RULES[rule]) > 0.01 / len(RULES)
+    found = p_value(net, MANY, rule, RULES[rule])
+    print(f"{rule.__name__}: p = {found:.3f}")
+    assert found > 0.01 / len(RULES)
 
 
 def test_the_masked_sampler_keeps_texts_within_the_budget_and_says_its_distribution():

@@ -13,10 +13,10 @@ from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import Forced, Hints, Merge, Suffix, auto
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 
 from .models import ARCHITECTURES, model
 from .plain import plain
+from .running import decode
 
 PIECES = [b'{"', b'": ', b'", "', b'"}', b"name", b"age", b"true", b"false", b", ", b"12"]
 TOKENS = [b"", *(bytes([i]) for i in range(256)), *PIECES]

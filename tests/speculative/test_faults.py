@@ -13,10 +13,10 @@ from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import DraftModel, Forced, Merge, NGram
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 
 from .models import model
 from .plain import plain
+from .running import decode
 
 TOKENS = [b"", *(bytes([i]) for i in range(32, 127)), b"ab", b"12"]
 GRAMMAR = tf.regex(r"[a-d]{3,9}-[0-9]{2,8}!")

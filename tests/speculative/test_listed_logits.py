@@ -25,11 +25,12 @@ from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.policies import Controller
 from tokenform.decoding.speculative.request import Request
 from tokenform.decoding.speculative.scores import Listed, Scores
-from tokenform.decoding.speculative.speculator import Speculator, decode
+from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.errors import InvalidState, LimitExceeded, ModelError
 
 from .models import ARCHITECTURES, model
+from .running import decode
 from .test_engine import EOS, TOKENS, constraint, requests
 
 LOCALS = {

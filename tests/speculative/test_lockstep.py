@@ -25,13 +25,14 @@ from tokenform.decoding.speculative.drafting import Ask, together
 from tokenform.decoding.speculative.live import Live
 from tokenform.decoding.speculative.policies import Fixed
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import Speculator, decode
+from tokenform.decoding.speculative.speculator import Speculator
 from tokenform.decoding.speculative.tree import DraftTree
 from tokenform.decoding.speculative.verifiers import BestPath, SampleAndMatch, TokenRule, Traversal
 
 from .automata import EOS, record, vocabulary
 from .models import model
 from .plain import plain
+from .running import decode
 from .targets import sampler
 
 BATCH = 8

@@ -14,13 +14,13 @@ from tokenform.decoding.speculative.backbone.model_cache import cache_name
 from tokenform.decoding.speculative.drafters import Forced, Merge, NGram, Suffix
 from tokenform.decoding.speculative.policies import BestFirst, Confidence, Controller, Cumulative, Fixed
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import GreedyTree
 from tokenform.errors import OptionError
 
 from .automata import EOS, record, word
 from .models import ARCHITECTURES, VOCABULARY, model
 from .plain import plain
+from .running import decode
 from .targets import sampler
 
 GREEDY, WARM = sampler(0.0), sampler(0.7)

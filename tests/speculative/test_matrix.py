@@ -1,9 +1,13 @@
 """Greedy text is that of plain decoding: every drafter, every verifier, each kind of constraint and model.
 
-The fast test takes a few combinations of each; the slow one takes all, with 200 prompts of 64 tokens:
+The fast test takes a few combinations of each; the slow one takes all:
 `pytest -m slow tests/speculative/test_matrix.py`.  A drafter of drawn drafts is paired with each rule in the
 shape that the rule is made for; drafters that look things up are judged by sample-and-match, which every
 other rule refuses for them, and by the greedy rule.
+
+How many prompts the slow test needs: a pair of drafter and rule writes 24 prompts x 4 kinds x 5 models x 2
+sizes of batch = 960 texts, so a fault that spoils one text in a hundred is missed with probability
+0.99^960 = 0.00006; the built-in model's 32 prompts are 256 texts a pair, 0.08.  24 and 32 are whole batches.
 """
 
 from __future__ import annotations
@@ -34,7 +38,6 @@ from tokenform.decoding.speculative.drafters import (
     auto,
 )
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.verifiers import (
     BestPath,
     BlockRule,
@@ -47,6 +50,7 @@ from tokenform.decoding.speculative.verifiers import (
 )
 
 from .models import ARCHITECTURES, model
+from .running import decode
 
 PIECES = [b'{"', b'": ', b'", "', b'"}', b"name", b"age", b"true", b"false", b", ", b"12", b" + ", b"(1"]
 TOKENS = [b"", *(bytes([i]) for i in range(256)), *PIECES]
@@ -182,14 +186,13 @@ def test_plain_texts_are_those_of_the_model_alone():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("drafter", "rule"), PAIRS)
-def test_every_combination_on_two_hundred_prompts(name, kind, drafter, rule):
+def test_every_combination(name, kind, drafter, rule):
     torch.set_num_threads(1)
-    check(name, kind, drafter, rule, 200, 64, 8)
-    check(name, kind, drafter, rule, 200, 64, 1)
+    check(name, kind, drafter, rule, 24, 64, 8)
+    check(name, kind, drafter, rule, 24, 64, 1)
 
 
 @functools.cache
@@ -241,9 +244,8 @@ def test_the_builtin_model_writes_the_same_with_the_default_drafter(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("drafter", "rule"), BUILTIN)
-def test_the_builtin_model_on_two_hundred_prompts(kind, drafter, rule):
-    check_builtin(kind, drafter, rule, 200, 64, 8)
-    check_builtin(kind, drafter, rule, 200, 64, 1)
+def test_the_builtin_model(kind, drafter, rule):
+    check_builtin(kind, drafter, rule, 32, 64, 8)
+    check_builtin(kind, drafter, rule, 32, 64, 1)

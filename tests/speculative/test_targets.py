@@ -10,13 +10,13 @@ from tokenform.decoding.speculative.backbone import Backbone
 from tokenform.decoding.speculative.drafters import Merge, NGram, Recycling
 from tokenform.decoding.speculative.node import Node, mask_bits
 from tokenform.decoding.speculative.request import Request
-from tokenform.decoding.speculative.speculator import decode
 from tokenform.decoding.speculative.targets import Anchored, ContextAware, Contrastive, Penalties, Safety
 from tokenform.errors import OptionError, SamplingError
 
 from .automata import EOS, record
 from .models import model
 from .plain import plain
+from .running import decode
 from .targets import Ban, Mask, Penalised, Target, Temperature, sampler
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic
@@ -30,6 +29,7 @@ from tokenform.decoding.calls import (
     seeds_of,
 )
 from tokenform.decoding.generator import Generator
+from tokenform.decoding.keyed_random import fresh_seed
 from tokenform.decoding.results import Result, T
 from tokenform.decoding.scheduler import Job, Piece, Scheduler
 from tokenform.decoding.tracing import traced
@@ -84,7 +84,7 @@ class AsyncGenerator:
             key = seeds[number]
             options = {
                 "n": n,
-                "seed": secrets.randbits(62) if key is None else key,
+                "seed": fresh_seed() if key is None else key,
                 "max_tokens": max_tokens,
                 "sampler": sampler,
                 "logprobs": logprobs,

@@ -22,9 +22,6 @@ DEFAULT_MAX_TOKENS = 512
 Constraint = Grammar | Condition
 AnySampler = Local | AlignedSampler
 
-Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
-"""One prompt: text, chat messages, or token ids."""
-
 
 class SampleOptions(TypedDict, total=False):
     """The options of `Generator.sample`, for type checkers."""

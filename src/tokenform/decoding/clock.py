@@ -2,18 +2,111 @@
 
 Purpose: on a busy machine a thread waits for its turn, and a pass seems to take many times what it costs;
 whoever weighs a pass against a guess would guess wrongly.  On a CPU the seconds that the thread itself has
-worked are measured; where a device works, those that pass.
-Rejected: least times of several passes (sizes hardly ever repeat).
+worked are measured.  Where a device works, a pass is launched and not waited for, so the host's clocks say
+nothing of it: events are put into the device's stream before and after.
+Invariant: nothing waits for a device.  What has not happened yet is not known yet: whoever asks is told None,
+and asks again a step later.  A device without events is never known.
+Rejected: least times of several passes (sizes hardly ever repeat); a wall clock read where the draws of a
+pass are waited for anyway (it counts what the host did meanwhile as the pass's).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
 
-def clock(device: torch.device | None) -> Callable[[], float]:
-    """Seconds of work on a device (None: the host); differences count."""
-    return time.thread_time if device is None or device.type == "cpu" else time.perf_counter
+class Took(NamedTuple):
+    """Seconds that something took.
+
+    Attributes:
+        work: that the thread worked, or the device.
+        wall: that passed; on a device the same.
+    """
+
+    work: float
+    wall: float
+
+
+class Span(Protocol):
+    """A piece of work."""
+
+    def end(self) -> None:
+        """The work has been done, or launched."""
+        ...
+
+    def took(self) -> Took | None:
+        """What it took; None if that is not known yet."""
+        ...
+
+
+class Clock:
+    """Measures work on a device.
+
+    Args:
+        device: None is the host.
+    """
+
+    def __init__(self, device: torch.device | None = None) -> None:
+        self._device = device
+        self._module = None if device is None else events_of(device)
+        self._host = device is None or device.type == "cpu"
+
+    def begin(self) -> Span:
+        """A piece of work begins, on the host or in the device's stream."""
+        if self._module is not None:
+            return _DeviceSpan(self._module, self._device)
+        return _HostSpan() if self._host else _Unknown()
+
+
+def events_of(device: torch.device) -> Any:
+    """What has the `Event` of a kind of device (`torch.cuda`, ...); None: there are none, as on a CPU."""
+    module = None if device.type == "cpu" else getattr(torch, device.type, None)
+    return module if hasattr(module, "Event") else None
+
+
+class _HostSpan:
+    __slots__ = ("began", "ended")
+
+    ended: Took
+
+    def __init__(self) -> None:
+        self.began = Took(time.thread_time(), time.perf_counter())
+
+    def end(self) -> None:
+        self.ended = Took(time.thread_time(), time.perf_counter())
+
+    def took(self) -> Took:
+        return Took(self.ended.work - self.began.work, self.ended.wall - self.began.wall)
+
+
+class _DeviceSpan:
+    __slots__ = ("began", "ended", "stream")
+
+    def __init__(self, module: Any, device: torch.device | None) -> None:
+        # an event goes into the current device's stream if it isn't told which
+        current = getattr(module, "current_stream", None)
+        self.stream = () if current is None else (current(device),)
+        self.began, self.ended = module.Event(enable_timing=True), module.Event(enable_timing=True)
+        self.began.record(*self.stream)
+
+    def end(self) -> None:
+        self.ended.record(*self.stream)
+
+    def took(self) -> Took | None:
+        if not self.ended.query():
+            return None
+        seconds = self.began.elapsed_time(self.ended) / 1000  # milliseconds
+        return Took(seconds, seconds)
+
+
+class _Unknown:
+    __slots__ = ()
+
+    def end(self) -> None:
+        return None
+
+    def took(self) -> None:
+        return None

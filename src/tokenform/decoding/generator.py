@@ -26,7 +26,6 @@ from tokenform.decoding.calls import (
     DEFAULT_MAX_TOKENS,
     AnySampler,
     Constraint,
-    Prompt,
     SampleOptions,
     StreamOptions,
     check_counts,
@@ -47,7 +46,7 @@ from tokenform.decoding.mixing import Mixing
 from tokenform.decoding.partial import Partials
 from tokenform.decoding.pieces import TextPieces
 from tokenform.decoding.progress import Progress
-from tokenform.decoding.prompts import PromptFormat, PromptReader, is_batch
+from tokenform.decoding.prompts import Prompt, PromptFormat, PromptReader, is_batch
 from tokenform.decoding.results import Result, Stats, T, read_value
 from tokenform.decoding.row import Row, check_shortest
 from tokenform.decoding.samplers.local import Local

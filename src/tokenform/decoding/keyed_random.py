@@ -75,28 +75,36 @@ def uniform(seed: int, sequence: int, position: int, stream: int = 0) -> float:
     return (keyed(seed, sequence, position, stream) >> 11) * (1.0 / (1 << 53))
 
 
-def invert(distribution: np.ndarray, u: float) -> int:
-    """Inverse of the cumulative distribution at `u`: the least token whose cumulative mass exceeds it.
+def cumulated(log_weights: np.ndarray) -> np.ndarray:
+    """The sum of the weights up to each, over the largest: float64 [n]; [0] where all weights are zero.
 
     Args:
-        distribution: float64 [V], non-negative; need not be normalised.
-        u: number in [0, 1).
-    Returns:
-        A token of positive mass.
+        log_weights: their logarithms, float64 [n].
     """
-    cumulative = np.cumsum(distribution)
-    token = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
-    if token >= len(distribution) or distribution[token] <= 0.0:  # rounding at the upper end
-        token = int(np.flatnonzero(distribution > 0.0)[-1])
-    return token
+    top = log_weights.max(initial=-np.inf)
+    steps: np.ndarray = np.cumsum(np.exp(log_weights - top)) if top > -np.inf else np.zeros(1)
+    return steps
+
+
+def invert(steps: np.ndarray, u: Any) -> Any:
+    """Inverse of a cumulative distribution: the first place at which it exceeds a share u of the whole.
+
+    Args:
+        steps: cumulated weights, not all zero.
+        u: a number in [0, 1), or an array of them.
+    Returns:
+        int64, a place of positive weight, or one for each number.
+    """
+    last = np.searchsorted(steps, steps[-1])  # where the whole is reached: a product may be rounded up to it
+    return np.minimum(np.searchsorted(steps, u * steps[-1], side="right"), last)
 
 
 def pick(log_weights: np.ndarray, u: float) -> int:
-    """As `invert`, of weights by their logarithms, one of which is above -inf.
+    """The place that u draws, of weights by their logarithms, one of which is above -inf.
 
     The draw moves little when the weights move little, which is what lets look-ahead guess it.
     """
-    return invert(np.exp(log_weights - log_weights.max()), u)
+    return int(invert(cumulated(log_weights), u))
 
 
 class Purpose(IntEnum):

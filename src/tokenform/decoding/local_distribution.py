@@ -5,7 +5,6 @@ Complexity: a mask a prefix, and a step of the automaton for each token that was
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import torch
@@ -13,6 +12,7 @@ import torch
 from tokenform.decoding.aligned.protocols import Float, LanguageModel, Tokens
 from tokenform.decoding.aligned.wrapped import WrappedModel
 from tokenform.decoding.draws import MaskedSampler
+from tokenform.decoding.recent import Recent
 from tokenform.decoding.row import Row
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.decoding.speculative.node import Node
@@ -35,7 +35,7 @@ class LocalDistribution(WrappedModel):
         super().__init__(model)
         self._sampler, self._row, self._draws = sampler, row, NodeDraws(torch.device("cpu"))
         self.fingerprint = f"local {sampler.local}"
-        self._states: OrderedDict[Tokens, State] = OrderedDict({(): row.automaton.start})
+        self._states: Recent[Tokens, State] = Recent(_STATES)
 
     def logprobs(self, prefixes: Sequence[Tokens]) -> Float:
         own, row, nodes = super().logprobs(prefixes), self._row, []
@@ -50,12 +50,9 @@ class LocalDistribution(WrappedModel):
 
     def _state(self, written: Tokens) -> State:
         length = len(written)
-        while written[:length] not in self._states:
+        while length and written[:length] not in self._states:
             length -= 1
-        state = self._states[written[:length]]
+        state = self._states[written[:length]] if length else self._row.automaton.start
         for end in range(length, len(written)):
             state = self._states[written[: end + 1]] = self._row.automaton.advance(state, written[end])
-        while len(self._states) > _STATES:
-            self._states.popitem(last=False)
-            self._states[()] = self._row.automaton.start
         return state

@@ -13,7 +13,9 @@ from tokenform.engine import Grammar, Vocabulary, tokenizers
 from tokenform.errors import ModelError, OptionError, PromptTooLong
 from tokenform.frontends import Condition
 
-Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]]
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""One prompt: text, chat messages, or token ids."""
+
 ONLY_TEXT = (
     "Only text is read here: for images and sound give them to the model's processor, and its own generate a "
     "tokenform.integrations.transformers.GrammarLogitsProcessor."

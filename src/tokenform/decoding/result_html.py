@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tokenform.decoding.results import Result
+    from tokenform.engine import State, TokenAutomaton
 
 _FORCED, _DRAFT = "border-bottom:2px solid #0b7285", "border-top:2px dotted #e8590c"
 
@@ -56,6 +57,11 @@ def forced_places(result: Result) -> list[bool]:
     assert automaton is not None
     state, alone = automaton.start, []
     for token in result.tokens:
-        alone.append(automaton.forced_bytes(state).startswith(automaton.vocabulary.token(token)))
+        alone.append(is_forced(automaton, state, token))
         state = automaton.advance(state, token)
     return alone
+
+
+def is_forced(automaton: TokenAutomaton, state: State, token: int) -> bool:
+    """Whether the constraint leaves no other text at the place of a token."""
+    return automaton.forced_bytes(state).startswith(automaton.vocabulary.token(token))

@@ -29,11 +29,11 @@ class Stats:
         drafted: tokens that were guessed and scored.
         accepted: guessed tokens that were kept.
         evaluations: masks that were asked for.
-        seconds_model: wall time of launching the model and waiting for it; the time of a batch is shared
-            equally by its sequences.
-        seconds_mask: wall time in masks and their application, shared likewise; on a GPU the model runs
-            meanwhile.
-        seconds_draft: wall time in drafters.
+        seconds_model: wall time of the model's passes, on a GPU by its own events; the time of a batch is
+            shared equally by its sequences.
+        seconds_mask: wall time in masks and their application, shared likewise; on a GPU it counts the
+            waiting for draws, hence for the model, too.
+        seconds_draft: wall time in drafters, of their passes on a GPU by its events.
     """
 
     forwards: int = 0

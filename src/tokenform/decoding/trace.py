@@ -11,6 +11,7 @@ from typing import Any
 
 from tokenform.decoding.calls import DEFAULT_MAX_TOKENS
 from tokenform.decoding.generator import Generator
+from tokenform.decoding.result_html import is_forced
 from tokenform.decoding.results import Result
 from tokenform.decoding.samplers.local import Local
 from tokenform.frontends import to_constraint
@@ -64,7 +65,7 @@ def trace(
     for place, (_, token) in enumerate(generator.decoder(sampler, 1).run([row], 1)):
         if token is None:
             break
-        forced = row.automaton.forced_bytes(state).startswith(tokens[token])
+        forced = is_forced(row.automaton, state, token)
         state = row.automaton.advance(state, token)
         yield Written(
             token, tokens[token], row.output.token_logprobs[place], row.output.guessed[place], forced

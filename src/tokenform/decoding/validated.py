@@ -23,16 +23,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from tokenform.decoding.aligned.cars import CARS, ExactWalks
 from tokenform.decoding.aligned.checked import Checked, has_validators
-from tokenform.decoding.aligned.descent import allowed, child, distribution
+from tokenform.decoding.aligned.descent import descend
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.problem import Problem
 from tokenform.decoding.aligned.protocols import LanguageModel, Tokens
 from tokenform.decoding.aligned.results import LogZ, sharper
-from tokenform.decoding.aligned.trie import Node, Trie
 from tokenform.decoding.draws import MaskedSampler
 from tokenform.decoding.keyed_random import stream_seed
 from tokenform.decoding.local_distribution import LocalDistribution
@@ -93,18 +90,17 @@ class Redraw:
         for number in range(self._tries):
             if self._greedy and number % EVERY == EVERY - 1:  # the first walks go where greedy decoding goes
                 explore(walks.problem, walks.trie, EXPLORED * EVERY)
-            tokens = _greedy(walks.problem, walks.trie) if self._greedy else self._walk(walks)
+            if self._greedy:
+                tokens = descend(walks.problem, walks.trie, None, reject=True).tokens
+            else:
+                draw = walks.walk()
+                tokens = None if draw is None else draw.tokens
             if tokens is not None or walks.hopeless:
                 break
         if tokens is not None:
             self._take(row, tokens)
         row.output.report.forwards += walks.problem.counts().forwards - forwards
         return None if tokens is not None else self._failure(walks)
-
-    @staticmethod
-    def _walk(walks: ExactWalks) -> Tokens | None:
-        draw = walks.walk()
-        return None if draw is None else draw.tokens
 
     def _take(self, row: Row, tokens: Tokens) -> None:
         prompt = tuple(row.prompt)
@@ -185,25 +181,6 @@ class Redraw:
             evaluations=0 if counts is None else counts.evaluations,
             attempts=self.rows + (0 if self._walks is None else self._walks.attempt),
         )
-
-
-def _greedy(problem: Problem, trie: Trie) -> Tokens | None:
-    """One walk by the token of most mass left; None where it ran into a refusal, which the trie learns."""
-    prefix, index = problem.root(), 0
-    parent: Node | None = None
-    while True:
-        node = child(trie, parent, index)
-        if node is None:
-            node = trie.visit(distribution(problem, trie, prefix), parent, index, exact=False)
-        if node.log_theta == -math.inf:
-            return None
-        index = int(np.argmax(node.log_weights()))
-        if index not in node.children and not allowed(problem, trie, node, prefix, index):
-            return None
-        token = int(node.ids[index])
-        if token == problem.eos:
-            return prefix.tokens
-        prefix, parent = problem.extend(prefix, token), node
 
 
 def settled(

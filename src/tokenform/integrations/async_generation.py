@@ -15,7 +15,8 @@ from tokenform.errors import OptionError, extras
 with extras():
     from tokenform.decoding import async_generator
     from tokenform.decoding.async_generator import AsyncStream
-    from tokenform.decoding.calls import Prompt, pair
+    from tokenform.decoding.calls import pair
+    from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.integrations import generation
     from tokenform.integrations.generation import (

@@ -19,7 +19,8 @@ from tokenform.frontends import one_constraint
 
 with extras():
     from tokenform.decoding import generator
-    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, Prompt, pair
+    from tokenform.decoding.calls import DEFAULT_MAX_TOKENS, pair
+    from tokenform.decoding.prompts import Prompt
     from tokenform.decoding.results import Result, T
     from tokenform.decoding.samplers.local import Local
     from tokenform.decoding.speculative.targets import Mixture, Penalties

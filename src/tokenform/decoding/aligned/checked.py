@@ -12,7 +12,6 @@ Rejected: `Predicate` over whole texts (each verdict would read the text from it
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ import numpy as np
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.protocols import Bools, Ids, State
 from tokenform.decoding.aligned.utf8 import split_characters
+from tokenform.decoding.recent import Recent
 from tokenform.engine import Grammar, Vocabulary
 from tokenform.errors import InvalidType
 from tokenform.frontends.json_reader import JsonReader
@@ -58,8 +58,8 @@ class Checked:
         self.evaluations = 0
         self.fingerprint = f"{self._masks.fingerprint} & validators of {grammar.shapes.label}"
         self.refused: tuple[str, InvalidType] | None = None
-        self._readers: OrderedDict[bytes, tuple[JsonReader, bytes] | None] = OrderedDict()
-        self._ends: OrderedDict[bytes, bool] = OrderedDict()
+        self._readers: Recent[bytes, tuple[JsonReader, bytes] | None] = Recent(KEPT)
+        self._ends: Recent[bytes, bool] = Recent(KEPT)
 
     def advance(self, state: State, token: int) -> State:
         assert isinstance(state, Place)
@@ -126,8 +126,6 @@ class Checked:
         begun = self._readers[text[:length]] if length else (JsonReader(self._shape), b"")
         made = None if begun is None else self._fed(begun, text[length:], text[:length])
         self._readers[text] = made
-        if len(self._readers) > KEPT:
-            self._readers.popitem(last=False)
         return made
 
     def _fed(
@@ -156,8 +154,6 @@ class Checked:
                 self._ends[data] = True
             except InvalidType as error:
                 self.refused, self._ends[data] = (text, error), False
-            if len(self._ends) > KEPT:
-                self._ends.popitem(last=False)
         return self._ends[data]
 
 

@@ -56,24 +56,33 @@ class Numbers:
         return self._block.pop()
 
 
-def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bool) -> Walk:
-    """Walks once.  The numbers it uses are those of (seed, attempt)."""
-    numbers = Numbers(stream(seed, Purpose.DESCENT, attempt))
+def walk_numbers(seed: int, attempt: int) -> Numbers:
+    """The numbers of one walk."""
+    return Numbers(stream(seed, Purpose.DESCENT, attempt))
+
+
+def descend(problem: Problem, trie: Trie, numbers: Numbers | None, *, reject: bool) -> Walk:
+    """Walks once.
+
+    Args:
+        numbers: what is drawn by; None draws nothing: the token of most mass left is taken, of equals the
+            smallest id, and only what is refused ends the walk (with `reject` alone).
+    """
     walk = Walk(None)
     prefix, parent, index = problem.root(), None, 0
     while True:
         walk.visited += 1
-        node = child(trie, parent, index)
+        node = trie.root if parent is None else parent.children.get(index)
         if node is None:
             promised = trie.bound(parent, index)
             node = trie.visit(
-                distribution(problem, trie, prefix),
+                _distribution(problem, trie, prefix),
                 parent,
                 index,
                 exact=problem.constraint.exact and trie.restricted,
             )
             if node.log_theta == -math.inf or (
-                reject and math.log1p(-numbers.uniform()) > node.log_theta - promised
+                reject and numbers and math.log1p(-numbers.uniform()) > node.log_theta - promised
             ):
                 return walk
         else:
@@ -93,18 +102,14 @@ def descend(problem: Problem, trie: Trie, seed: int, attempt: int, *, reject: bo
         prefix, parent = problem.extend(prefix, token), node
 
 
-def child(trie: Trie, parent: Node | None, index: int) -> Node | None:
-    return trie.root if parent is None else parent.children.get(index)
-
-
-def distribution(problem: Problem, trie: Trie, prefix: Prefix) -> StepDistribution:
+def _distribution(problem: Problem, trie: Trie, prefix: Prefix) -> StepDistribution:
     if trie.restricted:
         return problem.distributions([prefix], masked=False)[0]
     return problem.full_distributions([prefix])[0]
 
 
 def _choose(
-    problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: Numbers, reject: bool
+    problem: Problem, trie: Trie, node: Node, prefix: Prefix, numbers: Numbers | None, reject: bool
 ) -> tuple[int, float] | None:
     """Draws a child ∝ f·θ; the index and the log weight f(a|u)/q(a), or None for a dead end or a rejection.
 
@@ -116,8 +121,8 @@ def _choose(
     if total == -math.inf:
         return None
     settled = problem.constraint.exact and trie.restricted
-    if settled or reject:
-        index = pick(weights, numbers.uniform())
+    if settled or reject or numbers is None:
+        index = int(weights.argmax()) if numbers is None else pick(weights, numbers.uniform())
         if settled or index in node.children or allowed(problem, trie, node, prefix, index):
             return index, total - node.theta.get(index, 0.0)
         return None

@@ -23,10 +23,11 @@ from collections.abc import Generator, Mapping
 
 import numpy as np
 
-from tokenform.decoding.aligned.descent import Numbers
+from tokenform.decoding.aligned.descent import Numbers, walk_numbers
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
+from tokenform.decoding.aligned.rejection_step import run_steps
 from tokenform.decoding.aligned.trie import Node, Trie
-from tokenform.decoding.keyed_random import Purpose, pick, stream
+from tokenform.decoding.keyed_random import pick
 
 EXPECTED = 0.5  # particles at a prefix from which on its distribution is asked for beforehand
 BESIDE = 32  # prefixes that are asked for beforehand in one call
@@ -40,25 +41,12 @@ def prefetch(problem: Problem, trie: Trie, seed: int, attempts: range, *, reject
     """
     if not (problem.constraint.exact and trie.restricted):
         return
-    guesses = [_guess(problem, trie, seed, attempt, reject) for attempt in attempts]
-    waiting: list[tuple[Guess, Prefix]] = []
-    for guess in guesses:
-        if (prefix := next(guess, None)) is not None:
-            waiting.append((guess, prefix))
-    while waiting:
-        distributions = problem.distributions([prefix for _, prefix in waiting], masked=False)
-        still: list[tuple[Guess, Prefix]] = []
-        for (guess, _), distribution in zip(waiting, distributions, strict=True):
-            try:
-                still.append((guess, guess.send(distribution)))
-            except StopIteration:
-                continue
-        waiting = still
+    guesses = [_guess(problem, trie, walk_numbers(seed, attempt), reject) for attempt in attempts]
+    run_steps(guesses, lambda _, prefixes: problem.distributions(prefixes, masked=False))
 
 
-def _guess(problem: Problem, trie: Trie, seed: int, attempt: int, reject: bool) -> Guess:
+def _guess(problem: Problem, trie: Trie, numbers: Numbers, reject: bool) -> Guess:
     """Mirrors `descent.descend` on the present trie; yields the prefixes that are not in it."""
-    numbers = Numbers(stream(seed, Purpose.DESCENT, attempt))
     prefix = problem.root()
     parent: Node | None = None
     node = trie.root

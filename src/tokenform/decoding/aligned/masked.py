@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tokenform.decoding.aligned.problem import Prefix, Problem, StepDistribution
 from tokenform.decoding.aligned.protocols import Float, Tokens
 from tokenform.decoding.aligned.results import LogZ, Sample
-from tokenform.decoding.aligned.sampler import AlignedSampler
+from tokenform.decoding.aligned.sampler import AlignedSampler, first_of_each
 from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import SamplingError
 
@@ -111,27 +112,43 @@ class _Writer:
         return Path(self.tokens, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 
-def first_paths(problem: Problem, n: int, seed: int) -> tuple[list[Path], int, set[int]]:
-    """n paths by local masking, how many were tried, and which ones needed a second try.
+class Begun(NamedTuple):
+    """Texts by local masking.
 
-    For an estimate of Z those count as 0: a mean over all tries is too high.
+    Attributes:
+        scores: log Φ of each.
+        weights: log Π Z_u·Φ of each.
+        estimates: the same for an estimate of Z, where a text that needed a second try counts as 0: a mean
+            over all tries is too high.
+        tried: how many were.
     """
-    out: dict[int, Path] = {}
-    tried, repeated = 0, set[int]()
-    for attempt in range(ATTEMPTS):
-        missing = [i for i in range(n) if i not in out]
-        if not missing:
-            break
-        tried += len(missing)
-        repeated |= set(missing) if attempt else set()
-        paths = masked_paths(problem, [(None, 0)] * len(missing), seed, [(i, attempt) for i in missing])
-        out.update((i, path) for i, path in zip(missing, paths, strict=True) if path is not None)
+
+    paths: list[Path]
+    scores: Float
+    weights: list[float]
+    estimates: list[float]
+    tried: int
+
+
+def first_paths(problem: Problem, n: int, seed: int) -> Begun:
+    """n texts by local masking."""
+    tries: list[tuple[int, int]] = []
+
+    def make(missing: list[tuple[int, int]]) -> list[Path | None]:
+        tries.extend(missing)
+        return masked_paths(problem, [(None, 0)] * len(missing), seed, missing)
+
+    out = first_of_each(n, ATTEMPTS, make)
     if len(out) < n:
         raise SamplingError(
             f"local masking ran into a dead end {ATTEMPTS} times; "
             "use a larger max_tokens or less truncation (top_p, top_k)"
         )
-    return [out[i] for i in range(n)], tried, repeated
+    paths, repeated = [out[i] for i in range(n)], {draw for draw, attempt in tries if attempt}
+    scores = problem.log_potential([path.tokens for path in paths])
+    weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
+    estimates = [-math.inf if i in repeated else weight for i, weight in enumerate(weights)]
+    return Begun(paths, scores, weights, estimates, len(tries))
 
 
 class Masked(AlignedSampler):
@@ -152,15 +169,13 @@ class Masked(AlignedSampler):
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """n draws by local masking; log_weight is log Π Z_u (times Φ)."""
         before = problem.counts()
-        paths, tried, repeated = first_paths(problem, n, fresh_seed() if seed is None else seed)
-        scores = problem.log_potential([path.tokens for path in paths])
-        weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
+        begun = first_paths(problem, n, fresh_seed() if seed is None else seed)
         draws = [
             problem.draw(path.tokens, path.log_measure, weight)
-            for path, weight in zip(paths, weights, strict=True)
+            for path, weight in zip(begun.paths, begun.weights, strict=True)
         ]
-        estimates = np.array([-math.inf if i in repeated else weight for i, weight in enumerate(weights)])
-        sample = Sample(draws, problem.target, log_z=LogZ.mean(estimates), counts=problem.counts() - before)
-        sample.counts.attempts = tried
+        log_z = LogZ.mean(np.array(begun.estimates))
+        sample = Sample(draws, problem.target, log_z=log_z, counts=problem.counts() - before)
+        sample.counts.attempts = begun.tried
         sample.counts.tokens = sum(len(draw.tokens) + 1 for draw in draws)
         return sample

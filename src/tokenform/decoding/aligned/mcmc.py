@@ -79,10 +79,7 @@ class MCMC(AlignedSampler):
         """n draws from n independent chains after `steps` moves; weights are equal."""
         seed = fresh_seed() if seed is None else seed
         before = problem.counts()
-        paths, tried, repeated = first_paths(problem, n, seed)
-        scores = problem.log_potential([path.tokens for path in paths])
-        weights = [float(path.log_mass.sum() + score) for path, score in zip(paths, scores, strict=True)]
-        estimates = [-math.inf if i in repeated else weight for i, weight in enumerate(weights)]
+        paths, scores, _, estimates, tried = first_paths(problem, n, seed)
         for step in range(self.steps):
             cuts = [self._cut(path, seed, chain, step) for chain, path in enumerate(paths)]
             # steps below 2^32 belong to the attempts at a first text

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from tokenform.decoding.aligned.protocols import Bools, Ids, State
 from tokenform.decoding.aligned.utf8 import split_characters
+from tokenform.decoding.recent import Recent
 from tokenform.errors import OptionError, PredicateError
 
 Verdicts = Callable[[Any], Any]
@@ -127,9 +127,9 @@ class _Judge:
     """One function with its cache, batching and error reports."""
 
     def __init__(self, function: Verdicts | None, batch: bool, cache: int, role: str) -> None:
-        self.function, self.batch, self.limit, self.role = function, batch, cache, role
+        self.function, self.batch, self.role = function, batch, role
         self.calls = 0
-        self._known: OrderedDict[Any, bool] = OrderedDict()
+        self._known: Recent[Any, bool] = Recent(cache)
 
     def __call__(self, items: list[Any]) -> Bools:
         if self.function is None:
@@ -140,8 +140,6 @@ class _Judge:
             [verdicts[item] if item in verdicts else self._known[item] for item in items], dtype=np.bool_
         )
         self._known.update(verdicts)
-        while len(self._known) > self.limit:
-            self._known.popitem(last=False)
         return out
 
     def _ask(self, items: list[Any]) -> list[bool]:

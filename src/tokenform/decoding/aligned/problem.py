@@ -39,6 +39,7 @@ from tokenform.decoding.aligned.protocols import (
     Tokens,
 )
 from tokenform.decoding.aligned.results import Counts, Draw, log_sum
+from tokenform.decoding.recent import Recent
 from tokenform.decoding.samplers.local import Local
 from tokenform.errors import ModelError, OptionError
 
@@ -108,8 +109,8 @@ class Problem:
         self.eos: int = self.model.eos[0]
         self._distributions: OrderedDict[Tokens, Float] = OrderedDict()
         self._distribution_bytes = 0
-        self._masks: OrderedDict[State, Ids] = OrderedDict()
-        self._near: OrderedDict[tuple[State, int], Ids] = OrderedDict()
+        self._masks: Recent[State, Ids] = Recent(MASKS_KEPT)
+        self._near: Recent[tuple[State, int], Ids] = Recent(MASKS_KEPT)
         self._everything: tuple[Ids, Ids] | None = None
 
     # ---- prefixes --------------------------------------------------------------------------------
@@ -277,8 +278,6 @@ class Problem:
                 sets[state] = self._masks[state] = (
                     self._with_eos(ids) if end else np.asarray(ids, dtype=np.int64)
                 )
-            while len(self._masks) > MASKS_KEPT:
-                self._masks.popitem(last=False)
         return [self._within_budget(prefix, sets[prefix.state]) for prefix in prefixes]
 
     def _with_eos(self, ids: Ids) -> Ids:
@@ -310,8 +309,6 @@ class Problem:
             ending = ids == self.eos
             near = self.constraint.within(prefix.state, ids[~ending], room)
             near = self._near[prefix.state, room] = self._with_eos(near) if ending.any() else near
-            if len(self._near) > MASKS_KEPT:
-                self._near.popitem(last=False)
         return near
 
     # ---- finished texts --------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tokenform.decoding.aligned.protocols import Float, Ids, Tokens
 from tokenform.decoding.aligned.rejection_step import Step as Rejection
 from tokenform.decoding.aligned.rejection_step import run_steps, spaced
 from tokenform.decoding.aligned.trie import Trie
-from tokenform.decoding.keyed_random import Purpose, stream
+from tokenform.decoding.keyed_random import Purpose, cumulated, invert, stream
 
 Make = Callable[[Float, np.random.Generator], Rejection]
 
@@ -111,7 +111,7 @@ class _MaskStep:
             if log_mass == -math.inf:
                 out.append(Move(None, -math.inf, -math.inf))
                 continue
-            index = min(int(np.searchsorted(steps, uniform * steps[-1], side="right")), len(steps) - 1)
+            index = int(invert(steps, uniform))
             out.append(Move(int(table.ids[index]), log_mass - table.log_theta, float(table.logf[index])))
         return out
 
@@ -227,8 +227,5 @@ def _twisted(prefix: Prefix, ids: Ids, logf: Float, twist: Trie | None) -> Table
 
 
 def _cumulated(log_weights: Float) -> tuple[Float, float]:
-    top = float(log_weights.max()) if len(log_weights) else -math.inf
-    if top == -math.inf:
-        return np.empty(0), -math.inf
-    steps = np.cumsum(np.exp(log_weights - top))
-    return steps, top + math.log(steps[-1])
+    steps = cumulated(log_weights)
+    return steps, float(log_weights.max()) + math.log(steps[-1]) if steps[-1] else -math.inf

@@ -32,12 +32,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from tokenform.decoding.aligned.protocols import Float
 from tokenform.decoding.aligned.results import log_sum
+from tokenform.decoding.keyed_random import cumulated, invert
 from tokenform.errors import OptionError
 
 Estimator = Literal["auto", "two_loops", "recursive", "geometric"]
@@ -62,6 +64,8 @@ class Outcome:
 
 Step = Generator[int, bool, Outcome]
 T = TypeVar("T")
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
 
 
 class _Start:
@@ -69,7 +73,7 @@ class _Start:
 
     def __init__(self, log_weights: Float) -> None:
         self.log_weights = log_weights
-        self.cumulative = _cumulative(log_weights)
+        self.cumulative = cumulated(log_weights)
 
 
 class Spaced(np.random.Generator):
@@ -96,11 +100,10 @@ def race(log_weights: Float, generator: np.random.Generator) -> Iterator[int]:
     if isinstance(generator, Spaced):
         while (uniform := generator.lead()) is not None:
             same = log_weights is generator.start.log_weights
-            steps = generator.start.cumulative if same else _cumulative(log_weights)
+            steps = generator.start.cumulative if same else cumulated(log_weights)
             if steps[-1] == 0.0:
                 return
-            index = int(np.searchsorted(steps, uniform * steps[-1], side="right"))
-            yield (index := min(index, len(steps) - 1))
+            yield (index := int(invert(steps, uniform)))
             log_weights = _remaining(log_weights, [index])
     with np.errstate(invalid="ignore"):
         keys = np.log(generator.standard_exponential(len(log_weights))) - log_weights
@@ -224,35 +227,29 @@ def spaced(
 
 
 def run_steps(
-    steps: Sequence[Generator[int, bool, T]], test: Callable[[list[int], list[int]], list[bool]]
+    steps: Sequence[Generator[Question, Answer, T]],
+    answer: Callable[[list[int], list[Question]], Sequence[Answer]],
 ) -> list[T]:
-    """Runs steps side by side.  `test(which steps, which index of each)` answers one round for all that
-    still ask.
+    """Runs steps, or other coroutines that ask, side by side.  `answer(which steps, what each asks)` answers
+    one round for all that still ask.
     """
     outcomes: dict[int, T] = {}
-    asked: dict[int, int] = {}
+    asked: dict[int, Question] = {}
 
-    def resume(i: int, verdict: bool | None) -> None:
+    def resume(i: int, send: Callable[[], Question]) -> None:
         try:
-            asked[i] = next(steps[i]) if verdict is None else steps[i].send(verdict)
+            asked[i] = send()
         except StopIteration as stop:
             outcomes[i] = stop.value
             asked.pop(i, None)
 
-    for i in range(len(steps)):
-        resume(i, None)
+    for i, step in enumerate(steps):
+        resume(i, partial(next, step))
     while asked:
         rows = list(asked)
-        for i, verdict in zip(rows, test(rows, [asked[i] for i in rows]), strict=True):
-            resume(i, bool(verdict))
+        for i, told in zip(rows, answer(rows, [asked[i] for i in rows]), strict=True):
+            resume(i, partial(steps[i].send, told))
     return [outcomes[i] for i in range(len(steps))]
-
-
-def _cumulative(log_weights: Float) -> Float:
-    """Σ of the weights up to each index, over the largest; zeros where there is none."""
-    top = log_weights.max(initial=-np.inf)
-    steps: Float = np.cumsum(np.exp(log_weights - top)) if top > -np.inf else np.zeros(1)
-    return steps
 
 
 def _first_valid(order: Iterator[int]) -> Step:

@@ -8,8 +8,8 @@ at hand.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypedDict, TypeVar
 
 from tokenform.decoding.aligned.automaton_constraint import AutomatonConstraint
 from tokenform.decoding.aligned.canonical import Canonical, Encode
@@ -19,6 +19,8 @@ from tokenform.decoding.aligned.protocols import Constraint, LanguageModel, Pote
 from tokenform.decoding.aligned.results import Sample
 from tokenform.decoding.samplers.local import Local
 from tokenform.errors import OptionError
+
+Made = TypeVar("Made")
 
 
 class Common(TypedDict, total=False):
@@ -108,3 +110,22 @@ class AlignedSampler(ABC):
     @abstractmethod
     def sample(self, problem: Problem, n: int = 1, *, seed: int | None = None) -> Sample:
         """Draws n texts; the same seed gives the same draws for any batch size."""
+
+
+def first_of_each(
+    count: int, attempts: int, make: Callable[[list[tuple[int, int]]], Sequence[Made | None]]
+) -> dict[int, Made]:
+    """What the first attempt at each of `count` draws that came to something has made; draws of which all
+    failed are left out.
+
+    Args:
+        make: (draw, attempt) of all that are missing -> what each has made, None for nothing.
+    """
+    found: dict[int, Made] = {}
+    for attempt in range(attempts):
+        missing = [(draw, attempt) for draw in range(count) if draw not in found]
+        if not missing:
+            break
+        made = zip(missing, make(missing), strict=True)
+        found |= {draw: one for (draw, _), one in made if one is not None}
+    return found

@@ -33,7 +33,7 @@ from tokenform.decoding.aligned.protocols import Float, Potential, Tokens
 from tokenform.decoding.aligned.rejection_step import Estimator
 from tokenform.decoding.aligned.resampling import METHODS, Method
 from tokenform.decoding.aligned.results import LogZ, Sample
-from tokenform.decoding.aligned.sampler import AlignedSampler, Common
+from tokenform.decoding.aligned.sampler import AlignedSampler, Common, first_of_each
 from tokenform.decoding.aligned.trie import Trie
 from tokenform.decoding.keyed_random import Purpose, fresh_seed, pick, stream
 from tokenform.errors import OptionError, SamplingError
@@ -145,18 +145,13 @@ class SMC(AlignedSampler):
     def _chosen_runs(self, problem: Problem, n: int, seed: int) -> tuple[list[Population], list[Population]]:
         """All runs made for n draws, and for each draw its first run that did not die out."""
         runs: list[Population] = []
-        chosen: dict[int, Population] = {}
-        for attempt in range(self.max_attempts):
-            missing = [i for i in range(n) if i not in chosen]
-            if not missing:
-                break
-            fresh = self._runs(problem, [_run_number(i, attempt) for i in missing], seed)
-            runs += fresh
-            chosen.update(
-                (i, population)
-                for i, population in zip(missing, fresh, strict=True)
-                if population.log_z > -math.inf
-            )
+
+        def make(missing: list[tuple[int, int]]) -> list[Population | None]:
+            fresh = self._runs(problem, [_run_number(*one) for one in missing], seed)
+            runs.extend(fresh)
+            return [population if population.log_z > -math.inf else None for population in fresh]
+
+        chosen = first_of_each(n, self.max_attempts, make)
         if len(chosen) < n:
             raise SamplingError(
                 f"all {self.max_attempts} runs of {self.particles_per_run} particles died out: "

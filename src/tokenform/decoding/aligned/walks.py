@@ -9,7 +9,7 @@ import math
 
 from typing_extensions import Unpack
 
-from tokenform.decoding.aligned.descent import Walk, descend
+from tokenform.decoding.aligned.descent import Walk, descend, walk_numbers
 from tokenform.decoding.aligned.explore import EVERY, explore
 from tokenform.decoding.aligned.lookahead import prefetch
 from tokenform.decoding.aligned.problem import Problem
@@ -75,7 +75,8 @@ class Walks:
             ahead = range(self.attempt, self.attempt + self._ahead)
             prefetch(self.problem, self.trie, self.seed, ahead, reject=self.reject)
         self.upper = self.log_upper
-        walk = descend(self.problem, self.trie, self.seed, self.attempt, reject=self.reject)
+        numbers = walk_numbers(self.seed, self.attempt)
+        walk = descend(self.problem, self.trie, numbers, reject=self.reject)
         self.trie.shrink()
         self.attempt += 1
         self.visited += walk.visited

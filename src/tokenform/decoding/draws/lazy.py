@@ -13,7 +13,6 @@ any).
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
@@ -22,6 +21,7 @@ import torch
 
 from tokenform.decoding.draws.base import FAILED, NO_WISH, Drawn, MaskedSampler, Rows, Wish
 from tokenform.decoding.keyed_random import BLOCK, Key, block_numbers, race_key, token_numbers
+from tokenform.decoding.recent import Recent
 from tokenform.decoding.samplers.local import Local, hopeless
 from tokenform.decoding.speculative.node import Node
 from tokenform.decoding.speculative.scores import Listed
@@ -43,7 +43,7 @@ class LazyDrawer:
     """See the module's header; for one thread at a time."""
 
     def __init__(self) -> None:
-        self._lists: OrderedDict[Hashable, np.ndarray] = OrderedDict()
+        self._lists: Recent[Hashable, np.ndarray] = Recent(_KEPT)
 
     def draw(
         self,
@@ -108,8 +108,6 @@ class LazyDrawer:
         allowed = _listed(np.asarray(automaton.mask(state)), size)
         if allowed.dtype != np.bool_:  # the others are cheaper to unpack than to keep
             self._lists[key] = allowed
-            if len(self._lists) > _KEPT:
-                self._lists.popitem(last=False)
         return allowed
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from tokenform.decoding.clock import clock
+from tokenform.decoding.clock import Clock, Span, Took
 from tokenform.decoding.draws import NO_WISH, Drawn, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key
 
@@ -75,18 +75,23 @@ class Scored:
     """The answer to an `Ask`.
 
     Attributes:
-        seconds: this sequence's share of the pass.
         samples: independent draws at each node, where these were asked for.
     """
 
-    def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws) -> None:
-        self.ask, self.seconds = ask, 0.0
+    def __init__(self, ask: Ask, logits: torch.Tensor, draws: NodeDraws, span: Span, sharing: int) -> None:
+        self.ask, self._span, self._sharing = ask, span, sharing
         self.samples: list[Sample] = []
         self._draws, self._drawn = draws, list[Drawn]()
         rows = [row for row, _ in ask.nodes]
         self.rows = logits if rows == list(range(len(logits))) else logits[rows]
         if ask.convert is not None and rows:
             self.rows = ask.convert(self.rows)
+
+    @property
+    def took(self) -> Took | None:
+        """This sequence's share of the pass; None: not known yet, and its draws have not come home."""
+        took = self._span.took()
+        return took and Took(took.work / self._sharing, took.wall / self._sharing)
 
     @property
     def logits(self) -> list[Any]:
@@ -161,7 +166,8 @@ class _DraftRun:
             elif answer is None:
                 self.ask = next(self.drafting)
             else:
-                self.seconds += answer.seconds
+                took = answer.took
+                self.seconds += took.wall if took is not None else 0.0
                 self.ask = self.drafting.send(answer)
         except StopIteration as end:
             self.tree = end.value
@@ -185,20 +191,21 @@ def _answers(asks: Sequence[Ask], draws: NodeDraws) -> list[Scored | Exception]:
 
 def _pass(asks: Sequence[Ask], draws: NodeDraws) -> Sequence[Scored | Exception]:
     """One pass over sequences of one model; halves of it where it fails."""
-    seconds = clock(asks[0].backbone.device)
-    began = seconds()
+    span = Clock(asks[0].backbone.device).begin()
     try:
         logits = asks[0].backbone.score({ask.seq: ask.tree for ask in asks}, skip=asks[0].skip)
-        scored = [Scored(ask, logits[ask.seq], draws) for ask in asks]
-        _sample([one for one in scored if one.ask.independent is not None], draws)
+        scored = [Scored(ask, logits[ask.seq], draws, span, len(asks)) for ask in asks]
         if draws.whole:
+            span.end()  # before its draws: when those are home, it has ended
+        _sample([one for one in scored if one.ask.independent is not None], draws)
+        if not draws.whole:
+            span.end()  # after them, for the host works at them
+        else:
             _draw([one for one in scored if one.ask.independent is None and one.ask.nodes], draws)
     except Exception as error:
         if len(asks) == 1:
             return [error]
     else:
-        for one in scored:
-            one.seconds = (seconds() - began) / len(asks)
         return scored
     half = len(asks) // 2  # out of the handler: the error holds what the failed pass has allocated
     return [*_pass(asks[:half], draws), *_pass(asks[half:], draws)]

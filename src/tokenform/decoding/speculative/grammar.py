@@ -11,6 +11,7 @@ Rejected: returning a tree of the kept nodes (it would be copied once more into 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tokenform.engine import State
@@ -51,3 +52,25 @@ def allowed_states(
                 continue
         states[i] = below
     return states
+
+
+def goes_on(
+    tree: DraftTree, node: int, states: Mapping[int, State | None], automaton: Any, eos: frozenset[int]
+) -> bool:
+    """Whether a token may follow a node.
+
+    Args:
+        states: what `allowed_states` gives.
+    """
+    if node not in states or (node != ROOT and tree.tokens[node] in eos):
+        return False
+    return automaton is None or (states[node] is not None and not automaton.is_finished(states[node]))
+
+
+def after(automaton: Any, state: State | None, tokens: Iterable[int]) -> State | None:
+    """The state after some tokens; None where the automaton refuses one of them."""
+    for token in tokens:
+        if state is None or automaton.is_finished(state) or not automaton.allows(state, token):
+            return None
+        state = automaton.advance(state, token)
+    return state

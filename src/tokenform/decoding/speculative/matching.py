@@ -22,6 +22,7 @@ from tokenform.decoding.keyed_random import KeyedChoice, race_key
 from tokenform.decoding.samplers.local import hopeless
 from tokenform.errors import OptionError, TokenformError, own_error
 
+from .grammar import goes_on
 from .live import Live
 from .node import Node
 from .node_draws import NodeDraws
@@ -213,10 +214,7 @@ def _on(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 def _goes_on(live: Live, node: int) -> bool:
     """Whether a token may follow a drafted node."""
-    if live.tree.tokens[node] in live.request.eos:
-        return False
-    auto, state = live.request.automaton, live.session.states[node]
-    return auto is None or (state is not None and not auto.is_finished(state))
+    return goes_on(live.tree, node, live.session.states, live.request.automaton, live.request.eos)
 
 
 def _node(live: Live, node: int) -> Node:

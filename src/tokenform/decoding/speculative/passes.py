@@ -8,12 +8,13 @@ Rejected: dropping a batch that ran out of memory.
 from __future__ import annotations
 
 import gc
-import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
-from tokenform.decoding.clock import clock
+from tokenform.decoding.clock import Clock, Span
 from tokenform.errors import ModelError, TokenformError, own_error
 
 from .backbone import Backbone
@@ -25,6 +26,21 @@ from .scores import Columns, Scores
 from .tree import DraftTree
 
 
+class _Timed(NamedTuple):
+    """A pass that nobody has been told the time of.
+
+    Attributes:
+        tokens: what it ran; None where it tells nothing of what passes take.
+        span, drafting: of the pass and of the step's drafts.
+        reports: of the sequences that shared it.
+    """
+
+    tokens: float | None
+    span: Span
+    drafting: Span
+    reports: list[Report]
+
+
 class Passes:
     """Args:
         backbone: of the model.
@@ -32,26 +48,43 @@ class Passes:
         report: passes are counted there, and what was run again is noted.
         listed: whether nothing but the draws looks at logits.
     Attributes:
-        timed: (tokens, seconds) of the passes of the last step.
         padding: what padding costs beside a scored token, in the last pass.
     """
 
     def __init__(self, backbone: Backbone, draws: DeviceDraws, report: Report, *, listed: bool) -> None:
         self._backbone, self._draws, self._report, self._listed = backbone, draws, report, listed
-        self.timed: list[tuple[float, float]] = []
         self.padding = backbone.padding
-        self._clock = clock(backbone.device)
+        self._clock, self._timed = Clock(backbone.device), deque[_Timed]()
 
-    def score(self, batch: list[Live]) -> list[tuple[Live, Logits | TokenformError]]:
-        """Logits of the model and the companions for each sequence of a step, or why there are none."""
-        self.timed.clear()
-        return list(self._score(batch))
+    def score(self, batch: list[Live], drafting: Span) -> list[tuple[Live, Logits | TokenformError]]:
+        """Logits of the model and the companions for each sequence of a step, or why there are none.
+
+        Args:
+            drafting: what the step's drafts took.
+        """
+        return list(self._score(batch, drafting))
+
+    def known(self) -> Iterator[tuple[float, float, float]]:
+        """(tokens, seconds, seconds of drafting) of the passes whose time is known now, each once, in order.
+
+        Where a device runs them that is as a rule the step's own, for its draws have been waited for.
+        """
+        while self._timed:
+            tokens, span, drafting, reports = self._timed[0]
+            took, before = span.took(), drafting.took()
+            if took is None or before is None:
+                return
+            self._timed.popleft()
+            for report in reports:
+                report.seconds_model += took.wall / len(reports)
+            if tokens is not None:
+                yield tokens, took.work, before.work
 
     def _score(
-        self, batch: list[Live], again: bool = False
+        self, batch: list[Live], drafting: Span, again: bool = False
     ) -> Iterator[tuple[Live, Logits | TokenformError]]:
         columns = self._columns(batch)
-        began, worked = time.perf_counter(), self._clock()
+        span = self._clock.begin()
         run, prepared = self._run(), self._backbone.counters.prepared
         try:
             scored = self._logits(batch, columns)
@@ -61,33 +94,32 @@ class Passes:
                 yield from ((live, failure) for live in batch)
                 return
         else:
-            seconds = time.perf_counter() - began
+            span.end()
             self._report.forwards += 1
             positions, heads = (after - before for after, before in zip(self._run(), run, strict=True))
             own = self._backbone.padding  # where few logits are wanted of a token, the head costs little
             self.padding = own + (1 - own) * len(columns) / len(batch)
-            tokens = self.padding * positions + (1 - self.padding) * heads
-            if self._backbone.counters.prepared == prepared:  # compiling tells nothing of what passes take
-                self.timed.append((tokens, self._clock() - worked))
+            told = self._backbone.counters.prepared == prepared  # compiling tells nothing of what passes take
+            tokens = self.padding * positions + (1 - self.padding) * heads if told else None
+            self._timed.append(_Timed(tokens, span, drafting, [live.output.report for live in batch]))
             for live in batch:
                 live.output.report.forwards += 1
-                live.output.report.seconds_model += seconds / len(batch)
                 yield live, scored[live.number]
             return
         if any(len(live.tree) for live in batch):
             self._note("out of memory: a pass was run again without drafts")
             for live in batch:
                 live.draft_nothing()
-            yield from self._score(batch)
+            yield from self._score(batch, drafting)
         elif len(batch) > 1:
             self._note("out of memory: a batch was run in halves")
-            yield from self._score(batch[: len(batch) // 2])
-            yield from self._score(batch[len(batch) // 2 :])
+            yield from self._score(batch[: len(batch) // 2], drafting)
+            yield from self._score(batch[len(batch) // 2 :], drafting)
         elif not again:
             gc.collect()  # the failed pass, held by its traceback, may be what there is no room beside
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            yield from self._score(batch, again=True)
+            yield from self._score(batch, drafting, again=True)
         else:
             yield batch[0], ModelError("out of memory for one sequence without drafts; shorten the prompt")
 

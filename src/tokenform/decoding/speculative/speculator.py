@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
 
-from tokenform.decoding.clock import clock
+from tokenform.decoding.clock import Clock, Span
 from tokenform.decoding.draws.base import FAILED
 from tokenform.errors import DrafterError, InvalidState, TokenformError, own_error
 
@@ -83,10 +83,8 @@ class Speculator:
         self._next = 0
         self.check(self.drafter)
         self._merge = _merged(self.drafter)
-        self._drafting = 0.0
         self._passes = Passes(backbone, self._draws, self.report, listed=not self.verifier.drawn)
-        self._clock = clock(backbone.device)
-        self._on_device = self._draws.device.type != "cpu"
+        self._clock = Clock(backbone.device)
 
     def check(self, drafter: Any) -> None:
         """Refuses a drafter that does not fit the verifier (`DrafterError`)."""
@@ -144,17 +142,12 @@ class Speculator:
         batch = list(self._live.values())
         if not batch:
             return moved
-        self._draft(batch)
-        scored = self._passes.score(batch)
-        began = time.perf_counter()
+        scored = self._passes.score(batch, self._draft(batch))
         verdicts = self._verdicts(
             [(live, got) for live, got in scored if not isinstance(got, TokenformError)]
         )
-        # on a device the pass was launched, no more; it has been waited for when its draws are here
-        waited = time.perf_counter() - began if self._on_device else 0.0
-        timed = self._passes.timed
-        for number, seconds in timed:
-            self.policy.observe(number, seconds + waited / len(timed), self._drafting)
+        for known in self._passes.known():
+            self.policy.observe(*known)
         likely = _likeliest(scored, verdicts)
         for live, logits in scored:
             tokens: list[int] = []
@@ -179,9 +172,9 @@ class Speculator:
             live.output.report.seconds_mask += seconds / len(scored)
         return found
 
-    def _draft(self, batch: list[Live]) -> None:
+    def _draft(self, batch: list[Live]) -> Span:
         """Drafts for all sequences at once, so that they share the passes of the drafters' models."""
-        began = self._clock()
+        span = self._clock.begin()
         asking = (live.drafting(self.policy.budget(len(batch))) for live in batch)
         drafts = together(asking, self._draws)
         keep: Sequence[list[bool] | None] = [None] * len(drafts)
@@ -189,7 +182,8 @@ class Speculator:
             keep = self.policy.shape([draft.tree for draft in drafts], self._passes.padding)
         for live, draft, kept in zip(batch, drafts, keep, strict=True):
             live.take(draft, kept)
-        self._drafting = self._clock() - began
+        span.end()
+        return span
 
     def _commit(self, live: Live, verdict: Verdict, logits: Logits, likely: list[Likely]) -> list[int]:
         """Moves a sequence on; returns the new tokens, end-of-text excluded."""
@@ -236,28 +230,6 @@ class Speculator:
         forwards = self.report.forwards
         self.report.add(output.report)
         self.report.forwards = forwards
-
-
-def decode(
-    backbone: Backbone,
-    requests: Iterable[Request],
-    drafter: Any = None,
-    verifier: Verifier | None = None,
-    policy: Policy | None = None,
-) -> list[Output]:
-    """Writes all texts in one ragged batch.
-
-    Returns:
-        One output a request, in their order; a sequence that failed has `error`.
-    """
-    speculator = Speculator(backbone, drafter, verifier, policy)
-    try:
-        outputs = [speculator.output(speculator.add(request)) for request in requests]
-        while speculator.active:
-            speculator.step()
-    finally:
-        speculator.close()
-    return outputs
 
 
 def _likeliest(

@@ -122,18 +122,6 @@ class DraftTree:
             node = self.parents[node]
         return tokens[::-1]
 
-    def select(self, keep: Sequence[bool]) -> DraftTree:
-        """The tree of the kept nodes whose ancestors are all kept."""
-        out = DraftTree()
-        new: dict[int, int] = {ROOT: ROOT}
-        for i, token in enumerate(self.tokens):
-            parent = new.get(self.parents[i])
-            if keep[i] and parent is not None:
-                new[i] = out.add(parent, token, self.sources[i], self.confidences[i])
-        out.distributions = {new[n]: q for n, q in self.distributions.items() if n in new}
-        out.paths = [[new[n] for n in p if n in new] for p in self.paths]
-        return out
-
     def graft(
         self, other: DraftTree, room: int, at: int = ROOT, kept: Container[int] | None = None
     ) -> dict[int, int]:

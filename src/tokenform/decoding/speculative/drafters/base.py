@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from tokenform.decoding.clock import Took
 from tokenform.decoding.draws import Drawn
 from tokenform.engine import State
 
@@ -129,7 +130,11 @@ class PassCost:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def took(self, seconds: float) -> None:
+    def took(self, *parts: Took | None) -> None:
+        """What a token took, in parts; one whose time is not known yet tells nothing."""
+        if None in parts:
+            return
+        seconds = sum(part.work for part in parts if part is not None)
         self.seconds += (seconds - self.seconds) * (0.1 if self.seconds else 1.0)
 
     def spared(self) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from tokenform.engine.packed import mask_bits
 
+from ..grammar import after
 from .spelling import Spelling
 
 _SURE = 0.97  # confidence of a token inside of forced bytes
@@ -142,11 +143,9 @@ class Continuations:
     def _behind(self, auto: Any, state: Any, piece: bytes) -> Any:
         """The state after some bytes; None where they may not stand."""
         ids = self._spelling.ids
-        for byte in (piece[i : i + 1] for i in range(len(piece))):
-            if byte not in ids or auto.is_finished(state) or not auto.allows(state, ids[byte]):
-                return None
-            state = auto.advance(state, ids[byte])
-        return state
+        known = [ids.get(piece[i : i + 1]) for i in range(len(piece))]
+        tokens = [token for token in known if token is not None]
+        return after(auto, state, tokens) if len(tokens) == len(piece) else None
 
     def _ways_out(self, auto: Any, state: Any, ways: dict[Any, Ways]) -> Ways:
         """Delimiters that may end what stands open here, where the grammar knows what follows them."""

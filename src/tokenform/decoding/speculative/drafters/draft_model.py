@@ -26,12 +26,12 @@ import torch
 from tokenform.decoding.draws import NO_WISH, MaskedSampler, Wish
 from tokenform.decoding.keyed_random import Key, race_key
 from tokenform.decoding.samplers.local import Local
-from tokenform.engine import State
 from tokenform.errors import DrafterError
 
 from ..backbone import Backbone, PromptCache
 from ..backbone.prompt_cache import common
 from ..drafting import Ask, Drafting, Independent, Scored
+from ..grammar import allowed_states, goes_on
 from ..node import Node
 from ..node_draws import Sample
 from ..tree import ROOT, DraftTree
@@ -247,18 +247,19 @@ class _Independent:
 
     def __init__(self, session: _DraftModelSession, seq: int, context: Context) -> None:
         self.session, self.seq, self.context = session, seq, context
-        self.states: dict[int, State | None] = {ROOT: context.state}
         self.count = 0
 
     def __call__(
         self, tree: DraftTree, wanted: Sequence[tuple[int, int]], apart: bool
     ) -> Drafting[list[Sample | None]]:
         session, context, backbone = self.session, self.context, self.session.backbone
-        going = [(n, count) for n, count in wanted if _goes_on(context, tree, n, self.states)]
+        auto, eos = context.automaton, context.eos
+        states = allowed_states(tree, auto, context.state, eos, len(tree))
+        going = [(n, count) for n, count in wanted if goes_on(tree, n, states, auto, eos)]
         paths = {n: tree.path(n) for n, _ in going}
         keys = [[self._key() for _ in range(1 if apart else count)] for _, count in going]
         counts = [count if apart else 1 for _, count in going]
-        places = [context.node(paths[n], self.states[n]) for n, _ in going]
+        places = [context.node(paths[n], states[n]) for n, _ in going]
         found: list[Sample] = []
         if backbone.mode == "tree" and going:
             whole = DraftTree()
@@ -283,19 +284,3 @@ class _Independent:
 @functools.cache
 def _greedy(size: int) -> MaskedSampler:
     return MaskedSampler(Local(temperature=0.0), size, ())
-
-
-def _goes_on(context: Context, tree: DraftTree, node: int, states: dict[int, State | None]) -> bool:
-    """Whether the text may go on below a node; its state is added to `states` then."""
-    if node == ROOT:
-        return True
-    above, token, automaton = tree.parents[node], tree.tokens[node], context.automaton
-    if above not in states or token in context.eos:
-        return False
-    if automaton is None:
-        states[node] = None
-        return True
-    if not automaton.allows(states[above], token):
-        return False
-    states[node] = automaton.advance(states[above], token)
-    return True

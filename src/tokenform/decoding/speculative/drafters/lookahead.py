@@ -16,7 +16,6 @@ Rejected: a mask of its own for the window (a tree has the same ancestors).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from tokenform.decoding.draws import Wish
 from tokenform.engine.packed import mask_bits
 from tokenform.errors import OptionError
 
+from ..grammar import after
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Seen, Session, Silent
 
@@ -92,17 +92,6 @@ class _LookaheadSession(Silent):
                 column[:] = [int(next(iter(automaton.forced(state)), np.flatnonzero(bits)[0]))]
             state = automaton.advance(state, column[0])
 
-    def _state(self, context: Context, path: Sequence[int]) -> Any:
-        """Where the constraint stands after a path of the last tree; None where it refuses it."""
-        state = self.root
-        for token in path:
-            if state is None or context.automaton.is_finished(state):
-                return None
-            state = (
-                context.automaton.advance(state, token) if context.automaton.allows(state, token) else None
-            )
-        return state
-
     def observe(self, context: Context, seen: Seen) -> None:
         chain: list[int] = []
         ends: list[
@@ -117,7 +106,7 @@ class _LookaheadSession(Silent):
             del column[1 + len(nodes) - len(chain) :]  # what no longer fits behind a new head
             path = [*chain, *column[1:]]
             ends.append((column, nodes[-1] + 1))
-            states.append(None if context.automaton is None else self._state(context, path))
+            states.append(None if context.automaton is None else after(context.automaton, self.root, path))
         rows = [0, *(row for _, row in ends)]
         if seen.drawn is None:
             best = _best(context, seen.logits, rows, states)

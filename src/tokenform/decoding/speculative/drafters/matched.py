@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tokenform.decoding.clock import clock
+from tokenform.decoding.clock import Clock
 from tokenform.engine import State
 from tokenform.errors import SamplingError
 
@@ -83,7 +83,7 @@ def draw_matched(
     """
     tree, node, state = DraftTree(), ROOT, context.state
     path: list[int] = []
-    seconds = clock(getattr(context.backbone, "device", None))
+    host = Clock()
     guessed: list[int] = []
     scored: Scored | None = None
     at = rows = ran = 0  # the next draw's place and how many there are; tokens of the path that were run
@@ -101,7 +101,7 @@ def draw_matched(
             places = _places(context, path, state, guessed)
             scored = yield from passing(path[ran:], guessed, places)
             ran, at, rows = len(path), 0, len(places)
-        began = seconds()
+        own = host.begin()
         assert scored is not None
         drawn = scored.drawn(at)
         if isinstance(drawn.error, SamplingError):  # no allowed token is in the second model's vocabulary
@@ -118,7 +118,8 @@ def draw_matched(
                 tree.add(above, other, source, min(chance, 1 - confidence) + 1e-9)
         path.append(token)
         state = context.automaton.advance(state, token) if context.automaton is not None else None
-        cost.took((0.0 if known else scored.seconds) + seconds() - began)
+        own.end()
+        cost.took(own.took(), *([] if known else [scored.took]))
         at = at + 1 if at < len(guessed) and token == guessed[at] else rows
     return tree
 

@@ -108,14 +108,11 @@ class MergeSession(Asking):
         """The kept part of the tree that was just proposed; `states` and `stated` follow it."""
         if all(keep):
             return tree
-        new, kept = {ROOT}, []
-        for node, parent in enumerate(tree.parents):
-            if keep[node] and parent in new:
-                new.add(node)
-                kept.append(node)
-        self._states = {ROOT: self._states[ROOT], **{i: self._states[n] for i, n in enumerate(kept)}}
-        self.stated = [self.stated[n] for n in kept]
-        return tree.select(keep)
+        shaped = DraftTree()
+        new = shaped.graft(tree, len(tree), kept={node for node, stays in enumerate(keep) if stays})
+        self._states = {place: self._states[node] for node, place in new.items()}
+        self.stated = [self.stated[node] for node in new if node != ROOT]
+        return shaped
 
     def reset(self, state: State | None) -> None:
         """Nothing is drafted in this step."""

@@ -21,6 +21,7 @@ from typing import Any
 from tokenform.engine import State
 from tokenform.errors import LimitExceeded, TokenformError
 
+from ..grammar import after
 from ..tree import ROOT, DraftTree
 from .base import Budget, Context, Session, Silent
 from .following import LAYOUTS, Following, following
@@ -99,12 +100,8 @@ class _NamesSession(Silent):
                 followed.give_up()
             except TokenformError:
                 pass
-        tokens, state = self.spelling.encode(rest), context.state
-        for token in tokens:
-            if not context.automaton.allows(state, token):
-                return []
-            state = context.automaton.advance(state, token)
-        return tokens
+        tokens = self.spelling.encode(rest)
+        return [] if after(context.automaton, context.state, tokens) is None else tokens
 
 
 @lru_cache(maxsize=16)

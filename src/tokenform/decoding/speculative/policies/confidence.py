@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..drafters.base import Budget
 from ..tree import DraftTree
+from .base import chances
 from .fixed import Fixed
 
 
@@ -22,8 +23,14 @@ class Confidence(Fixed):
 
     def budget(self, active: int) -> Budget:
         budget = super().budget(active)
-        budget.stop = lambda confidence, cumulative, seconds: confidence < self.threshold
+        budget.stop = lambda own, path, seconds: self.judged(own, path) < self.threshold
         return budget
 
     def kept(self, tree: DraftTree) -> list[bool]:
-        return [c >= self.threshold for c in tree.confidences]
+        every = zip(tree.confidences, chances(tree), strict=True)
+        return [self.judged(own, path) >= self.threshold for own, path in every]
+
+    @staticmethod
+    def judged(own: float, path: float) -> float:
+        """What the threshold is for, of a node's own probability and its path's."""
+        return own

@@ -6,26 +6,18 @@ a threshold, here 1 - `threshold`.
 
 from __future__ import annotations
 
-from ..drafters.base import Budget
-from ..tree import DraftTree
-from .base import chances
-from .fixed import Fixed
+from .confidence import Confidence
 
 
-class Cumulative(Fixed):
+class Cumulative(Confidence):
     """Args:
     threshold: least probability of a node's path.
     nodes, depth: as for `Fixed`.
     """
 
     def __init__(self, threshold: float = 0.3, nodes: int = 32, depth: int | None = None) -> None:
-        super().__init__(nodes, depth)
-        self.threshold = threshold
+        super().__init__(threshold, nodes, depth)
 
-    def budget(self, active: int) -> Budget:
-        budget = super().budget(active)
-        budget.stop = lambda confidence, cumulative, seconds: cumulative < self.threshold
-        return budget
-
-    def kept(self, tree: DraftTree) -> list[bool]:
-        return [c >= self.threshold for c in chances(tree)]
+    @staticmethod
+    def judged(own: float, path: float) -> float:
+        return path
