@@ -225,7 +225,8 @@ impl Scanned {
         let mut all: Vec<u32> = skeleton.terminals.iter().chain(&self.ignored).copied().collect();
         if let Some(layout) = &self.chart.grammar.layout {
             let inside = self.blocks[context.blocks as usize].brackets > 0;
-            all.retain(|&t| t != layout.newline);
+            // a bracket that closes none leads nowhere
+            all.retain(|&t| t != layout.newline && (inside || !layout.close.contains(&t)));
             if inside {
                 all.push(layout.newline);
             }

@@ -19,8 +19,7 @@ type Ranges = Vec<(u32, u32)>;
 pub(super) enum Apart {
     /// Whatever is read can end, and something that is ignored tells it from what follows.
     All,
-    /// Lexemes that can only become these places (`true`) can end so; the others of such a grammar are line breaks and
-    /// closing brackets.
+    /// Lexemes that can only become these places (`true`) can end so; the others of such a grammar are line breaks.
     These(Arc<[bool]>),
     /// Each lexeme is to be looked at.
     None,
@@ -136,20 +135,19 @@ impl Scanned {
         let grammar = &self.chart.grammar;
         let read: Vec<usize> =
             (0..terms.len()).filter(|&t| !grammar.terminals[t].ignored && terms[t].is_some()).collect();
-        // line breaks of a width are listed only where they lead on
         let mut these = vec![false; terms.len()];
         for &t in &read {
             these[t] = terms[t].is_some_and(|term| self.lexicon.ends_before(term).meets(&begins));
         }
         if let Some(layout) = &self.chart.grammar.layout {
-            // a line break hangs on columns, and a closing bracket may be one too many
-            let looked_at = layout.close.iter().chain([&layout.newline]);
-            let others: Vec<usize> = looked_at.map(|&t| t as usize).collect();
-            let mut rest = read.iter().all(|t| these[*t] || others.contains(t));
-            // the others are told by their first bytes
-            let looked_at = others.iter().filter_map(|&t| terms[t]).chain(ignored);
-            rest &= looked_at.collect::<Vec<_>>().iter().all(|&t| self.lexicon.wide_ways(t).is_empty());
-            others.iter().for_each(|&t| these[t] = false);
+            // a line break hangs on columns
+            let newline = layout.newline as usize;
+            let mut rest = read.iter().all(|&t| these[t] || t == newline);
+            // what is looked at is told by its first byte
+            let looked_at: Vec<TermId> = terms[newline].into_iter().chain(ignored).collect();
+            rest &= looked_at.iter().all(|&t| self.lexicon.wide_ways(t).is_empty());
+            these[newline] = false;
+            // those of a width are listed only where they lead on
             these.push(false);
             these.resize(self.places - self.rows.len(), true);
             return if rest { Apart::These(these.into()) } else { Apart::None };
