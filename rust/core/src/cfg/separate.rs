@@ -184,7 +184,9 @@ impl Scanned {
     /// Code points of several bytes that may begin a lexeme where another one, which can't read them, reads one that
     /// begins with the same byte.
     pub(super) fn find_shared_beginnings(&mut self) -> Ranges {
-        let terms: Vec<TermId> = self.chart.grammar.terminals.iter().filter_map(|t| t.term).collect();
+        let mut terms: Vec<TermId> = self.chart.grammar.terminals.iter().filter_map(|t| t.term).collect();
+        terms.sort_unstable();
+        terms.dedup();
         let mut begins = Ranges::new();
         for &term in &terms {
             begins = union_ranges(&begins, &self.lexicon.wide_ways(term));

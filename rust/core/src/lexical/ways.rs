@@ -2,11 +2,15 @@
 //!
 //! Complexity, memory: a segment for each run of code points that lead alike; nothing is kept.
 
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 
 use super::rows::Row;
 use super::spell::{ByteSet, Lex, LexId, Lexicon, Spelling};
 use super::term::{union_ranges, TermId};
+use crate::work;
+
+type FxIndexSet<T> = IndexSet<T, FxBuildHasher>;
 
 /// Code points of several bytes in UTF-8 begin here.
 pub const WIDE: u32 = 0x80;
@@ -69,19 +73,19 @@ impl Lexicon {
     /// too many states to tell.
     pub fn ends_before(&mut self, term: TermId) -> ByteSet {
         let Some(states) = self.states_of(term) else { return ByteSet::default() };
-        let place: FxHashMap<LexId, usize> = states.iter().copied().zip(0..).collect();
         let mut ends: Vec<ByteSet> = Vec::new();
         let mut onward: Vec<Vec<usize>> = Vec::new();
-        for lex in states {
+        for &lex in &states {
             let here = self.outcome(lex) != Self::NONE;
             let unread = ByteSet::ALL.without(&self.first_bytes(lex));
             ends.push(if here { unread } else { ByteSet::default() });
-            onward.push(self.ways(lex).iter().map(|way| place[&way.to]).collect());
+            onward.push(self.ways(lex).iter().filter_map(|way| states.get_index_of(&way.to)).collect());
         }
         // what is found further on, until nothing is added
         let mut grows = true;
         while grows {
             grows = false;
+            work::spend(4 * ends.len() as u64);
             for at in (0..ends.len()).rev() {
                 let before = ends[at].len();
                 for &to in &onward[at] {
@@ -109,6 +113,7 @@ impl Lexicon {
         reads.dedup();
         let mut out = Vec::new();
         for read in reads.iter().filter(|read| !read.is_empty()) {
+            work::spend(16 + 4 * read.len() as u64);
             // the ranges of all that begin with the bytes of what is read
             let mut beside: Vec<(u32, u32)> = Vec::new();
             for lead in LEADS {
@@ -129,18 +134,17 @@ impl Lexicon {
     }
 
     /// The states at code points' borders; `None` where they are too many.
-    fn states_of(&mut self, term: TermId) -> Option<Vec<LexId>> {
-        let mut seen = vec![self.at(Spelling::Raw, term)];
+    fn states_of(&mut self, term: TermId) -> Option<FxIndexSet<LexId>> {
+        let mut seen = FxIndexSet::default();
+        seen.insert(self.at(Spelling::Raw, term));
         let mut at = 0;
         while at < seen.len() {
             if seen.len() > LOOKED_AT {
                 return None;
             }
-            for way in self.ways(seen[at]) {
-                if !seen.contains(&way.to) {
-                    seen.push(way.to);
-                }
-            }
+            let ways = self.ways(seen[at]);
+            work::spend(8 + ways.len() as u64);
+            seen.extend(ways.iter().map(|way| way.to));
             at += 1;
         }
         Some(seen)
