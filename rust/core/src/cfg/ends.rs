@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::scanned::Scanned;
 use super::separate::Beginnings;
 use crate::automaton::byte_automaton::{CtxId, Pos};
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::{LexId, Step};
 use crate::work;
@@ -19,6 +22,23 @@ pub(super) const ESCAPE_STATES: usize = 64;
 /// two lexemes, but without it two names in a row are one, and a text that needs two is none.
 const AHEAD: u8 = 8;
 const LOOKS: usize = 64;
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// Whether the lexeme of a position can end.
+    escapes: FxHashMap<Pos, bool>,
+    /// What searches found, so many lexemes ahead and with so many looks.
+    looked: FxHashMap<(Pos, u8), (bool, usize)>,
+    /// What begins behind a lexical state, by that before the next lexeme.
+    beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
+}
+
+impl Ahead {
+    pub fn bytes(&self) -> usize {
+        held::map(&self.escapes) + held::map(&self.looked) + held::map(&self.beyond)
+    }
+}
 
 /// What may begin behind a lexeme, with a code point that it can't read.
 enum Beyond {
@@ -39,13 +59,13 @@ impl Scanned {
             return Beyond::Doubtful(begun.collect());
         }
         let begin = self.begin_unguarded(ctx);
-        if let Some(known) = self.beyond.get(&(before, begin)) {
+        if let Some(known) = self.ahead.beyond.get(&(before, begin)) {
             return Beyond::Doubtful(known.clone());
         }
         let mut begun = Vec::new();
         self.lexicon.ways_beyond(before, begin).iter().for_each(|way| add(&mut begun, way.to));
         let begun: Arc<[LexId]> = begun.into();
-        self.beyond.insert((before, begin), begun.clone());
+        self.ahead.beyond.insert((before, begin), begun.clone());
         Beyond::Doubtful(begun)
     }
 
@@ -55,12 +75,12 @@ impl Scanned {
         if self.separable() || self.plainly_ends(pos.lex) {
             return true;
         }
-        if let Some(&known) = self.escapes.get(&pos) {
+        if let Some(&known) = self.ahead.escapes.get(&pos) {
             return known;
         }
         let mut left = Some(LOOKS);
         let found = self.escapes_within(pos, AHEAD, &mut left);
-        self.escapes.insert(pos, found);
+        self.ahead.escapes.insert(pos, found);
         found
     }
 
@@ -68,7 +88,7 @@ impl Scanned {
     /// that remembers nothing, so that it is the same whatever was asked before.
     fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
         let Some(looks) = *left else { return true };
-        if let Some(&(found, cost)) = self.looked.get(&(pos, ahead)) {
+        if let Some(&(found, cost)) = self.ahead.looked.get(&(pos, ahead)) {
             *left = looks.checked_sub(cost);
             return left.is_none() || found;
         }
@@ -85,7 +105,7 @@ impl Scanned {
             }
         }
         if let Some(rest) = *left {
-            self.looked.insert((pos, ahead), (found, looks - rest));
+            self.ahead.looked.insert((pos, ahead), (found, looks - rest));
         }
         found
     }

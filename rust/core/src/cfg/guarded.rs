@@ -10,15 +10,35 @@
 //! Invariant: a guarded context takes the texts that it takes unguarded, without those that can't end.
 //! Complexity, memory: [`ESCAPE_STATES`] looks at a context; a context more for each code point of a guarded lexeme.
 
+use rustc_hash::FxHashMap;
+
 use super::ends::ESCAPE_STATES;
 use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
+use crate::held;
 use crate::lexical::ways::{Segment, WIDE};
 use crate::lexical::{LexId, TermId, Terms};
 use crate::work;
 
 /// Where the code points of a guarded context lead, by their places behind all others; the first leads nowhere.
-pub(super) type Onward = Box<[Option<CtxId>]>;
+type Onward = Box<[Option<CtxId>]>;
+
+/// What is guarded so far.
+#[derive(Default)]
+pub(super) struct Guarding {
+    /// Contexts may be guarded: not inside another constraint, which ends a lexeme only before what it can't read.
+    pub on: bool,
+    /// By context: the lexical state before its lexeme, if it is guarded.
+    known: FxHashMap<CtxId, Option<LexId>>,
+    pub onward: FxHashMap<CtxId, Onward>,
+}
+
+impl Guarding {
+    pub fn bytes(&self) -> usize {
+        // a list of what may begin, and one of where it leads: a few dozen each
+        held::map(&self.known) + held::map(&self.onward) + self.onward.len() * 512
+    }
+}
 
 impl Scanned {
     /// The lexical state that the next code point is read from where a context is guarded.
@@ -26,14 +46,14 @@ impl Scanned {
         if let Some(inside) = self.context(ctx).inside {
             return Some(inside);
         }
-        if !self.guards || self.separable() {
+        if !self.guarding.on || self.separable() {
             return None;
         }
-        if let Some(&known) = self.guarded.get(&ctx) {
+        if let Some(&known) = self.guarding.known.get(&ctx) {
             return known;
         }
         let guard = self.has_dead_beginning(ctx).then(|| self.begin_unguarded(ctx));
-        self.guarded.insert(ctx, guard);
+        self.guarding.known.insert(ctx, guard);
         guard
     }
 
@@ -132,13 +152,13 @@ impl Scanned {
                 out.push(((self.places + i) as u32, self.lexicon.terms.class(&ranges)));
             }
         }
-        self.onward.insert(ctx, onward.into());
+        self.guarding.onward.insert(ctx, onward.into());
         out.into()
     }
 
     /// The context behind a code point of a guarded context.
     pub(super) fn after_code_point(&mut self, ctx: CtxId, place: u32) -> Option<CtxId> {
         self.readable(ctx);
-        self.onward.get(&ctx)?.get(place as usize - self.places).copied()?
+        self.guarding.onward.get(&ctx)?.get(place as usize - self.places).copied()?
     }
 }

@@ -51,10 +51,10 @@ impl Scanner for Scanned {
     }
 
     fn shared_beginnings(&mut self) -> Arc<[(u32, u32)]> {
-        if self.shared_beginnings.is_none() {
-            self.shared_beginnings = Some(self.find_shared_beginnings().into());
+        if self.told.shared_beginnings.is_none() {
+            self.told.shared_beginnings = Some(self.find_shared_beginnings().into());
         }
-        self.shared_beginnings.clone().unwrap_or_default()
+        self.told.shared_beginnings.clone().unwrap_or_default()
     }
 
     fn is_code_point(&self, place: u32) -> bool {

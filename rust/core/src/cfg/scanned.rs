@@ -15,26 +15,23 @@
 //!
 //! Complexity: a step that was made before is a lookup; a new one costs the items of the new set.
 
-use std::sync::Arc;
-
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::chart::{Chart, SetId};
-use super::ends::stays;
+use super::ends::{stays, Ahead};
 use super::finish;
 use super::grammar::Grammar;
-use super::guarded::Onward;
+use super::guarded::Guarding;
 use super::layout::{Blocks, WIDEST};
 use super::literals::{rows, Row};
-use super::separate::{Apart, Beginnings};
+use super::separate::Told;
 use crate::automaton::byte_automaton::Seen;
 use crate::automaton::byte_automaton::{step, Alive, ByteAutomaton, CtxId, Piece, Pos, Scanner};
 use crate::error::{Error, Result};
 use crate::held;
 use crate::lexical::spell::{ByteSet, OutcomeId};
 use crate::lexical::term::Term;
-use crate::lexical::ways::Segment;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,22 +52,9 @@ pub struct Scanned {
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
     leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
-    /// Whether a lexeme can end, and what searches for that found: so many lexemes ahead, with so many looks.
-    pub(super) escapes: FxHashMap<Pos, bool>,
-    pub(super) beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
-    pub(super) looked: FxHashMap<(Pos, u8), (bool, usize)>,
-    /// Contexts whose lexemes are read one code point at a time, and where those lead.
-    pub(super) guarded: FxHashMap<CtxId, Option<LexId>>,
-    pub(super) onward: FxHashMap<CtxId, Onward>,
-    /// Contexts may be guarded: not inside another constraint, which ends a lexeme only before what it can't read.
-    pub(super) guards: bool,
-    pub(super) apart: Option<Apart>,
-    /// Lexemes that can end for the terminals that they may become, and the ways to others.
-    pub(super) plain: FxHashMap<LexId, bool>,
-    pub(super) doubtful: FxHashMap<LexId, Arc<[Segment]>>,
-    pub(super) beginnings: FxHashMap<Alive, Beginnings>,
-    pub(super) beginnings_at: FxHashMap<CtxId, Beginnings>,
-    pub(super) shared_beginnings: Option<Arc<[(u32, u32)]>>,
+    pub(super) ahead: Ahead,
+    pub(super) guarding: Guarding,
+    pub(super) told: Told,
     /// What may begin, by the skeleton of the context's set and whether a bracket is open.
     by_shape: FxHashMap<(u32, bool), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
@@ -109,18 +93,9 @@ impl Scanned {
             by_places: FxHashMap::default(),
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
-            escapes: FxHashMap::default(),
-            looked: FxHashMap::default(),
-            beyond: FxHashMap::default(),
-            guarded: FxHashMap::default(),
-            onward: FxHashMap::default(),
-            guards: false,
-            apart: None,
-            plain: FxHashMap::default(),
-            doubtful: FxHashMap::default(),
-            beginnings: FxHashMap::default(),
-            beginnings_at: FxHashMap::default(),
-            shared_beginnings: None,
+            ahead: Ahead::default(),
+            guarding: Guarding::default(),
+            told: Told::default(),
             by_shape: FxHashMap::default(),
             by_context: FxHashMap::default(),
             start: None,
@@ -193,7 +168,7 @@ impl Scanned {
     /// What the next lexeme may be: places of the tuple and their languages.
     pub(super) fn readable(&mut self, ctx: CtxId) -> Alive {
         let Some(lex) = self.guard(ctx) else { return self.readable_unguarded(ctx) };
-        if let Some(known) = self.by_context.get(&ctx).filter(|_| self.onward.contains_key(&ctx)) {
+        if let Some(known) = self.by_context.get(&ctx).filter(|_| self.guarding.onward.contains_key(&ctx)) {
             return known.clone();
         }
         let places = self.list_guarded(ctx, lex);
@@ -404,25 +379,19 @@ impl ByteAutomaton for Scanned {
             + held::map(&self.by_places)
             + held::map(&self.after)
             + held::map(&self.leaves)
-            + held::map(&self.escapes)
-            + held::map(&self.looked)
-            + held::map(&self.beyond)
-            + held::map(&self.plain)
-            + held::map(&self.doubtful)
-            + held::map(&self.beginnings)
-            + held::map(&self.beginnings_at)
-            + held::map(&self.guarded)
-            + held::map(&self.onward)
+            + self.ahead.bytes()
+            + self.guarding.bytes()
+            + self.told.bytes()
             + held::map(&self.by_shape)
             + held::map(&self.by_context);
         // lists of what may begin: a few dozen terminals each
-        let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len() + self.onward.len();
+        let lists = self.by_places.len() + self.by_shape.len() + self.by_context.len();
         let interned = held::set(&self.contexts) + held::set(&self.blocks) + self.blocks.len() * 64;
         interned + known + lists * 256 + self.chart.bytes() + self.lexicon.bytes()
     }
 
     fn start(&mut self) -> Option<Pos> {
-        self.guards = true;
+        self.guarding.on = true;
         let ctx = self.start_context();
         let mut places = self.readable(ctx).to_vec();
         let ends = self.ends(self.context(ctx));

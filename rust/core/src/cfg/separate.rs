@@ -4,8 +4,11 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{Alive, CtxId};
+use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::{intersect_ranges, union_ranges, Term};
 use crate::lexical::ways::{Segment, WIDE};
@@ -25,6 +28,26 @@ pub(super) enum Apart {
     None,
 }
 
+/// What was told so far.
+#[derive(Default)]
+pub(super) struct Told {
+    apart: Option<Apart>,
+    /// Whether a lexeme can end for the terminals that it may become, and the ways to those that can't so.
+    plain: FxHashMap<LexId, bool>,
+    doubtful: FxHashMap<LexId, Arc<[Segment]>>,
+    beginnings: FxHashMap<Alive, Beginnings>,
+    beginnings_at: FxHashMap<CtxId, Beginnings>,
+    pub shared_beginnings: Option<Arc<[(u32, u32)]>>,
+}
+
+impl Told {
+    pub fn bytes(&self) -> usize {
+        let lists = (self.doubtful.len() + self.beginnings.len()) * 256;
+        let maps = held::map(&self.plain) + held::map(&self.doubtful) + held::map(&self.beginnings);
+        lists + maps + held::map(&self.beginnings_at)
+    }
+}
+
 /// Lexemes by their first byte.
 #[derive(Clone)]
 pub(super) struct Beginnings {
@@ -41,11 +64,11 @@ impl Scanned {
     /// Of languages that are read side by side one that ends somewhere reads no further than that byte, so each end
     /// leaves fewer of them, and the last one's end is the lexeme's.
     fn apart(&mut self) -> Apart {
-        if let Some(known) = &self.apart {
+        if let Some(known) = &self.told.apart {
             return known.clone();
         }
         let found = self.find_apart();
-        self.apart = Some(found.clone());
+        self.told.apart = Some(found.clone());
         found
     }
 
@@ -56,7 +79,7 @@ impl Scanned {
 
     /// Whether a lexeme that has begun can end, whatever the context, for the terminals that it may become.
     pub(super) fn plainly_ends(&mut self, lex: LexId) -> bool {
-        if let Some(&known) = self.plain.get(&lex) {
+        if let Some(&known) = self.told.plain.get(&lex) {
             return known;
         }
         let found = match (self.apart(), self.lexicon.term(lex)) {
@@ -69,38 +92,38 @@ impl Scanned {
             },
             _ => false,
         };
-        self.plain.insert(lex, found);
+        self.told.plain.insert(lex, found);
         found
     }
 
     /// The ways from a lexical state to those that don't plainly end.
     pub(super) fn doubtful_ways(&mut self, lex: LexId) -> Arc<[Segment]> {
-        if let Some(known) = self.doubtful.get(&lex) {
+        if let Some(known) = self.told.doubtful.get(&lex) {
             return known.clone();
         }
         let mut ways = self.lexicon.ways(lex);
         ways.retain(|way| !self.plainly_ends(way.to));
         let ways: Arc<[Segment]> = ways.into();
-        self.doubtful.insert(lex, ways.clone());
+        self.told.doubtful.insert(lex, ways.clone());
         ways
     }
 
     /// How the lexemes of a context begin, where most terminals are known to end.
     pub(super) fn beginnings_at(&mut self, ctx: CtxId) -> Option<Beginnings> {
         let Apart::These(_) = self.apart() else { return None };
-        if let Some(known) = self.beginnings_at.get(&ctx) {
+        if let Some(known) = self.told.beginnings_at.get(&ctx) {
             return Some(known.clone());
         }
         let places = self.readable_unguarded(ctx);
         let found = self.beginnings(&places)?;
-        self.beginnings_at.insert(ctx, found.clone());
+        self.told.beginnings_at.insert(ctx, found.clone());
         Some(found)
     }
 
     /// How the lexemes of a list begin, where most terminals are known to end.
     pub(super) fn beginnings(&mut self, alive: &Alive) -> Option<Beginnings> {
         let Apart::These(these) = self.apart() else { return None };
-        if let Some(known) = self.beginnings.get(alive) {
+        if let Some(known) = self.told.beginnings.get(alive) {
             return Some(known.clone());
         }
         let (mut plain, mut others) = (ByteSet::default(), ByteSet::default());
@@ -118,7 +141,7 @@ impl Scanned {
             doubtful.push((byte, self.tuple_state(&begun)));
         }
         let found = Beginnings { plain: plain.without(&others), doubtful: doubtful.into() };
-        self.beginnings.insert(alive.clone(), found.clone());
+        self.told.beginnings.insert(alive.clone(), found.clone());
         Some(found)
     }
 
