@@ -18,8 +18,8 @@ use crate::work;
 
 /// States of a lexeme that are looked at to see whether it can end.
 pub(super) const ESCAPE_STATES: usize = 64;
-/// Lexemes ahead that are looked at where nothing is ignored, and positions in all: what is ignored may stand between any
-/// two lexemes, but without it two names in a row are one, and a text that needs two is none.
+/// Lexemes ahead that are looked at, what is ignored aside, and positions in all: where nothing stands between two names in a
+/// row they are one, and a text that needs two is none.
 const AHEAD: u8 = 8;
 const LOOKS: usize = 64;
 

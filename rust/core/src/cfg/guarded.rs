@@ -1,7 +1,7 @@
 //! Lexemes of which some beginnings can't end, read one code point at a time so that no text leads into those.
 //!
-//! Two terminals may begin alike where only one of them leads on: of `"x" AB C | "x" A` with `A: /[ab]+/`, `AB: /b/`
-//! and `C: /[ab]/` the `b` may be read, another `b` may not.  Whether a lexeme can end is asked where it begins
+//! Two terminals may begin alike where only one of them leads on: of `A "a" | C D` with `A: /b/`, `C: /b[^a]+/` and
+//! `D: /b/` a `b` may be read, another `b` may not, for it makes a C that swallows every D.  Whether a lexeme can end is asked where it begins
 //! ([`super::ends`]), which says nothing of its middle.  A context where that matters is *guarded*: its next code point
 //! is a lexeme of its own, whose place in the tuple stands for those that lead to one position, and the context behind
 //! it is *inside* the lexeme, which goes on from there or ends as what it was.  Masks, steps and ways to an end need to

@@ -18,7 +18,6 @@ use crate::lexical::{LexId, TermId, Terms};
 type Ranges = Vec<(u32, u32)>;
 
 /// How the terminals are told apart.
-#[derive(Clone)]
 pub(super) enum Apart {
     /// Whatever is read can end, and something that is ignored tells it from what follows.
     All,
@@ -63,13 +62,11 @@ impl Scanned {
     ///
     /// Of languages that are read side by side one that ends somewhere reads no further than that byte, so each end
     /// leaves fewer of them, and the last one's end is the lexeme's.
-    fn apart(&mut self) -> Apart {
-        if let Some(known) = &self.told.apart {
-            return known.clone();
+    fn apart(&mut self) -> &Apart {
+        if self.told.apart.is_none() {
+            self.told.apart = Some(self.find_apart());
         }
-        let found = self.find_apart();
-        self.told.apart = Some(found.clone());
-        found
+        self.told.apart.as_ref().unwrap_or(&Apart::None)
     }
 
     /// Whether nothing need be looked at.
@@ -79,19 +76,16 @@ impl Scanned {
 
     /// Whether a lexeme that has begun can end, whatever the context, for the terminals that it may become.
     pub(super) fn plainly_ends(&mut self, lex: LexId) -> bool {
+        let Apart::These(these) = self.apart() else { return false };
+        let these = these.clone();
         if let Some(&known) = self.told.plain.get(&lex) {
             return known;
         }
-        let found = match (self.apart(), self.lexicon.term(lex)) {
-            (Apart::These(these), Some((_, tuple))) => match self.lexicon.terms.get(tuple) {
-                Term::Tuple(terms) => {
-                    let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
-                    places.all(|(place, _)| these.get(place) == Some(&true))
-                }
-                _ => false,
-            },
-            _ => false,
-        };
+        let tuple = self.lexicon.term(lex).map(|(_, tuple)| self.lexicon.terms.get(tuple));
+        let found = matches!(tuple, Some(Term::Tuple(terms)) if {
+            let mut places = terms.iter().enumerate().filter(|t| *t.1 != Terms::EMPTY);
+            places.all(|(place, _)| these.get(place) == Some(&true))
+        });
         self.told.plain.insert(lex, found);
         found
     }
@@ -110,7 +104,9 @@ impl Scanned {
 
     /// How the lexemes of a context begin, where most terminals are known to end.
     pub(super) fn beginnings_at(&mut self, ctx: CtxId) -> Option<Beginnings> {
-        let Apart::These(_) = self.apart() else { return None };
+        if !matches!(self.apart(), Apart::These(_)) {
+            return None;
+        }
         if let Some(known) = self.told.beginnings_at.get(&ctx) {
             return Some(known.clone());
         }
@@ -123,6 +119,7 @@ impl Scanned {
     /// How the lexemes of a list begin, where most terminals are known to end.
     pub(super) fn beginnings(&mut self, alive: &Alive) -> Option<Beginnings> {
         let Apart::These(these) = self.apart() else { return None };
+        let these = these.clone();
         if let Some(known) = self.told.beginnings.get(alive) {
             return Some(known.clone());
         }
@@ -175,11 +172,9 @@ impl Scanned {
             these.resize(self.places - self.rows.len(), true);
             return if rest { Apart::These(these.into()) } else { Apart::None };
         }
-        let apart = read.iter().all(|&t| these[t]) && self.ignored_end(&ignored, &first, &read, &terms);
-        if apart {
-            Apart::All
-        } else {
-            Apart::None
+        match read.iter().all(|&t| these[t]) && self.ignored_end(&ignored, &first, &read, &terms) {
+            true => Apart::All,
+            false => Apart::None,
         }
     }
 

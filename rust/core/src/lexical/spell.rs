@@ -13,6 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::rows::{slice, Row};
 use super::term::{Term, TermId, Terms};
+use super::ways::lead;
 
 pub use super::byteset::ByteSet;
 use crate::held;
@@ -450,14 +451,9 @@ impl Lexicon {
         row
     }
 
-    /// The first byte of a sequence of two to four (Unicode 15, table 3-7: no overlong form, no surrogate).
+    /// The first byte of a sequence of two to four; no surrogate.
     fn lead(&mut self, lex: LexId, byte: u8) -> LexId {
-        let (depth, bits, least) = match byte {
-            0xC2..=0xDF => (1, byte as u32 & 0x1F, 0x80),
-            0xE0..=0xEF => (2, byte as u32 & 0x0F, 0x800),
-            0xF0..=0xF4 => (3, byte as u32 & 0x07, 0x10000),
-            _ => return Self::DEAD,
-        };
+        let Some((depth, bits, least)) = lead(byte) else { return Self::DEAD };
         let size = 1u32 << (6 * depth);
         let base = bits * size;
         let row = self.row(lex);

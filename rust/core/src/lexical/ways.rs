@@ -167,6 +167,17 @@ fn without((first, last): (u32, u32), ranges: &[(u32, u32)]) -> Vec<(u32, u32)> 
     out
 }
 
+/// Of the first byte of a code point of several: bytes to come, the bits that it has of it, and the least one that it may
+/// begin (Unicode 15, table 3-7: no overlong form).
+pub(crate) const fn lead(byte: u8) -> Option<(u32, u32, u32)> {
+    match byte {
+        0xC2..=0xDF => Some((1, byte as u32 & 0x1F, 0x80)),
+        0xE0..=0xEF => Some((2, byte as u32 & 0x0F, 0x800)),
+        0xF0..=0xF4 => Some((3, byte as u32 & 0x07, 0x10000)),
+        _ => None,
+    }
+}
+
 /// The code points that begin with each byte.
 const LEADS: [(u32, u32); 51] = leads();
 
@@ -186,25 +197,12 @@ fn is_text(segment: &Segment) -> bool {
 const fn leads() -> [(u32, u32); 51] {
     let mut out = [(0, 0); 51];
     let mut at = 0;
-    let mut lead = 0xC2;
-    while lead <= 0xF4u32 {
-        let (first, last) = match lead {
-            0xC2..=0xDF => ((lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F),
-            0xE0..=0xEF => ((lead & 0x0F) << 12, (lead & 0x0F) << 12 | 0xFFF),
-            _ => ((lead & 0x07) << 18, (lead & 0x07) << 18 | 0x3FFFF),
-        };
-        out[at] = (
-            if lead == 0xE0 {
-                0x800
-            } else if lead == 0xF0 {
-                0x10000
-            } else {
-                first
-            },
-            last,
-        );
+    while at < out.len() {
+        if let Some((more, bits, least)) = lead(0xC2 + at as u8) {
+            let first = bits << (6 * more);
+            out[at] = (if first < least { least } else { first }, ((bits + 1) << (6 * more)) - 1);
+        }
         at += 1;
-        lead += 1;
     }
     out
 }

@@ -6,6 +6,7 @@
 //!
 //! Complexity: the vocabulary, once an automaton whose terminals have such code points; then those tokens, each mask.
 
+use crate::lexical::ways::lead;
 use crate::vocab::{TokenId, Vocabulary};
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
@@ -34,15 +35,10 @@ fn points(text: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
 
 /// What the beginning of a code point may become; `None` of bytes that begin none.
 fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
-    let (&lead, more) = bytes.split_first()?;
-    let (bits, size) = match lead {
-        0xC2..=0xDF => (lead & 0x1F, 2),
-        0xE0..=0xEF => (lead & 0x0F, 3),
-        0xF0..=0xF4 => (lead & 0x07, 4),
-        _ => return None,
-    };
-    let open = 6 * (size - 1 - more.len()) as u32;
-    let point = more.iter().fold(u32::from(bits), |point, b| point << 6 | u32::from(b & 0x3F));
+    let (&first, more) = bytes.split_first()?;
+    let (left, bits, _) = lead(first)?;
+    let open = 6 * (left - more.len() as u32);
+    let point = more.iter().fold(bits, |point, b| point << 6 | u32::from(b & 0x3F));
     Some((point << open, ((point + 1) << open) - 1))
 }
 
