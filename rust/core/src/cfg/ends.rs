@@ -144,7 +144,7 @@ impl Scanned {
     }
 }
 
-fn add(seen: &mut Vec<LexId>, lex: LexId) {
+pub(super) fn add(seen: &mut Vec<LexId>, lex: LexId) {
     if !seen.contains(&lex) {
         seen.push(lex);
     }

@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ends::ESCAPE_STATES;
+use super::ends::{add, ESCAPE_STATES};
 use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
 use crate::held;
@@ -31,12 +31,14 @@ pub(super) struct Guarding {
     /// By context: the lexical state before its lexeme, if it is guarded.
     known: FxHashMap<CtxId, Option<LexId>>,
     pub onward: FxHashMap<CtxId, Onward>,
+    comes_back: FxHashMap<LexId, bool>,
 }
 
 impl Guarding {
     pub fn bytes(&self) -> usize {
         // a list of what may begin, and one of where it leads: a few dozen each
-        held::map(&self.known) + held::map(&self.onward) + self.onward.len() * 512
+        let maps = held::map(&self.known) + held::map(&self.onward) + held::map(&self.comes_back);
+        maps + self.onward.len() * 512
     }
 }
 
@@ -68,6 +70,9 @@ impl Scanned {
         };
         let mut seen: Vec<LexId> = Vec::new();
         for (lex, wide) in first {
+            if !wide && self.comes_back(lex) {
+                continue;
+            }
             match self.escapes(Pos { ctx, lex }) {
                 true => seen.push(lex),
                 // of one byte: told where the lexeme begins
@@ -89,6 +94,33 @@ impl Scanned {
             at += 1;
         }
         false
+    }
+
+    /// Whether a lexeme leads back to a state from wherever it leads, so that all can end if that one can.
+    fn comes_back(&mut self, lex: LexId) -> bool {
+        if let Some(&known) = self.guarding.comes_back.get(&lex) {
+            return known;
+        }
+        let mut seen = vec![lex];
+        let mut onward: Vec<Vec<LexId>> = Vec::new();
+        while onward.len() < seen.len() && seen.len() <= ESCAPE_STATES {
+            let ways: Vec<LexId> = self.doubtful_ways(seen[onward.len()]).iter().map(|way| way.to).collect();
+            ways.iter().for_each(|&to| add(&mut seen, to));
+            onward.push(ways);
+        }
+        let mut back = vec![lex];
+        let mut before = 0;
+        while before < back.len() {
+            before = back.len();
+            for (&from, ways) in seen.iter().zip(&onward) {
+                if ways.iter().any(|to| back.contains(to)) {
+                    add(&mut back, from);
+                }
+            }
+        }
+        let found = back.len() == seen.len();
+        self.guarding.comes_back.insert(lex, found);
+        found
     }
 
     /// The context outside the lexeme.
