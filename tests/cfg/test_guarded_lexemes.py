@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import tokenform as tf
-from tokenform.errors import TokenformError, UnsatisfiableGrammar
+from tokenform.errors import TokenformError, TokenRejected, UnsatisfiableGrammar
 
 LETTERS = "ab( éê"
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"bb(", "aé".encode(), "é".encode()]
@@ -178,6 +178,8 @@ def test_a_lexeme_may_not_grow_into_one_that_leads_nowhere() -> None:
     for byte in b"(b":
         state = automaton.advance(state, TOKENS.index(bytes([byte])))
     assert [TOKENS[t] for t in ids(automaton.mask(state)) if len(TOKENS[t]) == 1] == [b"a"]
+    with pytest.raises(TokenRejected, match=r'expected "a"$'):  # not what a C reads on with
+        automaton.advance(state, TOKENS.index(b"b"))
 
 
 @pytest.mark.parametrize("ignored", ["", "%ignore / +/\n"])

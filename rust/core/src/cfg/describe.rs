@@ -70,7 +70,8 @@ pub(super) fn describe(machine: &mut Scanned, here: Pos) -> (Vec<String>, Option
             left.extend(machine.chart.skeleton(set).terminals.iter().map(|&t| (t, None)));
         }
     }
-    if let Some(tuple) = begun {
+    let read = machine.code_points(here);
+    if let (None, Some(tuple)) = (&read, begun) {
         let places = machine.places_of(tuple);
         left.extend(machine.parts_of(tuple, &places));
     }
@@ -78,7 +79,12 @@ pub(super) fn describe(machine: &mut Scanned, here: Pos) -> (Vec<String>, Option
     left.retain(|l| !ignored(l.0));
     left.truncate(4 * SHOWN);
     let ends = machine.accepting(here, &[]);
-    (in_words(&machine.chart.grammar, &mut machine.lexicon, &left, ends), None)
+    let mut words = in_words(&machine.chart.grammar, &mut machine.lexicon, &left, ends);
+    for term in read.into_iter().flatten() {
+        let lex = machine.lexicon.at(Spelling::Raw, term);
+        words.extend(machine.lexicon.in_words(lex));
+    }
+    (words, None)
 }
 
 impl Scanned {

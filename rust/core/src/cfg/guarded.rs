@@ -145,6 +145,15 @@ impl Scanned {
         }
     }
 
+    /// The code points that may come at a position of a guarded lexeme, by where they lead; `None` at others.
+    pub(super) fn code_points(&mut self, pos: Pos) -> Option<Vec<TermId>> {
+        self.guard(pos.ctx)?;
+        let ctx = if self.begin(pos.ctx) == pos.lex { pos.ctx } else { self.after_lexeme(pos)? };
+        self.guard(ctx)?;
+        let alive = self.readable(ctx);
+        Some(alive.iter().filter(|p| p.0 as usize > self.places).map(|p| p.1).collect())
+    }
+
     /// The next code points of a guarded context by where they lead, and the empty text where the lexeme may end.
     pub(super) fn list_guarded(&mut self, ctx: CtxId, lex: LexId) -> Alive {
         let outer = self.outside(ctx);
