@@ -13,7 +13,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::collect::{unfinished, without_escapes};
-use super::crossing;
+use super::crossing::Crossing;
 use super::inside::{Inside, Pair};
 use super::landings::{Found, Landing};
 use super::lexemes::LexerMaskBuilder;
@@ -107,7 +107,7 @@ pub struct Core<S> {
     /// Lexical states by what their masks are shared under.
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
-    crossing: Option<Arc<[TokenId]>>,
+    crossing: Option<Crossing>,
     /// What tokens do in strings, where a budget was near.
     pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
     /// Whether characters leave a lexical state as it is.
@@ -172,15 +172,14 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The tokens that lists of languages don't tell ([`crossing`]).
-    fn crossing(&mut self) -> Arc<[TokenId]> {
-        if let Some(known) = &self.crossing {
-            return known.clone();
+    /// The tokens that lists of languages don't tell at a position ([`crossing`](super::crossing)); `None`: too many.
+    fn crossing(&mut self, lex: LexId) -> Option<Arc<Trie>> {
+        if self.crossing.is_none() {
+            let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings());
+            self.crossing = Some(Crossing::new(&self.vocab, ranges.unwrap_or_default()));
         }
-        let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings()).unwrap_or_default();
-        let found: Arc<[TokenId]> = crossing::tokens_with(&self.vocab, &ranges).into();
-        self.crossing = Some(found.clone());
-        found
+        let crossing = self.crossing.as_mut().filter(|crossing| !crossing.too_many())?;
+        Some(crossing.left(self.structure.lexicon(), &self.vocab, lex))
     }
 
     fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
@@ -214,18 +213,9 @@ impl<S: ByteAutomaton> Core<S> {
                 ids.push(token.0);
             }
         }
-        let crossing = self.crossing();
-        if let Some(scanner) = self.structure.scanner().filter(|_| crossing.len() <= crossing::MOST) {
-            if let Some(alive) = scanner.alive(stand.pos.lex) {
-                let found = self.lexemes.tokens(scanner, &self.vocab, stand.pos.ctx, &alive);
-                ids.extend(found.ids);
-                let vocab = self.vocab.clone();
-                ids.extend(
-                    crossing.iter().filter(|&&t| self.run(stand, vocab.token(t)).0.is_none()).map(|t| t.0),
-                );
-                self.check(())?;
-                return Ok((self.joined(&found.words, ids), accepting));
-            }
+        if let Some(mask) = self.mask_of_lexemes(stand, &mut ids) {
+            self.check(())?;
+            return Ok((mask, accepting));
         }
         let parts =
             self.structure.split(stand.pos).unwrap_or_else(|| vec![(stand.pos, std::mem::take(&mut text))]);
@@ -244,6 +234,16 @@ impl<S: ByteAutomaton> Core<S> {
         }
         self.check(())?;
         Ok((self.joined(&bases, ids), accepting))
+    }
+
+    /// The mask where lists of languages tell it, with the ids that were found before.
+    fn mask_of_lexemes(&mut self, stand: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
+        let alive = self.structure.scanner()?.alive(stand.pos.lex)?;
+        let crossing = self.crossing(stand.pos.lex)?;
+        let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, stand.pos.ctx, &alive);
+        ids.extend(found.ids);
+        self.run_all(stand, &crossing, ids);
+        Some(self.joined(&found.words, std::mem::take(ids)))
     }
 
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
@@ -313,6 +313,28 @@ impl<S: ByteAutomaton> Core<S> {
             }
         }
         (None, pos, text)
+    }
+
+    /// The tokens of a trie that can be, byte by byte.
+    fn run_all(&mut self, stand: StateKey, trie: &Trie, ids: &mut Vec<u32>) {
+        let mut above = vec![(Trie::ROOT, stand.pos, self.text(stand))];
+        let mut at = 1;
+        while at < trie.len() as u32 {
+            let node = NodeId(at);
+            while !trie.is_below(node, above[above.len() - 1].0) {
+                above.pop();
+            }
+            work::spend(1);
+            let (_, pos, mut text) = above[above.len() - 1].clone();
+            match step(&mut self.structure, pos, &mut text, trie.byte(node)) {
+                Some(next) => {
+                    ids.extend(trie.tokens(node).iter().map(|t| t.0));
+                    above.push((node, next, text));
+                    at += 1;
+                }
+                None => at += trie.subtree_size(node) as u32,
+            }
+        }
     }
 
     /// The text of the lexeme after bytes that can be.
@@ -494,7 +516,7 @@ impl<S: ByteAutomaton> Engine for Core<S> {
             + held::map(&self.near)
             + held::set(&self.contents)
             + held::map(&self.content_ids)
-            + self.crossing.as_ref().map_or(0, |list| held::slice(list))
+            + self.crossing.as_ref().map_or(0, Crossing::bytes)
             + held::map(&self.insides)
             + held::map(&self.kept);
         let texts = held::set(&self.texts) + self.boxed.count(&self.texts, |text| held::slice(text));

@@ -2,27 +2,94 @@
 //! first bytes.
 //!
 //! What a list of languages does with a token is told byte by byte for each language alone, where such a code point is
-//! no end: its first bytes are read and its last one can't be.  The few tokens that hold one are tried one by one.
+//! no end: its first bytes are read and its last one can't be.  The few tokens that hold one are tried one by one,
+//! where the lexeme does not read them whole.
 //!
-//! Complexity: the vocabulary, once an automaton whose terminals have such code points; then those tokens, each mask.
+//! Complexity: the vocabulary, once an automaton whose terminals have such code points; those tokens, once a lexical
+//! state; those that leave its lexeme, each mask.
+//! Memory: a trie of at most [`MOST`] tokens a lexical state, of which equal ones are one.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::held;
 use crate::lexical::ways::lead;
-use crate::vocab::{TokenId, Vocabulary};
+use crate::lexical::{LexId, Lexicon, Step};
+use crate::vocab::{TokenId, Trie, Vocabulary};
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
-pub const MOST: usize = 2048;
+const MOST: usize = 2048;
 
-/// Tokens with a code point of these ranges, or one of several bytes that is cut off and may become one.
-pub fn tokens_with(vocab: &Vocabulary, ranges: &[(u32, u32)]) -> Vec<TokenId> {
-    if ranges.is_empty() {
-        return Vec::new();
+/// Code points, as ranges.
+pub type Ranges = Arc<[(u32, u32)]>;
+
+pub struct Crossing {
+    ranges: Ranges,
+    tokens: Box<[TokenId]>,
+    left: FxHashMap<LexId, Arc<Trie>>,
+    tries: FxHashMap<Box<[TokenId]>, Arc<Trie>>,
+}
+
+impl Crossing {
+    pub fn new(vocab: &Vocabulary, ranges: Ranges) -> Self {
+        let fits = |id: &TokenId| !vocab.is_special(*id) && vocab.token(*id).len() <= vocab.longest_in_trie();
+        let ids = (0..vocab.size() as u32).map(TokenId).filter(|_| !ranges.is_empty()).filter(fits);
+        let tokens = ids.filter(|&id| holds(vocab.token(id), &ranges)).collect();
+        Crossing { ranges, tokens, left: FxHashMap::default(), tries: FxHashMap::default() }
     }
-    let meets = |first: u32, last: u32| {
+
+    pub fn too_many(&self) -> bool {
+        self.tokens.len() > MOST
+    }
+
+    pub fn bytes(&self) -> usize {
+        let tries = self.tries.iter().map(|(list, trie)| held::slice(list) + trie.bytes());
+        let tables = held::map(&self.left) + held::map(&self.tries) + tries.sum::<usize>();
+        held::slice(&self.ranges) + held::slice(&self.tokens) + tables
+    }
+
+    /// The tokens that a list of languages does not tell from a lexical state on.
+    pub fn left(&mut self, lexicon: &mut Lexicon, vocab: &Vocabulary, lex: LexId) -> Arc<Trie> {
+        if let Some(known) = self.left.get(&lex) {
+            return known.clone();
+        }
+        let untold = |id: &&TokenId| !is_told(lexicon, lex, vocab.token(**id), &self.ranges);
+        let list: Box<[TokenId]> = self.tokens.iter().filter(untold).copied().collect();
+        let trie = match self.tries.get(&list) {
+            Some(known) => known.clone(),
+            None => {
+                let trie = Arc::new(vocab.trie_of(&list));
+                self.tries.insert(list, trie.clone());
+                trie
+            }
+        };
+        self.left.insert(lex, trie.clone());
+        trie
+    }
+}
+
+/// Whether a lexeme reads a token whole, or can't end where it stops, or ends before text without such a code point.
+fn is_told(lexicon: &mut Lexicon, mut lex: LexId, token: &[u8], ranges: &[(u32, u32)]) -> bool {
+    for (i, &byte) in token.iter().enumerate() {
+        match lexicon.step(lex, byte) {
+            Step::Stay(next) => lex = next,
+            _ => {
+                let outcome = lexicon.outcome(lex);
+                return outcome == Lexicon::NONE
+                    || !lexicon.is_behind(outcome) && !holds(&token[i..], ranges);
+            }
+        }
+    }
+    true
+}
+
+/// Whether a text has a code point of these ranges, or one that is cut off and may become one.
+fn holds(text: &[u8], ranges: &[(u32, u32)]) -> bool {
+    points(text).any(|(first, last)| {
         let at = ranges.partition_point(|r| r.1 < first);
         ranges.get(at).is_some_and(|r| r.0 <= last)
-    };
-    let ids = (0..vocab.size() as u32).map(TokenId);
-    ids.filter(|&id| !vocab.is_special(id) && points(vocab.token(id)).any(|(a, b)| meets(a, b))).collect()
+    })
 }
 
 /// The code points of several bytes, as ranges of what they may become.

@@ -218,6 +218,11 @@ impl Vocabulary {
         self.longest
     }
 
+    /// A trie of some of the tokens.
+    pub fn trie_of(&self, ids: &[TokenId]) -> Trie {
+        Trie::new(ids.iter().map(|id| (id.0, &self.tokens[id.0 as usize])))
+    }
+
     /// Bytes of the longest token of the trie.
     pub fn longest_in_trie(&self) -> usize {
         self.height
