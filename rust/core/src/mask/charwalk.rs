@@ -346,7 +346,8 @@ impl<'a> CharWalk<'a> {
         if nodes < LOOP_NODES || nodes < NO_LOOP_NODES && known.row.iter().all(|r| r.1 != lex) {
             return None;
         }
-        let find = || Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none());
+        let lives = |tail| Some(begins(&known.row, tail));
+        let find = || Loop::find(self.vocab.chars(), lex, &known.row, self.ends.is_none(), lives);
         Some(known.lone.get_or_init(find))
     }
 

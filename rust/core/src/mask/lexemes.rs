@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::beaten::beaten;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
-use super::single::{beaten, build, differ, exits_without, without_exceptions, Single};
+use super::single::{build, differ, exits_without, without_exceptions, Single};
 use super::within::Within;
 use crate::automaton::byte_automaton::{Alive, CtxId, Scanner};
 use crate::held;
@@ -475,9 +476,12 @@ impl Reader<'_> {
         if let Some(known) = self.tables.losses.get(&key) {
             return known.clone();
         }
+        let first = self.starts(term).and(&self.starts(other));
         let own = self.tables.rests.get(rest);
         let trie = self.tables.rests.trie(own, self.vocab);
-        let found: Arc<[u32]> = beaten(self.scanner.lexicon(), trie, own, (term, other), chosen).into();
+        let terms = (term, other);
+        let found: Arc<[u32]> =
+            beaten(self.scanner.lexicon(), self.vocab, trie, own, terms, &first, chosen).into();
         self.tables.listed += held::slice(&found);
         self.tables.losses.insert(key, found.clone());
         found

@@ -30,8 +30,15 @@ pub(super) struct Loop {
 
 impl Loop {
     /// `row`: what the state does with each code point; `string`: of JSON, where control characters can't be, and quotes
-    /// and backslashes mean more than themselves.
-    pub(super) fn find(chars: &Chars, lex: LexId, row: &[(u32, LexId)], string: bool) -> Self {
+    /// and backslashes mean more than themselves; `lives`: whether the state lives under a tail, where that is all there
+    /// is to ask ([`begins`]).
+    pub(super) fn find(
+        chars: &Chars,
+        lex: LexId,
+        row: &[(u32, LexId)],
+        string: bool,
+        lives: impl Fn(Tail) -> Option<bool>,
+    ) -> Self {
         let points = chars.points().len() as u32;
         work::spend((row.len() + chars.tails().len()) as u64 + u64::from(points) / 64);
         let count = points + chars.tails().len() as u32;
@@ -55,8 +62,9 @@ impl Loop {
             }
         }
         for (c, &tail) in (points..).zip(chars.tails()) {
-            let lives = if begins(row, tail) { &mut bits } else { &mut dead };
-            lives[c as usize >> 6] |= 1 << (c & 63);
+            let Some(lives) = lives(tail) else { continue };
+            let known = if lives { &mut bits } else { &mut dead };
+            known[c as usize >> 6] |= 1 << (c & 63);
         }
         let others = gaps(&bits, count);
         let outside: usize = others.iter().map(|&(a, b)| chars.places(a, b).len()).sum();

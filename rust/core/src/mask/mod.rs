@@ -15,6 +15,7 @@ mod ahead;
 mod anytext;
 pub mod automaton;
 pub mod batch;
+mod beaten;
 mod builder;
 mod charwalk;
 mod collect;

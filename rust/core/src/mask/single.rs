@@ -8,7 +8,10 @@
 //! Complexity: the nodes of the trie that the language reads; of a difference, those where the two are not the
 //! same yet.
 
+use std::rc::Rc;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::charwalk::CharWalk;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
@@ -39,15 +42,18 @@ impl Single {
 const SUBTREE: usize = 2048;
 /// Nodes from which on a walk by characters pays.
 const TEXTS: usize = 2048;
-/// Children from which on a node is read by a table of all bytes.
-const TABLE: usize = 16;
+/// Nodes below one from which on it is read by a table of all bytes.
+const TABLE: usize = 64;
+
+/// What a state does with each byte.
+type Table = Rc<[Step; 256]>;
 
 struct Ends<'a> {
     lexicon: &'a mut Lexicon,
     trie: &'a Trie,
     ids: Vec<u32>,
     ends: Vec<(NodeId, ByteSet)>,
-    tables: Vec<(LexId, Box<[Step; 256]>)>,
+    tables: FxHashMap<LexId, Table>,
 }
 
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
@@ -58,6 +64,32 @@ pub fn build(
     rest: TokenSuffixSet,
     term: TermId,
 ) -> Single {
+    let Walked { mut words, ids, ends } = walk(lexicon, vocab, rests, rest, term);
+    let exits = exits_of(vocab, rests, rest, ends, &[]);
+    let within = match words.is_empty() {
+        true => Within::of(ids, vocab),
+        false => {
+            words.allow_all(ids);
+            Within::of_words(words)
+        }
+    };
+    Single { within, exits, removed: Arc::new([]) }
+}
+
+/// What a walk finds: the tokens that stay inside, as a mask (or an empty one) and ids, and where others leave.
+struct Walked {
+    words: Vec<u32>,
+    ids: Vec<u32>,
+    ends: Vec<(NodeId, ByteSet)>,
+}
+
+fn walk(
+    lexicon: &mut Lexicon,
+    vocab: &Vocabulary,
+    rests: &TokenSuffixSets,
+    rest: TokenSuffixSet,
+    term: TermId,
+) -> Walked {
     let lex = lexicon.at(Spelling::Raw, term);
     let trie = rests.trie(rest, vocab);
     let texts = std::ptr::eq(trie, vocab.trie()) && rest.size >= TEXTS;
@@ -75,41 +107,38 @@ pub fn build(
     }
     let mut ids: Vec<u32> = begun.iter().flat_map(|b| trie.tokens(b.0)).map(|t| t.0).collect();
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
-    let (mut words, mut ends) = walk.finish_texts();
+    let (words, mut ends) = walk.finish_texts();
     ends.remove(&rest.node);
-    let mut walk =
-        Ends { lexicon, trie, ids: Vec::new(), ends: ends.into_iter().collect(), tables: Vec::new() };
-    begun.iter().for_each(|&(node, lex)| walk.visit(node, lex));
-    ids.extend(walk.ids);
-    let ends = walk.ends;
-    let exits = exits_of(vocab, rests, rest, ends, &[]);
-    let within = match words.is_empty() {
-        true => Within::of(ids, vocab),
-        false => {
-            words.allow_all(ids);
-            Within::of_words(words)
-        }
+    let mut walk = Ends {
+        lexicon,
+        trie,
+        ids: Vec::new(),
+        ends: ends.into_iter().collect(),
+        tables: FxHashMap::default(),
     };
-    Single { within, exits, removed: Arc::new([]) }
+    begun.iter().for_each(|&(node, lex)| walk.visit(node, lex, None));
+    ids.extend(walk.ids);
+    Walked { words, ids, ends: walk.ends }
 }
 
 impl Ends<'_> {
-    fn visit(&mut self, node: NodeId, lex: LexId) {
+    /// `table`: that of the state, where its parent's node had it.
+    fn visit(&mut self, node: NodeId, lex: LexId, table: Option<Table>) {
         let (bytes, nodes) = self.trie.children(node);
         if bytes.is_empty() {
             return;
         }
-        let table = (bytes.len() >= TABLE).then(|| self.table(lex)).flatten();
+        let table = table.or_else(|| self.table(lex, node));
         let mut beyond = ByteSet::default();
         for (&byte, &child) in bytes.iter().zip(nodes) {
-            let step = match table {
-                Some(at) => self.tables[at].1[byte as usize],
+            let step = match &table {
+                Some(table) => table[byte as usize],
                 None => self.lexicon.step(lex, byte),
             };
             match step {
                 Step::Stay(next) => {
                     self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
-                    self.visit(child, next);
+                    self.visit(child, next, table.as_ref().filter(|_| next == lex).cloned());
                 }
                 _ => beyond.insert(byte),
             }
@@ -119,16 +148,17 @@ impl Ends<'_> {
         }
     }
 
-    fn table(&mut self, lex: LexId) -> Option<usize> {
-        if let Some(known) = self.tables.iter().position(|t| t.0 == lex) {
-            return Some(known);
-        }
-        if self.tables.len() >= 16 {
+    /// All steps of a state that stands above many nodes.
+    fn table(&mut self, lex: LexId, node: NodeId) -> Option<Table> {
+        if self.trie.subtree_size(node) < TABLE {
             return None;
         }
-        let table = Box::new(std::array::from_fn(|byte| self.lexicon.step(lex, byte as u8)));
-        self.tables.push((lex, table));
-        Some(self.tables.len() - 1)
+        if let Some(known) = self.tables.get(&lex) {
+            return Some(known.clone());
+        }
+        let table: Table = Rc::new(std::array::from_fn(|byte| self.lexicon.step(lex, byte as u8)));
+        self.tables.insert(lex, table.clone());
+        Some(table)
     }
 }
 
@@ -186,15 +216,7 @@ pub fn exits_without(
     term: TermId,
     lost: &[u32],
 ) -> Arc<[RestId]> {
-    let lex = lexicon.at(Spelling::Raw, term);
-    let trie = rests.trie(rest, vocab);
-    let mut walk = Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() };
-    for byte in walk.lexicon.starts(lex).and(&rest.bytes).iter() {
-        if let (Some(child), Step::Stay(next)) = (trie.child(rest.node, byte), walk.lexicon.step(lex, byte)) {
-            walk.visit(child, next);
-        }
-    }
-    let ends = walk.ends;
+    let Walked { ends, .. } = walk(lexicon, vocab, rests, rest, term);
     exits_of(vocab, rests, rest, ends, lost)
 }
 
@@ -264,51 +286,6 @@ impl Differ<'_> {
                 _ if base_ends && !ends => self.lost.extend(below()),
                 _ => self.early |= ends && !base_ends,
             }
-        }
-    }
-}
-
-/// The tokens that one language ends in and loses to another: the other reads on, or ends there too and is chosen.
-pub fn beaten(
-    lexicon: &mut Lexicon,
-    trie: &Trie,
-    rest: TokenSuffixSet,
-    terms: (TermId, TermId),
-    chosen: bool,
-) -> Vec<u32> {
-    let lexes = (lexicon.at(Spelling::Raw, terms.0), lexicon.at(Spelling::Raw, terms.1));
-    let mut out = Vec::new();
-    for byte in lexicon.starts(lexes.0).and(&lexicon.starts(lexes.1)).and(&rest.bytes).iter() {
-        let Some(child) = trie.child(rest.node, byte) else { continue };
-        let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(lexes.0, byte), lexicon.step(lexes.1, byte))
-        else {
-            continue;
-        };
-        lose(lexicon, trie, child, (a, b), chosen, &mut out);
-    }
-    out.sort_unstable();
-    out
-}
-
-fn lose(
-    lexicon: &mut Lexicon,
-    trie: &Trie,
-    node: NodeId,
-    at: (LexId, LexId),
-    chosen: bool,
-    out: &mut Vec<u32>,
-) {
-    let (bytes, nodes) = trie.children(node);
-    let ends = lexicon.outcome(at.0) != Lexicon::NONE;
-    let both = chosen && ends && lexicon.outcome(at.1) != Lexicon::NONE;
-    for (&byte, &child) in bytes.iter().zip(nodes) {
-        match (lexicon.step(at.0, byte), lexicon.step(at.1, byte)) {
-            (Step::Stay(a), Step::Stay(b)) => lose(lexicon, trie, child, (a, b), chosen, out),
-            (Step::Stay(_), _) => {}
-            (_, Step::Stay(_)) if ends => out.extend(trie.subtree_tokens(child).iter().map(|t| t.0)),
-            (_, Step::Stay(_)) => {}
-            _ if both => out.extend(trie.subtree_tokens(child).iter().map(|t| t.0)),
-            _ => {}
         }
     }
 }

@@ -1,0 +1,295 @@
+//! The tokens that one language ends in and loses to another, which reads on or ends there too and is chosen.
+//!
+//! Two languages that begin alike are walked side by side as long as both live.  A pair of states leads back to itself
+//! under most characters where both are wide (a plain scalar and a comment of YAML), so such a pair is asked for the
+//! few other characters alone, as [`super::charwalk`] does with one language.
+//! Invariant: of the tokens that are text, the same as the walk byte by byte finds ([`lose`]); what is no text is read
+//! by no lexeme that could follow.
+//! Complexity: places of the characters that lead a pair elsewhere, and what is below them; the byte walk takes 10 to
+//! 20 times as long.
+//! Memory: the pairs that were met, as long as the walk.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::loops::Loop;
+use super::rest::TokenSuffixSet;
+use crate::lexical::spell::ByteSet;
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
+use crate::vocab::{Chars, NodeId, Trie, Vocabulary};
+use crate::work;
+
+/// Nodes from which on a walk by characters pays, and from which on it pays to look for a pair's loop.
+const TEXTS: usize = 256;
+const LOOP_NODES: u32 = 128;
+
+/// `terms`: the language that loses, and the other; `first`: the bytes that both begin with; `chosen`: where both end,
+/// that is the other.
+pub fn beaten(
+    lexicon: &mut Lexicon,
+    vocab: &Vocabulary,
+    trie: &Trie,
+    rest: TokenSuffixSet,
+    terms: (TermId, TermId),
+    first: &ByteSet,
+    chosen: bool,
+) -> Vec<u32> {
+    let lexes = (lexicon.at(Spelling::Raw, terms.0), lexicon.at(Spelling::Raw, terms.1));
+    let texts = std::ptr::eq(trie, vocab.trie());
+    let mut walk = PairWalk { lexicon, vocab, chosen, pairs: FxHashMap::default(), out: Vec::new() };
+    for byte in first.and(&rest.bytes).iter() {
+        let Some(child) = trie.child(rest.node, byte) else { continue };
+        let steps = (walk.lexicon.step(lexes.0, byte), walk.lexicon.step(lexes.1, byte));
+        let (Step::Stay(a), Step::Stay(b)) = steps else { continue };
+        match vocab.chars().place(child).filter(|_| texts && trie.subtree_size(child) >= TEXTS) {
+            Some(at) => walk.below(at, (a, b)),
+            None => lose(walk.lexicon, trie, child, (a, b), chosen, &mut walk.out),
+        }
+    }
+    let mut out = walk.out;
+    out.sort_unstable();
+    out
+}
+
+/// The walk byte by byte.
+fn lose(
+    lexicon: &mut Lexicon,
+    trie: &Trie,
+    node: NodeId,
+    at: (LexId, LexId),
+    chosen: bool,
+    out: &mut Vec<u32>,
+) {
+    let (bytes, nodes) = trie.children(node);
+    let ends = lexicon.outcome(at.0) != Lexicon::NONE;
+    let both = chosen && ends && lexicon.outcome(at.1) != Lexicon::NONE;
+    for (&byte, &child) in bytes.iter().zip(nodes) {
+        match (lexicon.step(at.0, byte), lexicon.step(at.1, byte)) {
+            (Step::Stay(a), Step::Stay(b)) => lose(lexicon, trie, child, (a, b), chosen, out),
+            (Step::Stay(_), _) => {}
+            (_, Step::Stay(_)) if ends => out.extend(trie.subtree_tokens(child).iter().map(|t| t.0)),
+            (_, Step::Stay(_)) => {}
+            _ if both => out.extend(trie.subtree_tokens(child).iter().map(|t| t.0)),
+            _ => {}
+        }
+    }
+}
+
+/// What a character does with a pair, beside `DEAD`: nothing is lost below.
+const STAYS: LexId = LexId(1);
+const OTHER: LexId = LexId(2);
+
+/// The states of both languages at the border of a code point.
+type States = (LexId, LexId);
+
+struct Pair {
+    /// The first ends here, and the second ends here and is chosen.
+    ends: bool,
+    both: bool,
+    /// The code points under which both stay what they are, those under which nothing is lost, and the others.
+    row: OnceCell<Box<[(u32, LexId)]>>,
+    /// The same by characters, where it was looked for.
+    lone: OnceCell<Loop>,
+}
+
+struct PairWalk<'a> {
+    lexicon: &'a mut Lexicon,
+    vocab: &'a Vocabulary,
+    chosen: bool,
+    pairs: FxHashMap<States, Rc<Pair>>,
+    out: Vec<u32>,
+}
+
+impl<'a> PairWalk<'a> {
+    fn pair(&mut self, states: States) -> Rc<Pair> {
+        if let Some(known) = self.pairs.get(&states) {
+            return known.clone();
+        }
+        let ends = self.lexicon.outcome(states.0) != Lexicon::NONE;
+        let both = self.chosen && ends && self.lexicon.outcome(states.1) != Lexicon::NONE;
+        let pair = Rc::new(Pair { ends, both, row: OnceCell::new(), lone: OnceCell::new() });
+        self.pairs.insert(states, pair.clone());
+        pair
+    }
+
+    /// The nodes below one at which both states stand.
+    fn below(&mut self, at: u32, states: States) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (from, to) = (at + 1, chars.end(at));
+        if from == to {
+            return;
+        }
+        let pair = self.pair(states);
+        let lone = self.lone(states, &pair, to - from);
+        let mut next = from;
+        if let Some(lone) = lone.filter(|lone| lone.rare) {
+            for &at in lone.places(chars, from, to) {
+                if at >= next {
+                    self.other(at, states, &pair);
+                    next = chars.end(at);
+                }
+            }
+            return;
+        }
+        work::spend(1 + u64::from(to - from) / 16);
+        while next < to {
+            let c = chars.char_of(next);
+            match lone {
+                Some(lone) if lone.has(c) => next += 1,
+                Some(lone) if lone.is_dead(c) => next = chars.end(next),
+                _ => {
+                    self.other(next, states, &pair);
+                    next = chars.end(next);
+                }
+            }
+        }
+    }
+
+    /// The loop of a pair with so many nodes below.
+    fn lone<'p>(&mut self, states: States, pair: &'p Pair, nodes: u32) -> Option<&'p Loop> {
+        if pair.lone.get().is_some() || nodes < LOOP_NODES {
+            return pair.lone.get();
+        }
+        let row = pair.row.get_or_init(|| self.row(states, pair.ends));
+        if row.iter().all(|run| run.1 != STAYS) {
+            return None;
+        }
+        let tail = if pair.ends { None } else { Some(false) };
+        Some(pair.lone.get_or_init(|| Loop::find(self.vocab.chars(), STAYS, row, false, |_| tail)))
+    }
+
+    fn row(&mut self, states: States, ends: bool) -> Box<[(u32, LexId)]> {
+        let rows = (self.lexicon.row(states.0), self.lexicon.row(states.1));
+        let (mut i, mut j) = (0, 0);
+        let mut row: Vec<(u32, LexId)> = Vec::new();
+        while i < rows.0.len() && j < rows.1.len() {
+            let ((end_a, a), (end_b, b)) = (rows.0[i], rows.1[j]);
+            let what = match (a != Lexicon::DEAD, b != Lexicon::DEAD) {
+                _ if (a, b) == states => STAYS,
+                (true, true) => OTHER,
+                (false, _) if ends => OTHER,
+                _ => Lexicon::DEAD,
+            };
+            let end = end_a.min(end_b);
+            match row.last_mut() {
+                Some(last) if last.1 == what => last.0 = end,
+                _ => row.push((end, what)),
+            }
+            i += usize::from(end_a <= end_b);
+            j += usize::from(end_b <= end_a);
+        }
+        row.into()
+    }
+
+    /// A node whose character leads the pair elsewhere, with all that is below.
+    fn other(&mut self, at: u32, (mut a, mut b): States, pair: &Pair) {
+        let chars: &'a Chars = self.vocab.chars();
+        let (bytes, size) = self.bytes(chars.node(at));
+        for (i, &byte) in bytes[4 - size..].iter().enumerate() {
+            match (self.lexicon.step(a, byte), self.lexicon.step(b, byte)) {
+                (Step::Stay(next_a), Step::Stay(next_b)) => (a, b) = (next_a, next_b),
+                (Step::Stay(_), _) => return,
+                // within a code point no language ends
+                (_, reads) => {
+                    let lost = if matches!(reads, Step::Stay(_)) { pair.ends } else { pair.both };
+                    if i == 0 && lost {
+                        self.out.extend_from_slice(chars.tokens(at, chars.end(at)));
+                    }
+                    return;
+                }
+            }
+        }
+        if chars.end(at) > at + 1 {
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.below(at, (a, b)));
+        }
+    }
+
+    /// The bytes of the character that leads to a node: the last so many of four.
+    fn bytes(&self, mut node: NodeId) -> ([u8; 4], usize) {
+        let trie = self.vocab.trie();
+        let mut bytes = [0; 4];
+        let mut size = 0;
+        loop {
+            let byte = trie.byte(node);
+            size += 1;
+            bytes[4 - size] = byte;
+            if !(0x80..0xC0).contains(&byte) || size == 4 {
+                return (bytes, size);
+            }
+            node = trie.parent(node);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexical::Terms;
+    use crate::mask::rest::TokenSuffixSets;
+    use crate::regex::{parse, Dialect};
+
+    /// Every text of up to four of these after an `a`, and those cut off in their last character.
+    fn vocabulary() -> Vocabulary {
+        let letters = ["a", "b", " ", "#", "é", "中", "丙"];
+        let mut texts: Vec<Vec<u8>> = vec![b"a".to_vec()];
+        let mut from = 0;
+        for _ in 0..4 {
+            let upto = texts.len();
+            for i in from..upto {
+                let begun = texts[i].clone();
+                texts.extend(letters.iter().map(|c| [&begun, c.as_bytes()].concat()));
+            }
+            from = upto;
+        }
+        let cut = texts.iter().filter(|t| t[t.len() - 1] >= 0x80).map(|t| t[..t.len() - 1].to_vec());
+        let mut all: Vec<Vec<u8>> = cut.chain(texts.iter().cloned()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let end = all.len() as u32;
+        let tokens = all.into_iter().chain([b"</s>".to_vec()]).map(Vec::into_boxed_slice).collect();
+        Vocabulary::new(tokens, vec![end], &[end]).expect("a vocabulary")
+    }
+
+    #[test]
+    fn a_walk_by_characters_finds_what_the_bytes_tell() {
+        let vocab = vocabulary();
+        let patterns = [
+            "[ab]+",
+            "a[^#]*",
+            "[^#]+",
+            "a( #|b)*",
+            "aab?",
+            "a[é中]*",
+            "a[é丙 ]*b?",
+            "a.{2}",
+            "(a|aé|a中b)",
+            "a[^中]*#?",
+        ];
+        let mut lexicon = Lexicon::new(Terms::default());
+        let mut rests = TokenSuffixSets::default();
+        let all = rests.below(&vocab, Trie::ROOT);
+        let (rest, trie) = (rests.get(all), vocab.trie());
+        let child = trie.child(Trie::ROOT, b'a').expect("all texts begin so");
+        assert!(trie.subtree_size(child) >= TEXTS);
+        let terms = patterns.map(|p| lexicon.terms.lower(&parse(p, Dialect::Python).expect("a pattern")));
+        let mut lost = 0;
+        for (x, y, chosen) in
+            terms.iter().flat_map(|&x| terms.iter().flat_map(move |&y| [(x, y, false), (x, y, true)]))
+        {
+            let first = ByteSet::of(b"a");
+            let found = beaten(&mut lexicon, &vocab, trie, rest, (x, y), &first, chosen);
+            let mut by_bytes = Vec::new();
+            let begun = (lexicon.at(Spelling::Raw, x), lexicon.at(Spelling::Raw, y));
+            if let (Step::Stay(a), Step::Stay(b)) = (lexicon.step(begun.0, b'a'), lexicon.step(begun.1, b'a'))
+            {
+                lose(&mut lexicon, trie, child, (a, b), chosen, &mut by_bytes);
+            }
+            by_bytes.sort_unstable();
+            lost += by_bytes.len();
+            assert_eq!(found, by_bytes, "{x:?} beside {y:?}, {chosen}");
+        }
+        assert!(lost > 10_000);
+    }
+}
