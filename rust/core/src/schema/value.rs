@@ -216,10 +216,8 @@ impl Schema {
         if parts.len() < 2 {
             return list.first().copied().unwrap_or(ValId::FALSE);
         }
-        let mut set = NumSet::empty();
-        for part in parts.iter().filter(|part| part.num) {
-            set = set.union(&self.numbers(part));
-        }
+        let sets: Vec<NumSet> = parts.iter().filter(|part| part.num).map(|part| self.numbers(part)).collect();
+        let set = NumSet::union_of(&sets.iter().collect::<Vec<_>>());
         let v = Value {
             consts: parts.iter().fold(0, |bits, part| bits | part.consts),
             str: self.lexicon.terms.or(&parts.iter().map(|part| part.str).collect::<Vec<_>>()),

@@ -79,6 +79,11 @@ impl Piece {
         }
     }
 
+    /// Whether it holds more than a point, in any spelling.
+    pub fn is_wide(&self) -> bool {
+        self.spelling == Spelling::Any && self.as_point().is_none()
+    }
+
     pub fn contains(&self, x: &Decimal) -> bool {
         self.above(x)
             && self.below(x)

@@ -1,12 +1,13 @@
 //! `oneOf`: exactly one of several formulas.
 //!
 //! Two branches that no value satisfies both need not exclude each other. Which those are is asked for each pair,
-//! but of branches that a required key's constants tell apart (a discriminator) only those with a constant in
-//! common are asked: linear in the branches, where all pairs of 400 took half a second.
+//! but of branches that are constants, or that a required key's constants tell apart (a discriminator), only those with
+//! a constant in common are asked: linear in the branches, where all pairs of 400 took half a second.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::hash::KeyedMap;
+use crate::lexical::number::decimal::Decimal;
 use crate::lexical::Terms;
 use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
@@ -19,6 +20,19 @@ const SOME: usize = 4;
 const MOST_PAIRS: usize = 20_000;
 /// Constants that the discriminator of one branch may have.
 const MOST_CONSTANTS: usize = 32;
+/// Pairs of branches that share a constant, from which on those are not listed: 8 MB.
+const MOST_SHARED: usize = 1 << 20;
+/// Branches that are no constants beside those that are.
+const FEW_OTHERS: usize = 16;
+
+/// A value that is equal to none but itself.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Constant {
+    Text(Box<str>),
+    Number(Decimal),
+    /// `true`, `false` or `null`.
+    Bit(u8),
+}
 
 impl Schema {
     /// Exactly one of the formulas holds.
@@ -51,38 +65,34 @@ impl Schema {
         self.or_all(&each)
     }
 
-    /// For each branch those that share a constant of the discriminator with it; `None` where there is none.
+    /// For each branch those that share a constant with it; `None` where constants don't tell.
     fn told_apart(&mut self, list: &[ValId]) -> Option<Vec<Vec<usize>>> {
         if list.len() < SOME {
             return None;
+        }
+        let own: Vec<Option<Vec<Constant>>> = list.iter().map(|&v| self.constants_of(v)).collect();
+        let others: Vec<usize> = (0..list.len()).filter(|&i| own[i].is_none()).collect();
+        if others.len() <= FEW_OTHERS && others.len() * 2 < list.len() {
+            let mut near = Sharing::new(own.iter().map(|c| c.as_deref().unwrap_or(&[]))).near()?;
+            for (i, near) in near.iter_mut().enumerate() {
+                match &own[i] {
+                    Some(_) => near.extend(&others),
+                    None => *near = (0..list.len()).filter(|&j| j != i).collect(),
+                }
+            }
+            return Some(near);
         }
         let tags: Option<Vec<_>> = list.iter().map(|&v| self.tags(v)).collect();
         let tags = tags?;
         let mut names = tags[0].keys().copied().collect::<Vec<NameId>>();
         names.retain(|name| tags.iter().all(|of| of.contains_key(name)));
-        let holders = |name: &NameId| {
-            let mut by_constant: KeyedMap<&str, Vec<usize>> = KeyedMap::default();
-            for (i, of) in tags.iter().enumerate() {
-                of[name].iter().for_each(|constant| by_constant.entry(constant).or_default().push(i));
-            }
-            by_constant
-        };
-        let crowd = |name: &NameId| holders(name).values().map(|v| v.len() * v.len()).sum::<usize>();
-        let best = names.into_iter().min_by_key(crowd)?;
-        let by_constant = holders(&best);
-        let near = |i: usize| {
-            let shared = tags[i][&best].iter().flat_map(|constant| by_constant[&**constant].iter().copied());
-            let mut near: Vec<usize> =
-                shared.filter(|&j| j != i).collect::<FxHashSet<_>>().into_iter().collect();
-            near.sort_unstable();
-            near
-        };
-        Some((0..list.len()).map(near).collect())
+        let sharing = |name: NameId| Sharing::new(tags.iter().map(|of| &of[&name][..]));
+        names.into_iter().map(sharing).min_by_key(|by| by.pairs)?.near()
     }
 
     /// The required keys of an object whose values are a few constants, and those; `None` for what is not only
     /// objects.
-    fn tags(&mut self, v: ValId) -> Option<FxHashMap<NameId, Vec<Box<str>>>> {
+    fn tags(&mut self, v: ValId) -> Option<FxHashMap<NameId, Vec<Constant>>> {
         let value = self.value(v).clone();
         if value.consts != 0 || value.num || value.str != Terms::EMPTY || value.arr != ArrId::FALSE {
             return None;
@@ -94,8 +104,8 @@ impl Schema {
             let sub = self.and(&subs);
             // met again while it is being compiled: nothing is known of it yet
             let Ok(found) = self.compile(sub) else { continue };
-            if let Some(constants) = self.constants_of(found) {
-                tags.insert(name, constants);
+            if let Some(few) = self.constants_of(found).filter(|list| list.len() <= MOST_CONSTANTS) {
+                tags.insert(name, few);
             }
         }
         Some(tags)
@@ -115,19 +125,54 @@ impl Schema {
         Some((names, shapes))
     }
 
-    /// The texts of a value that is one of a few strings, `true`, `false` and `null`.
-    fn constants_of(&self, v: ValId) -> Option<Vec<Box<str>>> {
+    /// The constants of a value that is one of them: texts, numbers, `true`, `false` and `null`.
+    fn constants_of(&self, v: ValId) -> Option<Vec<Constant>> {
         let value = self.value(v);
-        if value.num || value.arr != ArrId::FALSE || value.obj != ObjId::FALSE {
+        if value.arr != ArrId::FALSE || value.obj != ObjId::FALSE {
             return None;
         }
-        let mut constants = match value.str {
-            Terms::EMPTY => Vec::new(),
-            term => self.lexicon.terms.finite_words(term)?,
+        let numbers = self.numbers(value).pieces;
+        let numbers = numbers.iter().map(|piece| piece.as_point().cloned().map(Constant::Number));
+        let mut constants: Vec<Constant> = numbers.collect::<Option<_>>()?;
+        let words = self.lexicon.terms.finite_words(value.str)?;
+        constants.extend(words.into_iter().map(Constant::Text));
+        constants.extend((0..8).filter(|bit| value.consts >> bit & 1 == 1).map(Constant::Bit));
+        crate::work::spend(constants.len() as u64);
+        Some(constants)
+    }
+}
+
+/// Lists of constants, and those that have one.
+struct Sharing<'a> {
+    lists: Vec<&'a [Constant]>,
+    holders: KeyedMap<&'a Constant, Vec<usize>>,
+    pairs: usize,
+}
+
+impl<'a> Sharing<'a> {
+    fn new(lists: impl Iterator<Item = &'a [Constant]>) -> Self {
+        let lists: Vec<&[Constant]> = lists.collect();
+        let mut holders: KeyedMap<&Constant, Vec<usize>> = KeyedMap::default();
+        for (i, list) in lists.iter().enumerate() {
+            list.iter().for_each(|constant| holders.entry(constant).or_default().push(i));
+        }
+        let pairs = holders.values().map(|of| of.len().saturating_mul(of.len())).sum();
+        Sharing { lists, holders, pairs }
+    }
+
+    /// For each list the others that have one of its constants too; `None` where that are too many.
+    fn near(&self) -> Option<Vec<Vec<usize>>> {
+        if self.pairs > MOST_SHARED {
+            return None;
+        }
+        crate::work::spend(self.pairs as u64);
+        let near = |(i, list): (usize, &&[Constant])| {
+            let shared = list.iter().flat_map(|constant| &self.holders[constant]).copied();
+            let mut near: Vec<usize> = shared.filter(|&j| j != i).collect();
+            near.sort_unstable();
+            near.dedup();
+            near
         };
-        constants.iter_mut().for_each(|word| *word = format!("\"{word}").into());
-        let bits = (0..8).filter(|bit| value.consts >> bit & 1 == 1);
-        constants.extend(bits.map(|bit| Box::from(bit.to_string())));
-        (constants.len() <= MOST_CONSTANTS).then_some(constants)
+        Some(self.lists.iter().enumerate().map(near).collect())
     }
 }
