@@ -1,4 +1,4 @@
-"""`oneOf` and `anyOf` of branches that are constants: what jsonschema says, and no limit met by their number."""
+"""Branches of `oneOf` and `anyOf` that are constants: what jsonschema says, and no limit met by their number."""
 
 from __future__ import annotations
 
