@@ -1,4 +1,4 @@
-"""Branches of `oneOf` and `anyOf` that are constants: what jsonschema says, and no limit met by their number."""
+"""`oneOf` and `anyOf` of constants: what jsonschema says, and no limit met by how many there are."""
 
 from __future__ import annotations
 
