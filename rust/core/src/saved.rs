@@ -29,23 +29,33 @@ const SUM: usize = 8;
 type Parts = (&'static str, Vec<String>, [Vec<String>; 3]);
 
 impl Source {
+    /// What it is made of, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Source::Schema { .. } => "schema",
+            Source::Regex { dialect: Dialect::Ecma, .. } => "ecma",
+            Source::Regex { dialect: Dialect::Python, .. } => "python",
+            Source::Choice(_) => "choice",
+            Source::ContextFree(_) => "context_free",
+            Source::Gbnf(..) => "gbnf",
+            Source::Composite(..) => "composite",
+        }
+    }
+
     fn parts(&self) -> Parts {
-        let plain = |kind, texts: &[&String]| {
-            (kind, texts.iter().map(|t| t.to_string()).collect(), Default::default())
+        let plain = |texts: &[&String]| {
+            (self.kind(), texts.iter().map(|t| t.to_string()).collect(), Default::default())
         };
         match self {
             Source::Schema { text, options } => {
                 let names = options.names().into_iter().flat_map(|(name, value)| [name.into(), value.into()]);
                 let registry = options.registry.iter().flat_map(|(uri, text)| [uri.clone(), text.clone()]);
                 let more = [names.collect(), registry.collect(), options.without.clone()];
-                ("schema", vec![text.clone()], more)
+                (self.kind(), vec![text.clone()], more)
             }
-            Source::Regex { pattern, dialect: Dialect::Ecma } => plain("ecma", &[pattern]),
-            Source::Regex { pattern, dialect: Dialect::Python } => plain("python", &[pattern]),
-            Source::Choice(words) => ("choice", words.clone(), Default::default()),
-            Source::ContextFree(text) => plain("context_free", &[text]),
-            Source::Gbnf(text, start) => plain("gbnf", &[text, start]),
-            Source::Composite(text, name) => plain("composite", &[text, name]),
+            Source::Choice(words) => (self.kind(), words.clone(), Default::default()),
+            Source::Regex { pattern: text, .. } | Source::ContextFree(text) => plain(&[text]),
+            Source::Gbnf(text, name) | Source::Composite(text, name) => plain(&[text, name]),
         }
     }
 

@@ -90,6 +90,12 @@ impl Grammar {
         self.core.source().to_form().to_string()
     }
 
+    /// What it is made of, in a word: `schema`, `context_free`, ...
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.core.source().kind()
+    }
+
     /// Steps of work that reading it took.
     #[getter]
     fn work(&self) -> u64 {

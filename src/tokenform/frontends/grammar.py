@@ -263,6 +263,8 @@ class Grammar:
             InvalidGrammar: they are not the bytes of a grammar, or of a later version of the library.
         """
         core = _core.Grammar.from_bytes(data)
+        if core.kind == "context_free":  # its form is long, and read when it is asked for
+            return Grammar(core, source=forms.title({"grammar": {}}))
         form = Grammar(core).form
         read = _as_json if "schema" in form else None
         source = form.get("schema") or form.get("gbnf") or forms.title(form)

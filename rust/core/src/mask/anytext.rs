@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::exits::tails_below;
 use super::row::Mask;
+use super::tails::Tails;
 use crate::held;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
 use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
@@ -102,9 +102,9 @@ impl Plain {
         let mut walk = PlainWalk { lexicon, trie, free, tokens: BTreeMap::new(), exits, escapes };
         walk.visit(Trie::ROOT, free, 0);
         let longest = walk.tokens.keys().map(|key| key.0).chain(walk.exits.iter().map(|e| e.1)).max();
-        let mut tails = Vec::new();
+        let mut tails = Tails::default();
         for &(node, _) in &walk.exits {
-            tails_below(trie, node, &mut Vec::new(), &mut tails);
+            tails.add(trie, node, &mut Vec::new());
         }
         let mut by_tail: BTreeMap<LexId, Vec<u32>> = BTreeMap::new();
         for (&(_, tail), ids) in &walk.tokens {
@@ -114,7 +114,7 @@ impl Plain {
             by_tail: by_tail.into_values().filter_map(|ids| Group::of(ids, vocab.size())).collect(),
             by_length: walk.tokens.into_values().filter_map(|ids| Group::of(ids, vocab.size())).collect(),
             exits: walk.exits,
-            tails: Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes))),
+            tails: tails.trie(),
             escapes: walk.escapes,
             longest: longest.unwrap_or(0),
         }

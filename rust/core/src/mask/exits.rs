@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use super::tails::Tails;
+use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// A place where the lexeme may end.
 #[derive(Clone)]
@@ -60,9 +61,6 @@ const GROUP: usize = 4;
 const GROUP_NODES: usize = 30_000;
 const EXIT_NODES: usize = 4_000;
 
-/// What follows the lexeme in a token, and the token.
-pub(super) type Tail = (Box<[u8]>, TokenId);
-
 impl Exits {
     pub(super) fn new(list: Vec<Exit>, vocab: &Vocabulary) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -85,12 +83,11 @@ impl Remainders {
         if exits.len() < 4 || exits.iter().any(|e| !e.closed || e.outcome != first.outcome) {
             return None;
         }
-        let mut tails: Vec<Tail> = Vec::new();
+        let mut tails = Tails::default();
         for exit in exits {
-            tails_below(vocab.trie(), exit.node, &mut Vec::new(), &mut tails);
+            tails.add(vocab.trie(), exit.node, &mut Vec::new());
         }
-        let trie = Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
-        Some(Remainders { trie, outcome: first.outcome.clone() })
+        Some(Remainders { trie: tails.trie(), outcome: first.outcome.clone() })
     }
 
     /// Merges the exits without a closing byte that share their outcome.
@@ -108,7 +105,7 @@ impl Remainders {
             *entry = (entry.0 + 1, entry.1 + size);
         }
         by_outcome.retain(|_, &mut (count, size)| count >= GROUP && size <= GROUP_NODES);
-        let mut tails: FxHashMap<Box<[u32]>, Vec<Tail>> = Default::default();
+        let mut tails: FxHashMap<Box<[u32]>, Tails> = Default::default();
         for exit in exits.iter_mut().filter(|e| !e.closed && by_outcome.contains_key(&e.outcome)) {
             if size_of(exit) > EXIT_NODES {
                 continue;
@@ -116,21 +113,9 @@ impl Remainders {
             exit.grouped = true;
             let out = tails.entry(exit.outcome.clone()).or_default();
             for &(byte, node) in exit.beyond.iter() {
-                tails_below(trie, node, &mut vec![byte], out);
+                out.add(trie, node, &mut vec![byte]);
             }
         }
-        let trie_of = |tails: &[Tail]| Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes)));
-        tails.into_iter().map(|(outcome, tails)| Remainders { trie: trie_of(&tails), outcome }).collect()
-    }
-}
-
-/// The tokens at and below a node, and what follows it in each.
-pub(super) fn tails_below(trie: &Trie, node: NodeId, path: &mut Vec<u8>, out: &mut Vec<Tail>) {
-    out.extend(trie.tokens(node).iter().map(|&t| (path.as_slice().into(), t)));
-    let (bytes, nodes) = trie.children(node);
-    for (&byte, &child) in bytes.iter().zip(nodes) {
-        path.push(byte);
-        tails_below(trie, child, path, out);
-        path.pop();
+        tails.into_iter().map(|(outcome, tails)| Remainders { trie: tails.trie(), outcome }).collect()
     }
 }

@@ -44,6 +44,7 @@ pub mod row;
 mod single;
 pub mod state;
 pub mod store;
+mod tails;
 mod textwalk;
 mod walk;
 mod ways;

@@ -6,9 +6,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::tails::Tails;
 use crate::held;
 use crate::lexical::spell::ByteSet;
-use crate::vocab::{NodeId, TokenId, Trie, Vocabulary};
+use crate::vocab::{NodeId, Trie, Vocabulary};
 
 /// The number of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,8 +62,8 @@ impl TokenSuffixSets {
     }
 
     /// What is left of some tokens.
-    pub fn merged(&mut self, vocab: &Vocabulary, tails: &[(Box<[u8]>, TokenId)]) -> RestId {
-        self.tries.push(Trie::new(tails.iter().map(|(bytes, id)| (id.0, bytes))));
+    pub fn merged(&mut self, vocab: &Vocabulary, tails: &Tails) -> RestId {
+        self.tries.push(tails.trie());
         self.intern(vocab, Some(self.tries.len() as u32 - 1), Trie::ROOT, ByteSet::ALL)
     }
 

@@ -8,19 +8,17 @@
 //! Complexity: the nodes of the trie that the language reads; of a difference, those where the two are not the
 //! same yet.
 
-use std::rc::Rc;
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use super::charwalk::CharWalk;
 use super::rest::{RestId, TokenSuffixSet, TokenSuffixSets};
+use super::tails::Tails;
 use super::within::Within;
 use crate::held;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::term::Term;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
-use crate::vocab::{NodeId, TokenId, TokenSet, Trie, Vocabulary};
+use crate::vocab::{NodeId, TokenSet, Trie, Vocabulary};
 
 /// What one language does with the rest of some tokens.
 pub struct Single {
@@ -42,18 +40,22 @@ impl Single {
 const SUBTREE: usize = 2048;
 /// Nodes from which on a walk by characters pays.
 const TEXTS: usize = 2048;
-/// Nodes below one from which on it is read by a table of all bytes.
-const TABLE: usize = 64;
+/// Nodes below one from which on it pays to make a table of what a state does with each byte, and to use one.
+const TABLE: usize = 256;
+const FEW: usize = 8;
+/// Tables of one walk.
+const TABLES: usize = 16;
 
-/// What a state does with each byte.
-type Table = Rc<[Step; 256]>;
-
+/// A walk by bytes. Most states of a long text (a name, a comment) lead back to themselves under most bytes: what is below
+/// such a state is read off by one scan of the nodes.
 struct Ends<'a> {
     lexicon: &'a mut Lexicon,
     trie: &'a Trie,
     ids: Vec<u32>,
-    ends: Vec<(NodeId, ByteSet)>,
-    tables: FxHashMap<LexId, Table>,
+    /// Where the language ends: the node, and a byte that it can't read there.
+    ends: Vec<(NodeId, u8)>,
+    /// What states do with each byte, where that was asked.
+    tables: Vec<(LexId, Box<[Option<Step>; 256]>)>,
 }
 
 /// Walks a rest with one language alone. Where it ends before the first byte is not told.
@@ -109,57 +111,95 @@ fn walk(
     begun.retain(|&(node, lex)| !(texts && trie.subtree_size(node) >= TEXTS && walk.add(node, lex)));
     let (words, mut ends) = walk.finish_texts();
     ends.remove(&rest.node);
-    let mut walk = Ends {
-        lexicon,
-        trie,
-        ids: Vec::new(),
-        ends: ends.into_iter().collect(),
-        tables: FxHashMap::default(),
-    };
-    begun.iter().for_each(|&(node, lex)| walk.visit(node, lex, None));
+    let mut walk = Ends::new(lexicon, trie);
+    begun.iter().for_each(|&(node, lex)| walk.visit(node, lex));
     ids.extend(walk.ids);
-    Walked { words, ids, ends: walk.ends }
+    Walked { words, ids, ends: ends.into_iter().chain(ends_of(walk.ends)).collect() }
 }
 
-impl Ends<'_> {
-    /// `table`: that of the state, where its parent's node had it.
-    fn visit(&mut self, node: NodeId, lex: LexId, table: Option<Table>) {
-        let (bytes, nodes) = self.trie.children(node);
-        if bytes.is_empty() {
-            return;
+impl<'a> Ends<'a> {
+    fn new(lexicon: &'a mut Lexicon, trie: &'a Trie) -> Self {
+        Ends { lexicon, trie, ids: Vec::new(), ends: Vec::new(), tables: Vec::new() }
+    }
+
+    /// The nodes below one at which the state stands.
+    fn visit(&mut self, node: NodeId, lex: LexId) {
+        if let Some(table) = self.table(node, lex) {
+            return self.sweep(node, lex, table);
         }
-        let table = table.or_else(|| self.table(lex, node));
-        let mut beyond = ByteSet::default();
+        let (bytes, nodes) = self.trie.children(node);
+        let mut ends = None;
         for (&byte, &child) in bytes.iter().zip(nodes) {
-            let step = match &table {
-                Some(table) => table[byte as usize],
-                None => self.lexicon.step(lex, byte),
-            };
-            match step {
+            match self.lexicon.step(lex, byte) {
                 Step::Stay(next) => {
                     self.ids.extend(self.trie.tokens(child).iter().map(|t| t.0));
-                    self.visit(child, next, table.as_ref().filter(|_| next == lex).cloned());
+                    self.visit(child, next);
                 }
-                _ => beyond.insert(byte),
+                _ if *ends.get_or_insert_with(|| self.lexicon.outcome(lex) != Lexicon::NONE) => {
+                    self.ends.push((node, byte));
+                }
+                _ => {}
             }
-        }
-        if !beyond.is_empty() && self.lexicon.outcome(lex) != Lexicon::NONE {
-            self.ends.push((node, beyond));
         }
     }
 
-    /// All steps of a state that stands above many nodes.
-    fn table(&mut self, lex: LexId, node: NodeId) -> Option<Table> {
-        if self.trie.subtree_size(node) < TABLE {
+    /// The same where it is known what the state does with each byte.
+    fn sweep(&mut self, node: NodeId, lex: LexId, table: usize) {
+        let trie = self.trie;
+        let ends = self.lexicon.outcome(lex) != Lexicon::NONE;
+        let std::ops::Range { start: mut at, end } = trie.below(node);
+        while at < end {
+            let own = &self.tables[table].1;
+            let bytes = trie.bytes_of(at..end);
+            let stays = Some(Step::Stay(lex));
+            let run = bytes.iter().position(|&b| own[b as usize] != stays).unwrap_or(bytes.len());
+            self.ids.extend(trie.tokens_of(at..at + run as u32).iter().map(|t| t.0));
+            let Some(&byte) = bytes.get(run) else { return };
+            at += run as u32;
+            match own[byte as usize] {
+                None => {
+                    self.tables[table].1[byte as usize] = Some(self.lexicon.step(lex, byte));
+                    continue;
+                }
+                Some(Step::Stay(next)) => {
+                    self.ids.extend(trie.tokens(NodeId(at)).iter().map(|t| t.0));
+                    self.visit(NodeId(at), next);
+                }
+                _ if ends => self.ends.push((trie.parent(NodeId(at)), byte)),
+                _ => {}
+            }
+            at = trie.below(NodeId(at)).end;
+        }
+    }
+
+    /// What a state does with each byte, where much is below a node.
+    fn table(&mut self, node: NodeId, lex: LexId) -> Option<usize> {
+        let size = self.trie.subtree_size(node);
+        if size < FEW {
             return None;
         }
-        if let Some(known) = self.tables.get(&lex) {
-            return Some(known.clone());
+        if let Some(known) = self.tables.iter().position(|t| t.0 == lex) {
+            return Some(known);
         }
-        let table: Table = Rc::new(std::array::from_fn(|byte| self.lexicon.step(lex, byte as u8)));
-        self.tables.insert(lex, table.clone());
-        Some(table)
+        if size < TABLE || self.tables.len() >= TABLES {
+            return None;
+        }
+        self.tables.push((lex, Box::new([None; 256])));
+        Some(self.tables.len() - 1)
     }
+}
+
+/// The ends of a walk by their nodes.
+fn ends_of(mut found: Vec<(NodeId, u8)>) -> Vec<(NodeId, ByteSet)> {
+    found.sort_unstable();
+    let mut out: Vec<(NodeId, ByteSet)> = Vec::new();
+    for (node, byte) in found {
+        match out.last_mut() {
+            Some((last, bytes)) if *last == node => bytes.insert(byte),
+            _ => out.push((node, ByteSet::of(&[byte]))),
+        }
+    }
+    out
 }
 
 /// What follows some ends, without the tokens `lost` (sorted).
@@ -172,7 +212,7 @@ fn exits_of(
 ) -> Arc<[RestId]> {
     let trie = rests.trie(rest, vocab);
     let whole = std::ptr::eq(trie, vocab.trie()) && lost.is_empty();
-    let (mut subtrees, mut tails) = (Vec::new(), Vec::new());
+    let (mut subtrees, mut tails) = (Vec::new(), Tails::default());
     ends.sort_unstable_by_key(|e| e.0);
     for (node, beyond) in ends {
         let (bytes, nodes) = trie.children(node);
@@ -182,9 +222,10 @@ fn exits_of(
             continue;
         }
         for (&byte, &child) in own() {
-            collect(trie, child, &mut vec![byte], lost, &mut tails);
+            tails.add(trie, child, &mut vec![byte]);
         }
     }
+    tails.forget(lost);
     let mut out: Vec<RestId> = Vec::new();
     if !tails.is_empty() {
         out.push(rests.merged(vocab, &tails));
@@ -194,17 +235,6 @@ fn exits_of(
         out.push(rests.limited(vocab, below, &beyond));
     }
     out.into()
-}
-
-fn collect(trie: &Trie, node: NodeId, path: &mut Vec<u8>, lost: &[u32], out: &mut Vec<(Box<[u8]>, TokenId)>) {
-    let own = trie.tokens(node).iter().filter(|t| lost.binary_search(&t.0).is_err());
-    out.extend(own.map(|&t| (path.as_slice().into(), t)));
-    let (bytes, nodes) = trie.children(node);
-    for (&byte, &child) in bytes.iter().zip(nodes) {
-        path.push(byte);
-        collect(trie, child, path, lost, out);
-        path.pop();
-    }
 }
 
 /// The exits of a language without the tokens that others take from it.

@@ -77,7 +77,7 @@ impl Vocabulary {
         }
         let spelled = |i: u32| Some(tokens[i as usize].len()).filter(|&n| n > 0 && !is_special[i as usize]);
         let in_trie = (0u32..).zip(&tokens).filter(|&(i, _)| spelled(i).is_some_and(|n| n <= IN_TRIE));
-        let trie = Trie::new(in_trie);
+        let trie = Trie::new(in_trie.map(|(i, bytes)| (i, &**bytes)));
         let long =
             (0..size as u32).filter(|&i| spelled(i).is_some_and(|n| n > IN_TRIE)).map(TokenId).collect();
         let height = trie.height(Trie::ROOT) as usize;
@@ -171,7 +171,7 @@ impl Vocabulary {
             words.allow_all(ids().filter(|&i| is_plain(&self.tokens[i as usize])));
             let short = |i: &u32| self.tokens[*i as usize].len() <= IN_TRIE;
             let others = ids().filter(short).filter(|&i| !is_plain(&self.tokens[i as usize]));
-            (words.into(), Trie::new(others.map(|i| (i, &self.tokens[i as usize]))))
+            (words.into(), Trie::new(others.map(|i| (i, &*self.tokens[i as usize]))))
         })
     }
 
@@ -220,7 +220,7 @@ impl Vocabulary {
 
     /// A trie of some of the tokens.
     pub fn trie_of(&self, ids: &[TokenId]) -> Trie {
-        Trie::new(ids.iter().map(|id| (id.0, &self.tokens[id.0 as usize])))
+        Trie::new(ids.iter().map(|id| (id.0, &*self.tokens[id.0 as usize])))
     }
 
     /// Bytes of the longest token of the trie.

@@ -26,20 +26,29 @@ pub struct Trie {
     height: Vec<u16>,
 }
 
+/// The first bytes as a number: it orders most texts, and is compared at once.
+fn begin(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => (0..8).fold(0, |number, at| number << 8 | u64::from(bytes.get(at).copied().unwrap_or(0))),
+    }
+}
+
 impl Trie {
     pub const ROOT: NodeId = NodeId(0);
 
     /// Builds the trie; several tokens may have the same bytes.
-    pub fn new<'a>(tokens: impl Iterator<Item = (u32, &'a Box<[u8]>)>) -> Self {
-        let mut sorted: Vec<(&[u8], TokenId)> = tokens.map(|(i, bytes)| (&bytes[..], TokenId(i))).collect();
-        sorted.sort();
+    pub fn new<'a>(tokens: impl Iterator<Item = (u32, &'a [u8])>) -> Self {
+        let mut sorted: Vec<(u64, &[u8], TokenId)> =
+            tokens.map(|(i, bytes)| (begin(bytes), bytes, TokenId(i))).collect();
+        sorted.sort_unstable();
         // nodes in preorder: parent and byte of each, tokens of each
         let mut parent: Vec<u32> = vec![0];
         let mut byte: Vec<u8> = vec![0];
         let mut own: Vec<(u32, TokenId)> = Vec::with_capacity(sorted.len());
         let mut path: Vec<u32> = vec![0];
         let mut last: &[u8] = &[];
-        for (bytes, id) in sorted {
+        for (_, bytes, id) in sorted {
             let shared = last.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             path.truncate(shared + 1);
             for &b in &bytes[shared..] {
@@ -117,6 +126,25 @@ impl Trie {
         let range =
             self.tokens_start[node.0 as usize] as usize..self.tokens_start[node.0 as usize + 1] as usize;
         &self.tokens[range]
+    }
+
+    /// The nodes below a node, in preorder.
+    #[inline]
+    pub fn below(&self, node: NodeId) -> std::ops::Range<u32> {
+        node.0 + 1..self.end[node.0 as usize]
+    }
+
+    /// The bytes that lead to nodes, in their order.
+    #[inline]
+    pub fn bytes_of(&self, nodes: std::ops::Range<u32>) -> &[u8] {
+        &self.byte[nodes.start as usize..nodes.end as usize]
+    }
+
+    /// The tokens that end at nodes, in their order.
+    #[inline]
+    pub fn tokens_of(&self, nodes: std::ops::Range<u32>) -> &[TokenId] {
+        let start = |node: u32| self.tokens_start[node as usize] as usize;
+        &self.tokens[start(nodes.start)..start(nodes.end)]
     }
 
     /// Nodes of the subtree, the node itself included.
