@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::held;
 use crate::lexical::ways::lead;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::{TokenId, Trie, Vocabulary};
+use crate::vocab::{Chars, TokenId, TokenSet, Trie, Vocabulary};
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
 const MOST: usize = 2048;
@@ -33,9 +33,19 @@ pub struct Crossing {
 
 impl Crossing {
     pub fn new(vocab: &Vocabulary, ranges: Ranges) -> Self {
-        let fits = |id: &TokenId| !vocab.is_special(*id) && vocab.token(*id).len() <= vocab.longest_in_trie();
-        let ids = (0..vocab.size() as u32).map(TokenId).filter(|_| !ranges.is_empty()).filter(fits);
-        let tokens = ids.filter(|&id| holds(vocab.token(id), &ranges)).collect();
+        let mut tokens = Vec::new();
+        if !ranges.is_empty() {
+            add_texts(vocab.chars(), &ranges, &mut tokens);
+            let mut texts = Vec::new();
+            vocab.add_texts_below(Trie::ROOT, &mut texts);
+            let others = (0..vocab.size() as u32).filter(|&id| !texts.allows(id)).map(TokenId);
+            let fits =
+                |id: &TokenId| !vocab.is_special(*id) && vocab.token(*id).len() <= vocab.longest_in_trie();
+            tokens.extend(others.filter(fits).filter(|&id| holds(vocab.token(id), &ranges)));
+            tokens.sort_unstable();
+            tokens.dedup();
+        }
+        let tokens = tokens.into();
         Crossing { ranges, tokens, left: FxHashMap::default(), tries: FxHashMap::default() }
     }
 
@@ -69,6 +79,21 @@ impl Crossing {
     }
 }
 
+/// The tokens with such a code point of those that are texts or end within a code point.
+fn add_texts(chars: &Chars, ranges: &[(u32, u32)], tokens: &mut Vec<TokenId>) {
+    for &(first, last) in ranges {
+        for &at in chars.places(chars.upto(first - 1), chars.upto(last)) {
+            tokens.extend(chars.tokens(at, chars.end(at)).iter().map(|&id| TokenId(id)));
+        }
+    }
+    for (c, tail) in (chars.points().len() as u32..).zip(chars.tails()) {
+        if meets(ranges, (tail.first, tail.last)) {
+            let ends = chars.places(c, c + 1).iter();
+            tokens.extend(ends.flat_map(|&at| chars.tokens(at, at + 1)).map(|&id| TokenId(id)));
+        }
+    }
+}
+
 /// Whether a lexeme reads a token whole, or can't end where it stops, or ends before text without such a code point.
 fn is_told(lexicon: &mut Lexicon, mut lex: LexId, token: &[u8], ranges: &[(u32, u32)]) -> bool {
     for (i, &byte) in token.iter().enumerate() {
@@ -86,10 +111,11 @@ fn is_told(lexicon: &mut Lexicon, mut lex: LexId, token: &[u8], ranges: &[(u32, 
 
 /// Whether a text has a code point of these ranges, or one that is cut off and may become one.
 fn holds(text: &[u8], ranges: &[(u32, u32)]) -> bool {
-    points(text).any(|(first, last)| {
-        let at = ranges.partition_point(|r| r.1 < first);
-        ranges.get(at).is_some_and(|r| r.0 <= last)
-    })
+    points(text).any(|points| meets(ranges, points))
+}
+
+fn meets(ranges: &[(u32, u32)], (first, last): (u32, u32)) -> bool {
+    ranges.get(ranges.partition_point(|r| r.1 < first)).is_some_and(|r| r.0 <= last)
 }
 
 /// The code points of several bytes, as ranges of what they may become.
@@ -111,7 +137,35 @@ fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_by_their_characters() {
+        let texts: [&[u8]; 12] = [
+            b"a",
+            "é".as_bytes(),
+            "aéb".as_bytes(),
+            b"\xC3",
+            b"a\xC3",
+            "中".as_bytes(),
+            b"\xE4\xB8",
+            b"\xB8",
+            b"\xB8a",
+            b"\x80\xC3\xA9",
+            b"\xC3\xA9\xFF",
+            b"\xFF",
+        ];
+        let tokens = texts.iter().map(|t| Box::from(*t)).chain([Box::from(*b"</s>")]).collect();
+        let vocab = Vocabulary::new(tokens, vec![12], &[12]).expect("a vocabulary");
+        for ranges in
+            [vec![(0xE9, 0xE9)], vec![(0xC0, 0xE8), (0x4E00, 0x4E00)], vec![(0x4E2D, 0x9FFF)], vec![]]
+        {
+            let found = Crossing::new(&vocab, ranges.clone().into());
+            let by_text: Vec<TokenId> =
+                (0..12).map(TokenId).filter(|&id| holds(vocab.token(id), &ranges)).collect();
+            assert_eq!(&*found.tokens, &by_text[..], "{ranges:?}");
+        }
+    }
 
     #[test]
     fn a_code_point_that_is_cut_off_is_a_range() {
