@@ -51,7 +51,8 @@ pub struct Scanned {
     begins: FxHashMap<(CtxId, bool), LexId>,
     by_places: FxHashMap<Alive, LexId>,
     after: FxHashMap<(CtxId, u32), Option<CtxId>>,
-    leaves: FxHashMap<(CtxId, OutcomeId), (Option<CtxId>, ByteSet)>,
+    leaves: FxHashMap<(CtxId, OutcomeId), Option<CtxId>>,
+    next_bytes: FxHashMap<CtxId, ByteSet>,
     pub(super) ahead: Ahead,
     pub(super) guarding: Guarding,
     pub(super) told: Told,
@@ -93,6 +94,7 @@ impl Scanned {
             by_places: FxHashMap::default(),
             after: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            next_bytes: FxHashMap::default(),
             ahead: Ahead::default(),
             guarding: Guarding::default(),
             told: Told::default(),
@@ -303,37 +305,48 @@ impl Scanned {
         self.lexicon.outcome_list(outcome).iter().copied().min_by_key(|&p| self.rank(p))
     }
 
-    /// The context after the lexeme that ends with this outcome, and the bytes that may follow it.
-    pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> (Option<CtxId>, ByteSet) {
-        if self.lexicon.is_behind(outcome) {
-            return (None, ByteSet::CONTINUATION);
-        }
+    /// The context after the lexeme that ends with this outcome.
+    pub(crate) fn left(&mut self, ctx: CtxId, outcome: OutcomeId) -> Option<CtxId> {
         if let Some(&known) = self.leaves.get(&(ctx, outcome)) {
             return known;
         }
         let next = self.winner(outcome).and_then(|place| self.after(ctx, place));
-        let bytes = next.map_or(ByteSet::default(), |next| self.next_bytes(next));
-        self.leaves.insert((ctx, outcome), (next, bytes));
-        (next, bytes)
+        self.leaves.insert((ctx, outcome), next);
+        next
+    }
+
+    /// The bytes that may follow the lexeme that ends with this outcome; a superset.
+    pub(crate) fn bytes_left(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
+        if self.lexicon.is_behind(outcome) {
+            return ByteSet::CONTINUATION;
+        }
+        self.left(ctx, outcome).map_or(ByteSet::default(), |next| self.next_bytes(next))
     }
 
     /// Bytes that may come next between lexemes, or inside a guarded one; a superset.
     fn next_bytes(&mut self, ctx: CtxId) -> ByteSet {
-        let Some(lex) = self.context(ctx).inside else {
-            return match self.begin_unguarded(ctx) {
+        if let Some(&known) = self.next_bytes.get(&ctx) {
+            return known;
+        }
+        let bytes = match self.context(ctx).inside {
+            None => match self.begin_unguarded(ctx) {
                 Lexicon::DEAD => ByteSet::default(),
                 lex => self.lexicon.first_bytes(lex),
-            };
+            },
+            Some(lex) => {
+                let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
+                let mut bytes = self.bytes_left(outer, outcome);
+                bytes.add(&self.lexicon.first_bytes(lex));
+                bytes
+            }
         };
-        let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
-        let mut bytes = self.left(outer, outcome).1;
-        bytes.add(&self.lexicon.first_bytes(lex));
+        self.next_bytes.insert(ctx, bytes);
         bytes
     }
 
     pub(crate) fn after_lexeme(&mut self, pos: Pos) -> Option<CtxId> {
         let outcome = self.lexicon.outcome(pos.lex);
-        self.left(pos.ctx, outcome).0
+        self.left(pos.ctx, outcome)
     }
 
     /// The terminals that may come at a context and are constraints of their own.
@@ -379,6 +392,7 @@ impl ByteAutomaton for Scanned {
             + held::map(&self.by_places)
             + held::map(&self.after)
             + held::map(&self.leaves)
+            + held::map(&self.next_bytes)
             + self.ahead.bytes()
             + self.guarding.bytes()
             + self.told.bytes()
@@ -433,8 +447,8 @@ impl ByteAutomaton for Scanned {
             let mut rest = begun[1..].iter().chain([&byte]);
             return rest.try_fold(first, |pos, &byte| step(self, pos, &mut Vec::new(), byte));
         }
-        let (Some(ctx), bytes) = self.left(ctx, outcome) else { return None };
-        if !bytes.has(byte) {
+        let ctx = self.left(ctx, outcome)?;
+        if !self.next_bytes(ctx).has(byte) {
             return None;
         }
         let lex = self.begin(ctx);
@@ -453,7 +467,7 @@ impl ByteAutomaton for Scanned {
     }
 
     fn leave_bytes(&mut self, ctx: CtxId, outcome: OutcomeId) -> ByteSet {
-        self.left(ctx, outcome).1
+        self.bytes_left(ctx, outcome)
     }
 
     fn accepting(&mut self, pos: Pos, _: &[u8]) -> bool {

@@ -122,7 +122,7 @@ impl CompositeAutomaton {
             out.extend(threads);
             return;
         }
-        if let Some(next) = self.with_lexer(host, |s| s.left(ctx, outcome).0) {
+        if let Some(next) = self.with_lexer(host, |s| s.left(ctx, outcome)) {
             let fresh = self.arrive(host, next.0, back);
             for thread in fresh.iter() {
                 self.step_thread(thread, byte, out);
@@ -165,7 +165,7 @@ impl CompositeAutomaton {
 
     fn outcome_ends(&mut self, host: u32, ctx: CtxId, outcome: OutcomeId) -> bool {
         self.with_lexer(host, |s| {
-            s.left(ctx, outcome).0.is_some_and(|next| {
+            s.left(ctx, outcome).is_some_and(|next| {
                 let context = s.context(next);
                 s.ends(context)
             })
@@ -309,7 +309,7 @@ impl CompositeAutomaton {
         ctx: CtxId,
         outcome: OutcomeId,
     ) -> ByteSet {
-        let (next, mut set) = self.with_lexer(host, |s| s.left(ctx, outcome));
+        let (next, mut set) = self.with_lexer(host, |s| (s.left(ctx, outcome), s.bytes_left(ctx, outcome)));
         if let Some(next) = next {
             let parts = self.arrive(host, next.0, up);
             let parts: Vec<Thread> = parts

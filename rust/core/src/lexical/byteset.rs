@@ -7,6 +7,8 @@ pub struct ByteSet([u64; 4]);
 impl ByteSet {
     pub const ALL: ByteSet = ByteSet([u64::MAX; 4]);
     pub const ASCII: ByteSet = ByteSet([u64::MAX, u64::MAX, 0, 0]);
+    /// Bytes that begin a code point of several, 0xC2 to 0xF4.
+    pub const LEADS: ByteSet = ByteSet([0, 0, 0, ((1 << 0x35) - 1) & !0b11]);
     /// Bytes of a code point behind its first.
     pub const CONTINUATION: ByteSet = ByteSet([0, 0, u64::MAX, 0]);
 
@@ -65,5 +67,18 @@ impl ByteSet {
     #[inline]
     pub fn has(&self, b: u8) -> bool {
         self.0[b as usize >> 6] >> (b & 63) & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leads_are_the_first_bytes_of_characters() {
+        let firsts = (0x80..=0x10FFFF).filter_map(char::from_u32).map(|c| c.to_string().as_bytes()[0]);
+        let mut set = ByteSet::default();
+        firsts.for_each(|byte| set.insert(byte));
+        assert_eq!(set, ByteSet::LEADS);
     }
 }

@@ -295,7 +295,8 @@ impl Lexicon {
             if to != Self::DEAD {
                 (from..=end.min(0x7F)).for_each(|b| set.insert(b as u8));
                 if end >= 0x80 {
-                    (0xC2..=0xF4).for_each(|b| set.insert(b));
+                    set.add(&ByteSet::LEADS);
+                    break;
                 }
             }
             from = end.saturating_add(1);
