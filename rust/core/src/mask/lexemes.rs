@@ -454,19 +454,18 @@ impl Reader<'_> {
         removed.sort_unstable();
         removed.dedup();
         let rests =
-            if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, lost) };
+            if takers.is_empty() { single.exits.clone() } else { self.without(rest, term, takers, &lost) };
         (!rests.is_empty()).then(|| Exit { place, rests, removed: removed.into() })
     }
 
-    fn without(&mut self, rest: RestId, term: TermId, takers: Others, mut lost: Vec<u32>) -> Arc<[RestId]> {
+    fn without(&mut self, rest: RestId, term: TermId, takers: Others, lost: &[u32]) -> Arc<[RestId]> {
         let key = (rest, term, takers);
         if let Some(known) = self.tables.filtered.get(&key) {
             return known.clone();
         }
-        lost.sort_unstable();
         let own = self.tables.rests.get(rest);
         let (lexicon, rests) = (self.scanner.lexicon(), &mut self.tables.rests);
-        let found = exits_without(lexicon, self.vocab, rests, own, term, &lost);
+        let found = exits_without(lexicon, self.vocab, rests, own, term, lost);
         self.tables.filtered.insert(key, found.clone());
         found
     }

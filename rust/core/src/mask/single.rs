@@ -202,7 +202,7 @@ fn ends_of(mut found: Vec<(NodeId, u8)>) -> Vec<(NodeId, ByteSet)> {
     out
 }
 
-/// What follows some ends, without the tokens `lost` (sorted).
+/// What follows some ends, without the tokens `lost`.
 fn exits_of(
     vocab: &Vocabulary,
     rests: &mut TokenSuffixSets,
@@ -212,7 +212,7 @@ fn exits_of(
 ) -> Arc<[RestId]> {
     let trie = rests.trie(rest, vocab);
     let whole = std::ptr::eq(trie, vocab.trie()) && lost.is_empty();
-    let (mut subtrees, mut tails) = (Vec::new(), Tails::default());
+    let (mut subtrees, mut tails) = (Vec::new(), Tails::without(lost));
     ends.sort_unstable_by_key(|e| e.0);
     for (node, beyond) in ends {
         let (bytes, nodes) = trie.children(node);
@@ -225,7 +225,6 @@ fn exits_of(
             tails.add(trie, child, &mut vec![byte]);
         }
     }
-    tails.forget(lost);
     let mut out: Vec<RestId> = Vec::new();
     if !tails.is_empty() {
         out.push(rests.merged(vocab, &tails));
