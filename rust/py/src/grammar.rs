@@ -6,6 +6,7 @@ use tokenform_core::cache::Patience;
 use tokenform_core::cfg::productive;
 use tokenform_core::grammar::Source;
 use tokenform_core::regex::Dialect;
+use tokenform_core::schema::official;
 use tokenform_core::schema::options::{Options, CHOICES};
 use tokenform_core::{gbnf, Error, Grammar as Core, Kind, Limits};
 
@@ -138,6 +139,17 @@ pub fn json_schema(
         chosen.set(name.downcast::<PyString>()?.to_str()?, value.to_str()?).map_err(raise)?;
     }
     grammar(py, Source::Schema { text, options: chosen })
+}
+
+/// The URIs of official meta-schemas that the text of a schema refers to, as it spells them.
+#[pyfunction]
+pub fn official_references(py: Python<'_>, text: &str) -> Vec<String> {
+    let found = || official::references(text).into_iter().map(String::from).collect();
+    if text.len() < LONG {
+        found()
+    } else {
+        unlocked(py, found)
+    }
 }
 
 /// The options of JSON by name, each with the names of its values, the default first.

@@ -4,7 +4,6 @@
 //! them, and other threads have their turn meanwhile, for which one call of `json` leaves no room.
 //! What is not plain (a mapping of another type, a key that is no text, half of a surrogate pair) is left to `json`.
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tokenform_core::schema::document::{most_values, too_many_values};
@@ -71,16 +70,12 @@ fn write(value: &Bound<'_, PyAny>, out: &mut Out, depth: usize) -> PyResult<bool
 
 fn write_members(members: &Bound<'_, PyDict>, out: &mut Out, depth: usize) -> PyResult<bool> {
     out.text.push('{');
-    let (count, mut rest) = (members.len(), members.iter());
-    for at in 0..count {
+    // all at once: one is fetched from memory while the next is looked for, and none is lost to another thread
+    let held: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = members.iter().collect();
+    for (at, (key, value)) in held.into_iter().enumerate() {
         if at > 0 {
             out.comma(members.py())?;
         }
-        // another thread may have had its turn; the iterator itself would panic
-        if members.len() != count {
-            return Err(PyRuntimeError::new_err("dictionary changed size during iteration"));
-        }
-        let Some((key, value)) = rest.next() else { break };
         let Ok(key) = key.downcast_exact::<PyString>() else { return Ok(false) };
         if !write_string(key, &mut out.text) {
             return Ok(false);

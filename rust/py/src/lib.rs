@@ -37,6 +37,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(limits::clear_cache, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_schema, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::json_options, m)?)?;
+    m.add_function(wrap_pyfunction!(grammar::official_references, m)?)?;
     m.add_function(wrap_pyfunction!(json_text::json_text, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::regex, m)?)?;
     m.add_function(wrap_pyfunction!(grammar::choice, m)?)?;

@@ -24,12 +24,6 @@ from tokenform.frontends.unicode import check_text
 
 Schema = Mapping[str, Any] | bool | str
 
-_TO_META = re.compile(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)')
-
-_OFFICIAL = "json-schema.org"
-SOME = 8
-"""Namings of official schemas up to which each is looked at; more are searched for in one pass."""
-
 # How documents are written, as opposed to which of them are meant.
 SPELLINGS = ("order", "whitespace", "numbers", "strings")
 
@@ -105,7 +99,7 @@ def warn_unknown(report: Iterable[str], advice: str = "") -> None:
 
 def _known_schemas(text: str, registry: Mapping[str, Schema] | None) -> list[tuple[str, str]]:
     """URIs and texts of the schemas that `$ref` may point to."""
-    if not registry and '"$ref"' not in text:
+    if not registry and not _core.official_references(text):
         return []
     given = {uri: schema_text(other) for uri, other in (registry or {}).items()}
     return list((meta_schemas(text, *given.values()) | given).items())
@@ -176,25 +170,11 @@ def _at(schema: Any, pointer: str) -> dict[str, Any]:
 
 def meta_schemas(*texts: str) -> dict[str, str]:
     """The official meta-schemas that schemas' texts refer to, and those that belong to them, by URI."""
-    named = {found.replace("\\/", "/") for text in texts for found in _named(text)}
+    named = {found.replace("\\/", "/") for text in texts for found in _core.official_references(text)}
     if not named:
         return {}
     main = {_folder(uri) for uri in named if uri in _official()}
     return {uri: text for uri, text in _official().items() if _folder(uri) in main}
-
-
-def _named(text: str) -> list[str]:
-    """What `_TO_META` finds: few schemas refer to an official one, and most name one as their `$schema`."""
-    if text.count(_OFFICIAL) > SOME:
-        return _TO_META.findall(text)
-    found, at = [], text.find(_OFFICIAL)
-    while at >= 0:
-        before = text.rfind('"$ref"', 0, at)
-        match = _TO_META.match(text, before) if before >= 0 else None
-        if match and match.end() > at:
-            found.append(match[1])
-        at = text.find(_OFFICIAL, at + 1)
-    return found
 
 
 def _folder(uri: str) -> str:

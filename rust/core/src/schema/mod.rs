@@ -21,6 +21,7 @@ pub mod live;
 mod misspelled;
 mod names;
 pub mod object;
+pub mod official;
 pub mod options;
 mod parse;
 mod patterns;
