@@ -226,12 +226,16 @@ impl Builder {
     /// The state after a token other than one that ends the text.
     pub fn step(&mut self, s: &State, token: TokenId) -> Result<Option<State>> {
         let here = self.here(s)?;
-        let next = match here.known_edge(token) {
+        let next = match here.known_edge(&self.vocab, token) {
             Some(next) => next,
             None => {
                 let Some(id) = self.follow(here.0.id, token)? else { return Ok(None) };
+                if self.vocab.numeral(token).is_some() && self.engine.counts_digits(here.0.id)? {
+                    here.0.set_counts_digits();
+                    s.0.set_counts_digits();
+                }
                 let next = self.record(id, &here, Via::Token(token));
-                here.0.edges.add(token, &next.0);
+                here.0.edges.add(here.0.edge_token(&self.vocab, token), &next.0);
                 self.published += EDGE;
                 next
             }
@@ -240,7 +244,8 @@ impl Builder {
             return Ok(Some(next));
         }
         // another lane may have been first: whoever takes this token gets the same state
-        let first = if s.0.edges.add(token, &next.0) { None } else { s.known_edge(token) };
+        let edge = s.0.edge_token(&self.vocab, token);
+        let first = if s.0.edges.add(edge, &next.0) { None } else { s.known_edge(&self.vocab, token) };
         Ok(Some(first.unwrap_or(next)))
     }
 
