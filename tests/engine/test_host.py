@@ -147,6 +147,37 @@ def test_an_interrupt_ends_a_call() -> None:
     assert done.stdout == "ended\nended\n[97]\n", done.stderr
 
 
+def test_an_interrupt_ends_a_call_that_reads_a_text_again() -> None:
+    """However many portions that takes: what was let go is read for seconds here."""
+    done = run(
+        """
+        import os
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+        vocabulary = tf.Vocabulary([*(bytes([b]) for b in range(256)), b"01234", b""], eos=[257])
+        automaton = tf.gbnf('root ::= ([^a]* [^b]* [^c]*){1,40} "z"').compile(vocabulary)
+        state = automaton.start
+        for _ in range(60):
+            state = automaton.advance(state, 256)
+        sent = []
+        def send():
+            time.sleep(0.5)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=send).start()
+        try:
+            while True:
+                automaton.clear()
+                automaton.allows(state, ord("z"))
+        except KeyboardInterrupt:
+            late = time.monotonic() - sent[0]
+            print("ended" if late < 1.0 else f"ended after {late}")
+        print(automaton.allows(automaton.start, ord("x")))
+        """
+    )
+    assert done.stdout == "ended\nTrue\n", done.stderr
+
+
 def test_an_interrupt_ends_a_batch() -> None:
     """Ctrl-C ends the rows that other threads build too, and those that nobody has begun."""
     done = run(

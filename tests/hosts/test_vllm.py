@@ -392,6 +392,14 @@ def test_the_rows_of_vllm_0_32_follow_each_other(engine, monkeypatch):
     assert np.array_equal(found, fixed[[0, 1, 3]])
 
 
+def test_texts_begin_where_grammars_compile_unless_a_thought_comes_first(engine, thinking_folder):
+    """Not in the first step of a batch, which would begin them all."""
+    for one, begun in ((engine(), True), (engine(reasoning="deepseek_r1", folder=thinking_folder), False)):
+        text = one.add("x", asked(json=HARD))
+        one.settle()
+        assert (text.request.structured_output_request.grammar.going is not None) == begun
+
+
 @pytest.mark.parametrize("drafts", [0, 3])
 def test_the_constraint_begins_after_the_thought_and_ends_in_time(engine, thinking_folder, drafts):
     one = engine(reasoning="deepseek_r1", folder=thinking_folder, drafts=drafts)

@@ -223,7 +223,7 @@ impl TokenAutomaton {
     fn advance(&self, py: Python<'_>, s: &Bound<'_, State>, token: Whole<u32>) -> PyResult<State> {
         let (s, token) = (&s.get().inner, TokenId(token.named("token")?));
         self.core.check_state(s).map_err(raise)?;
-        let inner = match s.known_edge(token) {
+        let inner = match s.known_next(self.core.vocabulary(), token) {
             Some(to) => to,
             None => unlocked(py, || self.core.advance(s, token)).map_err(raise)?,
         };

@@ -373,6 +373,9 @@ impl Lexicon {
                 return Step::Dead;
             }
         }
+        if byte >= 0x80 && self.is_ascii(lex) {
+            return Step::Dead;
+        }
         if let Some(digits) = self.digits.get(lex.0 as usize).and_then(|d| d.as_ref()) {
             return match byte {
                 0x80..=0xBF => stay(digits[byte as usize & 0x3F]),
@@ -380,6 +383,14 @@ impl Lexicon {
             };
         }
         self.slow(lex, byte)
+    }
+
+    /// Whether no code point beyond ASCII leads on, as far as the state's row tells: numbers, white space and keywords
+    /// need no look at each of the bytes that begin one, nor a place to remember it.
+    fn is_ascii(&self, lex: LexId) -> bool {
+        let Some(row) = &self.rows[lex.0 as usize] else { return false };
+        let beyond = row.partition_point(|r| r.0 < 0x80);
+        row[beyond..].iter().all(|r| r.1 == Self::DEAD)
     }
 
     /// One byte of a number, without the others; `None` in other lexemes.

@@ -29,6 +29,9 @@ use crate::work;
 /// Offset of the first refused byte, what was expected there, and the JSON Pointer of the schema that says so.
 pub type Refusal = (usize, Vec<String>, Option<String>);
 
+/// Portions in which a call reads a text again, each about a second: a text that took longer is not read by one call.
+const PORTIONS: usize = 16;
+
 /// Bytes that one call tells of what every continuation shares.
 const LONGEST_FORCED: usize = 4096;
 
@@ -186,14 +189,32 @@ impl TokenAutomaton {
     }
 
     /// Runs a call on a builder; `s`: the state that it asks about.
+    ///
+    /// Where the text before the state is long to read again, that is done in portions, between which others may have
+    /// the builder.
     pub(super) fn with<T>(
         &self,
         s: Option<&State>,
         call: impl FnOnce(&mut Builder) -> Result<T>,
     ) -> Result<T> {
         self.note_use();
-        let (generation, builder) = self.take(s)?;
-        self.call(&generation, builder, call)
+        let mut call = Some(call);
+        for portion in 1.. {
+            let (generation, builder) = self.take(s)?;
+            let answer = self.call(&generation, builder, |builder| {
+                if let (Some(s), true) = (s, portion < PORTIONS) {
+                    if !builder.read_on(s)? {
+                        return Ok(None);
+                    }
+                }
+                let call = call.take().expect("a call is made once");
+                call(builder).map(Some)
+            })?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
+        unreachable!("the last portion is the call's own")
     }
 
     /// Makes the builder of a generation, which this thread has taken.

@@ -59,6 +59,8 @@ pub trait Engine: Send {
     fn accepting(&mut self, s: StateId) -> Result<bool>;
     /// Whether tokens of plain text ([`Vocabulary::is_whole_text`]) lead from the state to itself.
     fn is_kept_by_text(&mut self, s: StateId) -> bool;
+    /// Whether all tokens of as many digits ([`Vocabulary::numeral`]) lead from the state to one.
+    fn counts_digits(&mut self, s: StateId) -> Result<bool>;
     /// A short way to an accepted end of at most so many bytes.
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>>;
     /// Tokens that are enough for an end after any token that is allowed; `None` where no such bound is known.
@@ -401,6 +403,11 @@ impl<S: ByteAutomaton> Engine for Core<S> {
 
     fn is_kept_by_text(&mut self, s: StateId) -> bool {
         Core::is_kept_by_text(self, self.stand(s))
+    }
+
+    fn counts_digits(&mut self, s: StateId) -> Result<bool> {
+        let counts = Core::counts_digits(self, self.stand(s));
+        self.check(counts)
     }
 
     fn way_out(&mut self, s: StateId, most: usize) -> Result<Option<Vec<Piece>>> {

@@ -37,6 +37,8 @@ pub mod matcher;
 mod oracle;
 mod plain;
 #[cfg(test)]
+mod portions_tests;
+#[cfg(test)]
 mod races;
 pub mod reclaim;
 mod rest;

@@ -1,4 +1,6 @@
-//! Positions inside a string that plain text leaves as they are: tokens of it are taken without asking a builder.
+//! Positions from which many tokens lead to one: inside a string that plain text leaves as it is, where tokens of it are
+//! taken without asking a builder, and in a number whose digits are only counted, where one edge stands for all tokens
+//! that have as many.
 //!
 //! Most tokens of a text stand in free strings, and each lands where it began: an edge for each of them would cost a
 //! call of a builder and the memory of an edge, once a state and token.
@@ -15,6 +17,7 @@ use once_cell::race::OnceBool;
 use super::core::{Core, StateKey};
 use crate::automaton::byte_automaton::ByteAutomaton;
 use crate::lexical::{LexId, Lexicon, Spelling, Step, Terms};
+use crate::vocab::NUMERAL;
 
 type Bytes = RangeInclusive<u8>;
 
@@ -85,5 +88,97 @@ impl<S: ByteAutomaton> Core<S> {
         };
         self.kept.insert(lex, keeps);
         keeps
+    }
+
+    /// Whether what follows a run of up to [`NUMERAL`] digits depends on its length alone, as long as it stays in the
+    /// lexeme.
+    pub(super) fn counts_digits(&mut self, stand: StateKey) -> bool {
+        if stand.text != 0 || self.structure.records(stand.pos.ctx) {
+            return false;
+        }
+        let longest = self.vocab.reach().digits.min(NUMERAL as u32);
+        let lexicon = self.structure.lexicon();
+        let mut at = stand.pos.lex;
+        (0..longest).all(|_| match lexicon.step(at, b'0') {
+            Step::Stay(next) => {
+                let same = (b'1'..=b'9').all(|digit| lexicon.step(at, digit) == Step::Stay(next));
+                at = next;
+                same
+            }
+            _ => false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::vocab::{TokenId, Vocabulary};
+    use crate::{Grammar, Limits, TokenAutomaton};
+
+    /// The bytes, then these, then the end.
+    const WORDS: [&str; 6] = ["12", "34", "00", "345", "56789", "7,"];
+    const END: u32 = 262;
+
+    fn automaton(schema: &str) -> Arc<TokenAutomaton> {
+        let bytes = (0..=255u8).map(|b| Box::from([b]));
+        let words = WORDS.map(|w| w.as_bytes().into());
+        let tokens = bytes.chain(words).chain([Box::from(*b"</s>")]).collect();
+        let vocabulary = Arc::new(Vocabulary::new(tokens, vec![END], &[END]).expect("a vocabulary"));
+        let grammar = Grammar::json_schema(schema, Default::default()).expect("a grammar");
+        grammar.compile(vocabulary, Limits::default()).expect("an automaton")
+    }
+
+    /// The tokens that are known to lead on after a text once the token "12" was taken there.
+    fn known(schema: &str, text: &str) -> Vec<&'static str> {
+        let automaton = automaton(schema);
+        let at =
+            automaton.step_bytes(&automaton.start(), text.as_bytes()).expect("an answer").expect("a text");
+        let next = automaton.advance(&at, TokenId(256)).expect("a state");
+        let mut found = Vec::new();
+        for (id, word) in (256..).zip(WORDS) {
+            if let Some(to) = at.known_next(automaton.vocabulary(), TokenId(id)) {
+                assert!(to == next, "{word}");
+                found.push(word);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn tokens_of_as_many_digits_share_an_edge_where_digits_are_counted() {
+        let alike = ["12", "34", "00"];
+        assert_eq!(known(r#"{"type": "integer"}"#, "1"), alike);
+        assert_eq!(known(r#"{"type": "number"}"#, "-3.1"), alike);
+        assert_eq!(known(r#"{"pattern": "^[0-9]{9}$", "type": "string"}"#, "\"1"), alike);
+    }
+
+    #[test]
+    fn tokens_of_digits_have_edges_of_their_own_where_their_value_or_the_end_matters() {
+        assert_eq!(known(r#"{"type": "integer", "maximum": 5000}"#, "1"), ["12"]);
+        assert_eq!(known(r#"{"type": "integer", "multipleOf": 7}"#, "1"), ["12"]);
+        assert_eq!(known(r#"{"type": "integer"}"#, ""), ["12"]);
+        assert_eq!(known(r#"{"pattern": "^[0-9]{3}$", "type": "string"}"#, "\"1"), ["12"]);
+        assert_eq!(
+            known(r#"{"type": "object", "patternProperties": {"1": {"type": "null"}}}"#, "{\"1"),
+            ["12"]
+        );
+    }
+
+    #[test]
+    fn masks_near_the_longest_number_are_those_of_the_slow_way() {
+        let automaton = automaton(r#"{"type": "integer"}"#);
+        let mut at =
+            automaton.step_bytes(&automaton.start(), &[b'1'; 70]).expect("an answer").expect("a text");
+        for _ in 0..10 {
+            let mask = automaton.mask(&at).expect("a mask").ids(9);
+            assert_eq!(mask, automaton.oracle(&at).expect("a mask"));
+            for id in (256..256 + WORDS.len() as u32).chain([b'0'.into(), b'9'.into()]) {
+                let next = automaton.follow(&at, TokenId(id)).expect("an answer");
+                assert_eq!(next.is_some(), mask.contains(&id), "token {id}");
+            }
+            at = automaton.advance(&at, TokenId(b'5'.into())).expect("a state");
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! Memory: a record holds those before it, back to the start; nothing holds those after it but the builder.
 
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use super::core::StateId;
@@ -42,6 +42,8 @@ pub(super) struct Record {
     pub from: Option<(State, Via)>,
     /// Whether tokens of plain text lead back to it.
     kept_by_text: bool,
+    /// Whether it was found that tokens of as many digits lead to one state: the edge of one is that of all.
+    counts_digits: AtomicBool,
     /// The generations that it was last made again in (upper half), those of even and of odd lanes, and its number there.
     moved: [AtomicU64; 2],
     mask: OnceLock<Arc<Mask>>,
@@ -71,6 +73,7 @@ impl Record {
             id,
             from,
             kept_by_text,
+            counts_digits: AtomicBool::new(false),
             moved: Default::default(),
             mask: OnceLock::new(),
             accepting: AtomicU8::new(0),
@@ -161,6 +164,19 @@ impl Record {
     pub fn set_forced(&self, bytes: &[u8]) {
         let _ = self.forced.set(bytes.into());
     }
+
+    /// From now on the edge of a token of digits is that of every one that is as long.
+    pub fn set_counts_digits(&self) {
+        self.counts_digits.store(true, Ordering::Release);
+    }
+
+    /// The token whose edge a token takes.
+    pub fn edge_token(&self, vocab: &Vocabulary, token: TokenId) -> TokenId {
+        match self.counts_digits.load(Ordering::Acquire) {
+            true => vocab.numeral(token).unwrap_or(token),
+            false => token,
+        }
+    }
 }
 
 impl Drop for Record {
@@ -175,8 +191,9 @@ impl Drop for Record {
 
 impl State {
     /// Where a token leads, if that was met: no builder is waited for.
-    pub fn known_edge(&self, token: TokenId) -> Option<State> {
-        self.0.edges.get(token).map(State).inspect(|next| self.keep_promise(token, next))
+    pub(super) fn known_edge(&self, vocab: &Vocabulary, token: TokenId) -> Option<State> {
+        let edge = self.0.edge_token(vocab, token);
+        self.0.edges.get(edge).map(State).inspect(|next| self.keep_promise(token, next))
     }
 
     /// The same where plain text needs no edges.
@@ -185,7 +202,7 @@ impl State {
             self.keep_promise(token, self);
             return Some(self.clone());
         }
-        self.known_edge(token)
+        self.known_edge(vocab, token)
     }
 
     /// What a mask of a budget has said of a token, the state after it keeps.

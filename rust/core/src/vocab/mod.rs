@@ -42,7 +42,13 @@ pub struct Vocabulary {
     texts: std::sync::OnceLock<Box<[u32]>>,
     /// The tokens of [`Vocabulary::is_whole_text`], as a mask.
     whole: Box<[u32]>,
+    /// The tokens that are nothing but digits, as a mask, and the least of each number of digits from one on.
+    digits: Box<[u32]>,
+    numerals: Vec<Option<TokenId>>,
 }
+
+/// Digits of the longest token for which another may stand: see [`Vocabulary::numeral`].
+pub const NUMERAL: usize = 4;
 
 /// Bytes that a token of the trie may have: what walks it may recurse once a byte. Real vocabularies end at 256.
 const IN_TRIE: usize = 512;
@@ -100,6 +106,14 @@ impl Vocabulary {
                 && std::str::from_utf8(&tokens[i as usize]).is_ok()
         };
         whole.allow_all((0..size as u32).filter(in_text));
+        let is_numeral = |&i: &u32| {
+            let token = &tokens[i as usize];
+            spelled(i).is_some_and(|n| n <= NUMERAL) && token.iter().all(u8::is_ascii_digit)
+        };
+        let mut digits = vec![0u32; size.div_ceil(32)];
+        digits.allow_all((0..size as u32).filter(is_numeral));
+        let least = |n: usize| digits.ids().into_iter().find(|&i| tokens[i as usize].len() == n).map(TokenId);
+        let numerals = (1..=NUMERAL).map(least).collect();
         let (spelled, texts) = Default::default();
         let complete = (0..=255u8).all(|b| {
             // bytes that no UTF-8 text holds are not needed
@@ -122,6 +136,8 @@ impl Vocabulary {
             spelled,
             texts,
             whole: whole.into(),
+            digits: digits.into(),
+            numerals,
             complete,
         })
     }
@@ -197,6 +213,16 @@ impl Vocabulary {
     /// Whether a token is whole characters that a JSON string spells as they are.
     pub fn is_whole_text(&self, id: TokenId) -> bool {
         self.whole.get(id.0 as usize >> 5).is_some_and(|word| word >> (id.0 & 31) & 1 == 1)
+    }
+
+    /// Of a token that is nothing but up to [`NUMERAL`] digits, the least one that has as many: where only their number
+    /// matters, one edge stands for all of them.
+    pub fn numeral(&self, id: TokenId) -> Option<TokenId> {
+        let word = self.digits.get(id.0 as usize >> 5)?;
+        if word >> (id.0 & 31) & 1 == 0 {
+            return None;
+        }
+        self.numerals[self.token(id).len() - 1]
     }
 
     /// Whether each byte is a token, so that every text can be spelled.
