@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import tokenform as tf
 from tokenform.errors import LimitExceeded
-from tokenform.frontends import schemas
 
 WORDS = [
     '{"',
@@ -121,7 +120,9 @@ def test_official_schemas_are_found_as_one_search_would(parts: list[str]) -> Non
         found
         for found in re.findall(r'"\$ref"\s*:\s*"(https?:\\?/\\?/json-schema\.org\\?/draft[^"#]*)', text)
     }
-    assert set(schemas._named(text)) == expected
+    from tokenform import _core
+
+    assert set(_core.official_references(text)) == expected
 
 
 @given(st.text(alphabet=st.sampled_from('ab "\\\n\x1f\x7fé\U0001f600~'), max_size=120))
