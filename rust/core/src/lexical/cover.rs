@@ -33,7 +33,7 @@ impl Terms {
         let holders: Vec<TermId> = flat.iter().copied().filter(|&x| self.may_cover(x)).collect();
         for holder in holders {
             if flat.contains(&holder) {
-                flat.retain(|&x| x == holder || !self.covers(holder, x, &mut { PARTS }));
+                flat.retain(|&x| x == holder || !self.holds(holder, x));
             }
         }
     }
@@ -50,9 +50,9 @@ impl Terms {
             let denied = self.denied(holder);
             let needless = flat.iter().filter(|&&x| x != holder).any(|&x| match (denied, self.denied(x)) {
                 // what is not in the larger language is not in the smaller one
-                (Some(y), Some(x)) => self.may_cover(x) && self.covers(x, y, &mut { PARTS }),
+                (Some(y), Some(x)) => self.may_cover(x) && self.holds(x, y),
                 (Some(_), None) => false,
-                (None, _) => self.covers(holder, x, &mut { PARTS }),
+                (None, _) => self.holds(holder, x),
             });
             if needless {
                 flat.retain(|&x| x != holder);
@@ -69,6 +69,16 @@ impl Terms {
 
     fn may_cover(&self, x: TermId) -> bool {
         self.is_open(x) || self.front(x).is_some()
+    }
+
+    /// The same as [`Terms::covers`], remembered: the operands of a derivative are mostly those of others.
+    fn holds(&mut self, a: TermId, b: TermId) -> bool {
+        if let Some(&known) = self.known.covered.get(&(a, b)) {
+            return known;
+        }
+        let found = self.covers(a, b, &mut { PARTS });
+        self.known.covered.insert((a, b), found);
+        found
     }
 
     /// Whether the form shows that every word of `b` is one of `a`.

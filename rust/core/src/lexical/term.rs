@@ -110,6 +110,8 @@ pub(super) struct Known {
     pub least: FxHashMap<TermId, super::lengths::Least>,
     /// Whether a loop over a class of characters reads every word of a term.
     pub read_by: FxHashMap<(TermId, SetId), bool>,
+    /// Whether one operand plainly holds another.
+    pub covered: FxHashMap<(TermId, TermId), bool>,
     /// Terms without their counts.
     pub relaxed: FxHashMap<TermId, TermId>,
     pub clamped: FxHashMap<TermId, (TermId, u32)>,
@@ -127,6 +129,7 @@ impl Known {
             + held::map(&self.clamped)
             + held::map(&self.relaxed)
             + held::map(&self.read_by)
+            + held::map(&self.covered)
             + held::map(&self.reaches)
             + held::map(&self.bases)
             + held::map(&self.remains)

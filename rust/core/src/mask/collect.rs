@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::exits::{Exit, Exits, Remainders};
+use super::lengths::Lengths;
 use super::lexmask::LexMask;
 use super::store::{Key, STORE};
-use super::within::{Lengths, Within};
+use super::within::Within;
 use super::wordmask::of_words;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Pos};
 use crate::held;

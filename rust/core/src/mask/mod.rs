@@ -30,6 +30,7 @@ mod landings;
 #[cfg(test)]
 mod landings_tests;
 mod lanes;
+pub mod lengths;
 pub mod lexemes;
 pub mod lexmask;
 mod loops;

@@ -150,8 +150,10 @@ impl Store {
         if !ages.is_empty() {
             let middle = ages.len() / 2;
             let (_, &mut median, _) = ages.select_nth_unstable(middle);
+            // the masks alone: what else an entry is would be moved for nothing
+            let mut gone: Vec<Arc<LexMask>> = Vec::with_capacity(middle + 1);
             let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
-            let gone: Vec<(Key, Entry)> = old.collect();
+            gone.extend(old.map(|(_, entry)| entry.mask));
             // giving megabytes back takes milliseconds, which no mask should wait for
             Process::current().drop_later(Box::new(gone));
         }
@@ -162,8 +164,12 @@ impl Store {
     }
 
     fn count(&self, table: &Table) {
-        let unserved = table.values().filter(|e| !e.served.load(Ordering::Relaxed)).map(|e| e.size).sum();
-        self.bytes.store(table.values().map(|e| e.size).sum(), Ordering::Relaxed);
+        let (mut bytes, mut unserved) = (0, 0);
+        for entry in table.values() {
+            bytes += entry.size;
+            unserved += if entry.served.load(Ordering::Relaxed) { 0 } else { entry.size };
+        }
+        self.bytes.store(bytes, Ordering::Relaxed);
         self.unserved.store(unserved, Ordering::Relaxed);
     }
 
