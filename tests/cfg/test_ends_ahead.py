@@ -50,6 +50,29 @@ def test_two_names_that_are_read_as_one_are_no_way():
     assert not texts_without_an_end(spaced, 5)
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        'start: "(" start NAME NAME | ")"',
+        'start: "(" start pair | ")"\npair: NAME last\nlast: NAME',
+        'start: inner | ")"\ninner: "(" inner NAME NAME | "c"',
+        'start: "(" start ")" NAME many | ")"\nmany: NAME many | NAME',
+    ],
+)
+def test_a_rule_that_goes_on_without_an_end_is_no_way(rules: str):
+    """However many brackets are opened, two names must follow that are read as one."""
+    automaton = tf.lark(rules + "\nNAME: /[ab]+/\n").compile(VOCABULARY)
+    begun = {VOCABULARY.token(t)[:1] for t in allowed(automaton, automaton.start)}
+    assert begun == ({b")", b"c"} if "inner" in rules else {b")"})
+
+
+def test_what_is_never_read_to_its_end_still_wins_its_lexemes():
+    """`a` is the NAME of two in a row, as Lark's lexer says, and no LETTER."""
+    names = "NAME.2: /[ab]+/\nLETTER.1: /a/\n"
+    automaton = tf.lark('start: "(" start NAME NAME | NAME NAME | LETTER | ")"\n' + names).compile(VOCABULARY)
+    assert [VOCABULARY.token(t) for t in allowed(automaton, automaton.start)] == [b")"]
+
+
 @settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_no_mask_leads_where_nothing_may_follow(data: st.DataObject):

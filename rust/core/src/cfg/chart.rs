@@ -126,6 +126,11 @@ impl Chart {
         this
     }
 
+    /// Whether something holds for the expansions of all items that a set was reached with.
+    pub fn all(&self, set: SetId, holds: impl Fn(u32) -> bool) -> bool {
+        self.sets[set.0 as usize].items.iter().all(|item| holds(item.expansion))
+    }
+
     /// Bytes that the sets hold.
     pub fn bytes(&mut self) -> usize {
         held::set(&self.sets)

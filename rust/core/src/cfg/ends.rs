@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::neighbours;
 use super::scanned::Scanned;
 use super::separate::Beginnings;
 use crate::automaton::byte_automaton::{CtxId, Pos};
@@ -30,6 +31,8 @@ pub(super) struct Ahead {
     escapes: FxHashMap<Pos, bool>,
     /// What searches found, so many lexemes ahead and with so many looks.
     looked: FxHashMap<(Pos, u8), (bool, usize)>,
+    /// Of each expansion, whether it is never read to its end ([`neighbours`]).
+    hopeless: Option<Box<[bool]>>,
     /// What begins behind a lexical state, by that before the next lexeme.
     beyond: FxHashMap<(LexId, LexId), Arc<[LexId]>>,
 }
@@ -110,6 +113,16 @@ impl Scanned {
         found
     }
 
+    /// Whether all that goes on at a context needs two terminals in a row that are read as one.
+    fn is_hopeless(&mut self, ctx: CtxId) -> bool {
+        let known = self.ahead.hopeless.take();
+        let known = known.unwrap_or_else(|| neighbours::hopeless(&mut self.lexicon, &self.chart.grammar));
+        let set = self.context(ctx).set;
+        let found = self.chart.all(set, |expansion| known.get(expansion as usize) == Some(&true));
+        self.ahead.hopeless = Some(known);
+        found
+    }
+
     /// Whether the lexeme can end at this state. What is ignored brings no text nearer to its end: what may follow it is
     /// looked at beside it.
     fn escapes_at(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>, beside: &mut Vec<LexId>) -> bool {
@@ -119,6 +132,9 @@ impl Scanned {
         let Some(next) = place.and_then(|place| self.after(pos.ctx, place)) else { return false };
         if self.context(next).inside.is_some() || self.ends(self.context(next)) {
             return true;
+        }
+        if self.is_hopeless(next) {
+            return false;
         }
         let parts: Vec<u32> = self.parts_at(next).collect();
         let mut opened = ByteSet::default();

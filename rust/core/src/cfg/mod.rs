@@ -1,7 +1,7 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
 //! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
-//! ([`productive`] which derive a text); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
+//! ([`productive`] which derive a text, [`neighbours`] which a lexer can't read); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
 //! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
 //! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
 //! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end,
@@ -23,6 +23,7 @@ pub mod layout;
 mod lexemes;
 mod lines;
 mod literals;
+mod neighbours;
 mod orders;
 pub mod productive;
 pub mod scanned;

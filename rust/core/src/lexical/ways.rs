@@ -98,6 +98,16 @@ impl Lexicon {
         ends.iter().fold(ByteSet::ALL, |all, ends| all.and(ends))
     }
 
+    /// Whether some text of a language ends before the first code point of some text of another: that it can't read.
+    /// Sure where it says no; one with too many states to tell may.
+    pub fn may_end_before(&mut self, term: TermId, next: TermId) -> bool {
+        let Some(states) = self.states_of(term) else { return true };
+        let begin = self.at(Spelling::Raw, next);
+        states
+            .into_iter()
+            .any(|lex| self.outcome(lex) != Self::NONE && !self.ways_beyond(lex, begin).is_empty())
+    }
+
     /// Code points of several bytes that texts of a language begin with.
     pub fn wide_ways(&mut self, term: TermId) -> Vec<(u32, u32)> {
         let lex = self.at(Spelling::Raw, term);
