@@ -323,7 +323,7 @@ def test_thousands_of_optional_rules_hand_on_their_returns_in_linear_space() -> 
 
 
 def test_a_text_that_took_long_is_read_again_by_whoever_asks() -> None:
-    """A limit that another call passes ends no text: what was let go is made again within one call."""
+    """A limit that another request's call passes ends no text: one call makes again what was let go."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"01234", b"0123456789" * 400, b""]
     long, longer = 256, 257
     vocabulary = tf.Vocabulary(tokens, eos=[258])

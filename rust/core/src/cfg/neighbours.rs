@@ -73,11 +73,13 @@ impl<'a> Borders<'a> {
         let mut this = Borders { first: none(), last: none(), nullable: &grammar.nullable };
         let read = || grammar.expansions.iter().zip(hopeless).filter(|e| !*e.1).map(|e| e.0);
         for sweep in 0..SWEEPS {
+            let mut grows = false;
+            let mut each = |expansion: &Expansion| grows |= this.grow(expansion);
             // rules stand before what they need, or behind it
-            let grows = match sweep % 2 {
-                0 => read().rev().fold(false, |grows, e| this.grow(e) || grows),
-                _ => read().fold(false, |grows, e| this.grow(e) || grows),
-            };
+            match sweep % 2 {
+                0 => read().rev().for_each(&mut each),
+                _ => read().for_each(&mut each),
+            }
             if !grows {
                 return Some(this);
             }

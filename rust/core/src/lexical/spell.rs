@@ -373,9 +373,6 @@ impl Lexicon {
                 return Step::Dead;
             }
         }
-        if byte >= 0x80 && self.is_ascii(lex) {
-            return Step::Dead;
-        }
         if let Some(digits) = self.digits.get(lex.0 as usize).and_then(|d| d.as_ref()) {
             return match byte {
                 0x80..=0xBF => stay(digits[byte as usize & 0x3F]),
@@ -389,8 +386,10 @@ impl Lexicon {
     /// need no look at each of the bytes that begin one, nor a place to remember it.
     fn is_ascii(&self, lex: LexId) -> bool {
         let Some(row) = &self.rows[lex.0 as usize] else { return false };
-        let beyond = row.partition_point(|r| r.0 < 0x80);
-        row[beyond..].iter().all(|r| r.1 == Self::DEAD)
+        match **row {
+            [.., (before, _), (_, Self::DEAD)] => before < 0x80,
+            _ => false,
+        }
     }
 
     /// One byte of a number, without the others; `None` in other lexemes.
@@ -425,6 +424,9 @@ impl Lexicon {
         if (0x80..0xC0).contains(&byte) && matches!(self.states[lex.0 as usize], Lex::Block { bits: 6, .. }) {
             self.fill_digits(lex);
             return stay(self.digits[lex.0 as usize].as_ref().expect("just filled")[byte as usize & 0x3F]);
+        }
+        if byte >= 0x80 && self.is_ascii(lex) {
+            return Step::Dead;
         }
         if let Some(&to) = self.steps.get(&(lex, byte)) {
             return stay(to);

@@ -166,8 +166,7 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
         )
         if not _thinks(self):
             grammar.check(left())  # the prompt may leave less of the context than max_tokens
-            # here, where the scheduler waits for none: a batch's first step would make them all
-            grammar.begin()
+            grammar.begin()  # here no step waits for it: a batch's first would begin all of its texts
         return grammar
 
     return create_grammar
