@@ -13,8 +13,10 @@ use crate::host::unlocked;
 
 /// Levels beyond which `json` decides what happens.
 const DEEPEST: usize = 200;
-/// Values after which their number is looked at, and other threads have their turn: about a millisecond.
-const LOOK: u64 = 1 << 15;
+/// Values after which their number is looked at, and other threads have their turn: some milliseconds. More often than the
+/// interpreter's switch interval (5 ms) none had one: a thread that waits is woken by each release, finds the lock taken again and
+/// begins its wait anew.
+const LOOK: u64 = 1 << 18;
 /// Bytes from which on a text is written without the interpreter.
 const LONG: usize = 1 << 20;
 
