@@ -29,7 +29,8 @@ pub fn vocabulary() -> Arc<Vocabulary> {
     static BYTES: OnceLock<Arc<Vocabulary>> = OnceLock::new();
     let make = || {
         let mut tokens: Vec<Box<[u8]>> = (0..=255u8).map(|b| Box::from([b])).collect();
-        tokens.push(Box::from([]));
+        // what no form can name as a special token
+        tokens.push(Box::from(*b"\xFF</s>"));
         Arc::new(Vocabulary::new(tokens, vec![EOS], &[EOS]).expect("a vocabulary of all bytes"))
     };
     BYTES.get_or_init(make).clone()

@@ -101,7 +101,11 @@ def literal(text: str) -> Grammar:
 
 
 def special_token(text: str) -> Grammar:
-    """One special token, named by its text; a vocabulary without it writes the text out instead."""
+    """One special token, named by its text; a vocabulary without it writes the text out instead.
+
+    A token that also ends texts in the vocabulary (`eos`) is taken at the end alone, for whoever writes the text
+    stops at it; elsewhere its text is written out.
+    """
     if not isinstance(text, str) or not text:
         raise OptionError("a special token is named by its text, which is a str and not empty.")
     return from_form({"special": text, "spelled": True}, text)

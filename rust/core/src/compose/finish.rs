@@ -128,7 +128,10 @@ impl CompositeAutomaton {
                 let lex = self.lexicon.at(Spelling::Raw, *term);
                 Some(vec![Piece::Bytes(self.shortest_word(lex, LONGEST)?)])
             }
-            Part::Special { tokens, .. } if !tokens.is_empty() => Some(vec![Piece::Token(tokens[0])]),
+            Part::Special { tokens, ends: false, .. } if !tokens.is_empty() => {
+                let token = tokens.iter().find(|t| !self.eos.contains(t)).copied()?;
+                Some(vec![Piece::Token(token)])
+            }
             Part::Special { text, spelled, .. } => {
                 spelled.then(|| vec![Piece::Bytes(text.as_bytes().to_vec())])
             }

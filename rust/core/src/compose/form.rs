@@ -105,6 +105,7 @@ impl CompositeAutomaton {
             machines: Vec::new(),
             holes: Vec::new(),
             hosts: Vec::new(),
+            eos: Vec::new(),
             parts: Vec::new(),
             root: 0,
             backs: Default::default(),
@@ -147,7 +148,12 @@ impl CompositeAutomaton {
         }
         if let Some(text) = form["special"].as_str() {
             let spelled = form["spelled"] != Value::Bool(false);
-            return Ok(self.add(Part::Special { text: text.into(), spelled, tokens: Vec::new() }));
+            return Ok(self.add(Part::Special {
+                text: text.into(),
+                spelled,
+                tokens: Vec::new(),
+                ends: false,
+            }));
         }
         if form.get("schema").is_some() {
             return self.schema(form);

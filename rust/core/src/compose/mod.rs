@@ -106,6 +106,8 @@ enum Part {
         text: Box<str>,
         spelled: bool,
         tokens: Vec<TokenId>,
+        /// All of them end texts: they can stand at the end alone, elsewhere the vocabulary is one without them.
+        ends: bool,
     },
 }
 
@@ -135,6 +137,8 @@ pub struct CompositeAutomaton {
     holes: Vec<Vec<u32>>,
     hosts: Vec<OuterGrammar>,
     parts: Vec<Part>,
+    /// The tokens that end texts.
+    eos: Vec<TokenId>,
     root: u32,
     backs: IndexSet<ReturnAddress, FxBuildHasher>,
     ctxs: IndexSet<Ctx, FxBuildHasher>,

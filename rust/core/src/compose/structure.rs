@@ -142,13 +142,18 @@ impl ByteAutomaton for CompositeAutomaton {
     fn bind(&mut self, vocab: &Vocabulary) {
         for part in &mut self.parts {
             match part {
-                Part::Special { text, tokens, .. } => *tokens = vocab.special_tokens(text.as_bytes()),
+                Part::Special { text, tokens, ends, .. } => {
+                    *tokens = vocab.special_tokens(text.as_bytes());
+                    *ends = !tokens.is_empty() && tokens.iter().all(|t| vocab.eos().contains(t));
+                }
                 Part::Instead { token, absent, .. } => {
-                    *absent = !vocab.special_tokens(token.as_bytes()).is_empty();
+                    let tokens = vocab.special_tokens(token.as_bytes());
+                    *absent = tokens.iter().any(|t| !vocab.eos().contains(t));
                 }
                 _ => {}
             }
         }
+        self.eos = vocab.eos().to_vec();
         // what was met before the vocabulary was known may spell a token that is special in it
         self.settled.clear();
         self.arrived.clear();
@@ -271,6 +276,8 @@ impl ByteAutomaton for CompositeAutomaton {
     fn specials(&mut self, pos: Pos, text: &[u8]) -> Vec<TokenId> {
         let mut tokens: Vec<TokenId> = self.special_runs(pos, text).iter().map(|r| r.0).collect();
         tokens.dedup();
+        // whoever writes the text stops at those that end texts
+        tokens.retain(|t| !self.eos.contains(t) || self.take_special(pos, text, *t).is_some());
         tokens
     }
 
@@ -281,7 +288,8 @@ impl ByteAutomaton for CompositeAutomaton {
             return None;
         }
         let next = self.settle(&backs);
-        self.pos_of(next.to_vec())
+        let next = self.pos_of(next.to_vec())?;
+        (!self.eos.contains(&token) || self.accepting(next, &[])).then_some(next)
     }
 
     fn describe(&mut self, pos: Pos, seen: Seen) -> (Vec<String>, Option<String>) {

@@ -141,13 +141,13 @@ impl CompositeAutomaton {
                     self.begin_language(*term, back, out);
                 }
             }
-            Part::Special { text, spelled, tokens } => {
-                if tokens.is_empty() && *spelled {
+            Part::Special { text, spelled, tokens, ends } => {
+                out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
+                if *spelled && (tokens.is_empty() || *ends) {
                     let text = text.clone();
                     let term = self.lexicon.terms.literal(&text);
-                    return self.begin_language(term, back, out);
+                    self.begin_language(term, back, out);
                 }
-                out.extend(tokens.iter().map(|&t| Thread { back, run: Run::Special(t) }));
             }
             &Part::Json(machine) => {
                 if let Some(pos) = self.with_json(machine, |m| m.start()) {
