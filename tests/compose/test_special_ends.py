@@ -53,5 +53,5 @@ def test_other_special_tokens_stand_anywhere(text: str) -> None:
 def test_a_text_is_whole_where_it_ends() -> None:
     generator = tf.Generator()
     name = generator.vocabulary.token(generator.vocabulary.eos[0]).decode()
-    result = generator.sample("x", literal("a") + tf.special_token(name) + literal("b"), max_tokens=30)
+    (result,) = generator.sample("x", literal("a") + tf.special_token(name) + literal("b"), max_tokens=30)
     assert (result.text, result.reason) == (f"a{name}b", "end")

@@ -103,7 +103,7 @@ def literal(text: str) -> Grammar:
 def special_token(text: str) -> Grammar:
     """One special token, named by its text; a vocabulary without it writes the text out instead.
 
-    A token that also ends texts in the vocabulary (`eos`) is taken at the end alone, for whoever writes the text
+    A token that also ends texts in the vocabulary (`eos`) is taken at the end alone, for whoever writes
     stops at it; elsewhere its text is written out.
     """
     if not isinstance(text, str) or not text:
