@@ -109,12 +109,12 @@ pub struct Core<S> {
     /// Lexical states by what their masks are shared under.
     contents: IndexSet<Content, FxBuildHasher>,
     content_ids: FxHashMap<LexId, Option<u32>>,
-    crossing: Option<Crossing>,
+    pub(super) crossing: Option<Crossing>,
     /// What tokens do in strings, where a budget was near.
     pub(super) insides: FxHashMap<Pair, Arc<Inside>>,
     /// Whether characters leave a lexical state as it is.
     pub(super) kept: FxHashMap<LexId, bool>,
-    lexemes: LexerMaskBuilder,
+    pub(super) lexemes: LexerMaskBuilder,
     boxed: held::Boxed,
     /// Bytes of the lists and masks in the tables.
     pub(super) listed: usize,
@@ -174,17 +174,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    /// The tokens that lists of languages don't tell at a position ([`crossing`](super::crossing)); `None`: too many.
-    fn crossing(&mut self, lex: LexId) -> Option<Arc<Trie>> {
-        if self.crossing.is_none() {
-            let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings());
-            self.crossing = Some(Crossing::new(&self.vocab, ranges.unwrap_or_default()));
-        }
-        let crossing = self.crossing.as_mut().filter(|crossing| !crossing.too_many())?;
-        Some(crossing.left(self.structure.lexicon(), &self.vocab, lex))
-    }
-
-    fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
+    pub(super) fn joined(&self, bases: &[Arc<[u32]>], ids: Vec<u32>) -> Mask {
         match bases {
             [] => Mask::from_ids(ids, self.vocab.size()),
             [one] => Mask::based(one.clone(), ids),
@@ -236,16 +226,6 @@ impl<S: ByteAutomaton> Core<S> {
         }
         self.check(())?;
         Ok((self.joined(&bases, ids), accepting))
-    }
-
-    /// The mask where lists of languages tell it, with the ids that were found before.
-    fn mask_of_lexemes(&mut self, stand: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
-        let alive = self.structure.scanner()?.alive(stand.pos.lex)?;
-        let crossing = self.crossing(stand.pos.lex)?;
-        let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, stand.pos.ctx, &alive);
-        ids.extend(found.ids);
-        self.run_all(stand, &crossing, ids);
-        Some(self.joined(&found.words, std::mem::take(ids)))
     }
 
     pub(super) fn class_of(&mut self, pos: Pos, text: &[u8]) -> DistanceClass {
@@ -315,28 +295,6 @@ impl<S: ByteAutomaton> Core<S> {
             }
         }
         (None, pos, text)
-    }
-
-    /// The tokens of a trie that can be, byte by byte.
-    fn run_all(&mut self, stand: StateKey, trie: &Trie, ids: &mut Vec<u32>) {
-        let mut above = vec![(Trie::ROOT, stand.pos, self.text(stand))];
-        let mut at = 1;
-        while at < trie.len() as u32 {
-            let node = NodeId(at);
-            while !trie.is_below(node, above[above.len() - 1].0) {
-                above.pop();
-            }
-            work::spend(1);
-            let (_, pos, mut text) = above[above.len() - 1].clone();
-            match step(&mut self.structure, pos, &mut text, trie.byte(node)) {
-                Some(next) => {
-                    ids.extend(trie.tokens(node).iter().map(|t| t.0));
-                    above.push((node, next, text));
-                    at += 1;
-                }
-                None => at += trie.subtree_size(node) as u32,
-            }
-        }
     }
 
     /// The text of the lexeme after bytes that can be.

@@ -2,7 +2,7 @@
 //! first bytes.
 //!
 //! What a list of languages does with a token is told byte by byte for each language alone, where such a code point is
-//! no end: its first bytes are read and its last one can't be.  The few tokens that hold one are tried one by one,
+//! no end: its first bytes are read and its last one can't be.  The few tokens that hold one are walked as a trie,
 //! where the lexeme does not read them whole.
 //!
 //! Complexity: the vocabulary, once an automaton whose terminals have such code points; those tokens, once a lexical
@@ -13,10 +13,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::core::{Core, StateKey};
+use super::row::Mask;
+use crate::automaton::byte_automaton::{step, ByteAutomaton};
 use crate::held;
 use crate::lexical::ways::lead;
 use crate::lexical::{LexId, Lexicon, Step};
-use crate::vocab::{Chars, TokenId, TokenSet, Trie, Vocabulary};
+use crate::vocab::{Chars, NodeId, TokenId, TokenSet, Trie, Vocabulary};
+use crate::work;
 
 /// Tokens from which on masks are made by the walk byte by byte, which knows such ends.
 const MOST: usize = 2048;
@@ -133,6 +137,50 @@ fn cut(bytes: &[u8]) -> Option<(u32, u32)> {
     let open = 6 * (left - more.len() as u32);
     let point = more.iter().fold(bits, |point, b| point << 6 | u32::from(b & 0x3F));
     Some((point << open, ((point + 1) << open) - 1))
+}
+
+impl<S: ByteAutomaton> Core<S> {
+    /// The tokens that lists of languages don't tell at a position ([`crossing`](super::crossing)); `None`: too many.
+    fn crossing(&mut self, lex: LexId) -> Option<Arc<Trie>> {
+        if self.crossing.is_none() {
+            let ranges = self.structure.scanner().map(|scanner| scanner.shared_beginnings());
+            self.crossing = Some(Crossing::new(&self.vocab, ranges.unwrap_or_default()));
+        }
+        let crossing = self.crossing.as_mut().filter(|crossing| !crossing.too_many())?;
+        Some(crossing.left(self.structure.lexicon(), &self.vocab, lex))
+    }
+
+    /// The mask where lists of languages tell it, with the ids that were found before.
+    pub(super) fn mask_of_lexemes(&mut self, stand: StateKey, ids: &mut Vec<u32>) -> Option<Mask> {
+        let alive = self.structure.scanner()?.alive(stand.pos.lex)?;
+        let crossing = self.crossing(stand.pos.lex)?;
+        let found = self.lexemes.tokens(self.structure.scanner()?, &self.vocab, stand.pos.ctx, &alive);
+        ids.extend(found.ids);
+        self.run_all(stand, &crossing, ids);
+        Some(self.joined(&found.words, std::mem::take(ids)))
+    }
+
+    /// The tokens of a trie that can be, byte by byte.
+    fn run_all(&mut self, stand: StateKey, trie: &Trie, ids: &mut Vec<u32>) {
+        let mut above = vec![(Trie::ROOT, stand.pos, self.text(stand))];
+        let mut at = 1;
+        while at < trie.len() as u32 {
+            let node = NodeId(at);
+            while !trie.is_below(node, above[above.len() - 1].0) {
+                above.pop();
+            }
+            work::spend(1);
+            let (_, pos, mut text) = above[above.len() - 1].clone();
+            match step(&mut self.structure, pos, &mut text, trie.byte(node)) {
+                Some(next) => {
+                    ids.extend(trie.tokens(node).iter().map(|t| t.0));
+                    above.push((node, next, text));
+                    at += 1;
+                }
+                None => at += trie.subtree_size(node) as u32,
+            }
+        }
+    }
 }
 
 #[cfg(test)]
