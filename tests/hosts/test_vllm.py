@@ -14,6 +14,7 @@ import pytest
 import tokenform as tf
 from tokenform.bench.hosts.texts import random_model
 from tokenform.bench.hosts.vllm_manager import Engine
+from tokenform.integrations.text import Text
 
 SIZE = 2080  # wider than the tokenizer's 2,048
 HARD = {
@@ -441,6 +442,22 @@ def test_a_fault_fails_one_request_alone(engine, monkeypatch, fault, call):
     calls = {name: getattr(inner, name) for name in ("fill_mask", "accept_tokens", "validate_tokens")}
     calls |= {name: getattr(inner, name) for name in ("is_terminated", "rollback", "fill_draft_masks")}
     monkeypatch.setattr(text, "going", type("Broken", (), {**calls, call: broken})())
+    one.run(random_model(SIZE, 5))
+    assert (good.reason, bad.reason) == ("stop", "error")
+
+
+@pytest.mark.parametrize("fault", [tf.errors.EngineError, tf.errors.LimitExceeded, PanicException])
+def test_a_fault_where_a_text_begins_fails_one_request_alone(engine, monkeypatch, fault):
+    def broken(_):
+        raise fault("broken")
+
+    one = engine(drafts=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(Text, "begin", broken)
+        bad = one.add("bad", asked(json=HARD))
+        one.settle()
+    good = one.add("good", asked(json=HARD))
+    one.settle()
     one.run(random_model(SIZE, 5))
     assert (good.reason, bad.reason) == ("stop", "error")
 

@@ -54,6 +54,13 @@ class Text:
         self.going = Matcher(self._automaton, max_tokens=self._budget())
         return self.going
 
+    def begin_ahead(self) -> None:
+        """Begins the text where no step waits for it: a fault costs this text alone, as in a step."""
+        try:
+            self.begin()
+        except BaseException as error:
+            self._fail(error)
+
     def _budget(self) -> int | None:
         if self._left is None:
             return None

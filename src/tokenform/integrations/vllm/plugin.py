@@ -166,7 +166,7 @@ def _created(original: Callable[..., Any]) -> Callable[..., Any]:
         )
         if not _thinks(self):
             grammar.check(left())  # the prompt may leave less of the context than max_tokens
-            grammar.begin()  # here no step waits for it: a batch's first would begin all of its texts
+            grammar.begin_ahead()  # a batch's first step would begin all of its texts
         return grammar
 
     return create_grammar
