@@ -25,6 +25,7 @@ static ALLOCATOR: Counting<allocator::Mimalloc> = Counting(allocator::Mimalloc);
 /// ignored there).
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    allocator::give_back_soon();
     m.add_class::<vocabulary::Vocabulary>()?;
     m.add_class::<grammar::Grammar>()?;
     m.add_class::<automaton::TokenAutomaton>()?;
