@@ -89,16 +89,17 @@ impl Scanned {
 
     /// "No" is sure; "yes" as far as so many lexemes ahead, or as there are looks left. The answer is that of a search
     /// that remembers nothing, so that it is the same whatever was asked before.
-    fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
+    pub(super) fn escapes_within(&mut self, pos: Pos, ahead: u8, left: &mut Option<usize>) -> bool {
         let Some(looks) = *left else { return true };
         if let Some(&(found, cost)) = self.ahead.looked.get(&(pos, ahead)) {
             *left = looks.checked_sub(cost);
             return left.is_none() || found;
         }
         *left = looks.checked_sub(1);
-        let mut seen = vec![pos.lex];
+        let around = self.chart.grammar.looks_around();
+        let mut seen = if around { Vec::new() } else { vec![pos.lex] };
         let mut at = 0;
-        let mut found = false;
+        let mut found = around && self.escapes_around(pos, ahead, left, ESCAPE_STATES);
         while at < seen.len() && !found {
             let lex = seen[at];
             at += 1;

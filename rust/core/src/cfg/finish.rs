@@ -16,7 +16,8 @@ use super::grammar::{Symbol, NEVER};
 use super::scanned::Scanned;
 use crate::automaton::byte_automaton::{step, ByteAutomaton, CtxId, Piece, Pos};
 use crate::lexical::shortest_lexeme;
-use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId};
+use crate::lexical::{LexId, Lexicon, Spelling, Step, TermId, Terms};
+use crate::regex::around::END;
 use crate::work;
 
 /// Items that a search may settle, terminals that a way may have, words that are tried for a terminal, positions
@@ -138,7 +139,10 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
     }
     if !fresh(machine, pos) {
         let begun = machine.unguarded(pos);
-        let (bytes, lex) = shortest_lexeme(&mut machine.lexicon, begun.lex, most)?;
+        let (bytes, lex) = match machine.chart.grammar.looks_around() {
+            false => shortest_lexeme(&mut machine.lexicon, begun.lex, most)?,
+            true => shortest_end(machine, begun.lex)?,
+        };
         if begun == pos {
             pos.lex = lex;
         } else {
@@ -231,7 +235,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
         return Some(out);
     }
     let begun = machine.unguarded(pos);
-    let mut expected = if fresh(machine, pos) { begun.ctx } else { machine.after_lexeme(begun)? };
+    let mut expected = if fresh(machine, pos) { begun.ctx } else { after(machine, begun)? };
     let context = machine.context(expected);
     if machine.ends(context) {
         return Some(out);
@@ -251,7 +255,7 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             pos = next;
             at += read;
             let begun = machine.unguarded(pos);
-            expected = machine.after_lexeme(begun)?;
+            expected = machine.after(begun.ctx, place)?;
         }
         let context = machine.context(expected);
         if machine.ends(context) {
@@ -299,7 +303,9 @@ fn spell_place(
     place: u32,
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
-    let begin = machine.lexicon.at(Spelling::Raw, term);
+    let past = machine.context(expected).past;
+    let around = machine.chart.grammar.terminals.get(place as usize).and_then(|t| t.around_after(past));
+    let begin = machine.lexicon.at(Spelling::Raw, around.unwrap_or(term));
     let gaps = gaps(machine);
     let words = words(&mut machine.lexicon, begin, WORDS);
     for gap in &gaps {
@@ -307,13 +313,41 @@ fn spell_place(
         for word in &words {
             let Some(next) = walk(machine, from, word) else { continue };
             let begun = machine.unguarded(next);
-            let outcome = machine.lexicon.outcome(begun.lex);
-            if begun.ctx == expected && machine.winner(outcome) == Some(place) {
+            if machine.is_alike(begun.ctx, expected) && machine.may_be(begun.lex, place) {
                 return Some(([gap.as_slice(), word].concat(), next));
             }
         }
     }
     None
+}
+
+/// The context behind a lexeme as far as it was read.
+fn after(machine: &mut Scanned, pos: Pos) -> Option<CtxId> {
+    let place = machine.ended_as(pos.lex)?;
+    machine.after(pos.ctx, place)
+}
+
+/// The shortest way to where a lexeme may end, before some character or none.
+fn shortest_end(machine: &mut Scanned, begin: LexId) -> Option<(Vec<u8>, LexId)> {
+    let mut seen = FxHashSet::from_iter([begin]);
+    let mut queue = VecDeque::from([(begin, String::new())]);
+    while let Some((lex, text)) = queue.pop_front() {
+        work::spend(1 + text.len() as u64 / 16);
+        if machine.ended_as(lex).is_some() {
+            return Some((text.into_bytes(), lex));
+        }
+        for (c, next) in machine.lexicon.representatives(lex) {
+            if seen.len() < 20_000 && seen.insert(next) {
+                queue.push_back((next, format!("{text}{c}")));
+            }
+        }
+    }
+    None
+}
+
+/// Whether a language with what may follow its words has one here.
+fn ends_before_some(lexicon: &mut Lexicon, lex: LexId) -> bool {
+    lexicon.term(lex).is_some_and(|(_, term)| lexicon.terms.derive(term, END) != Terms::EMPTY)
 }
 
 fn walk(machine: &mut Scanned, mut pos: Pos, bytes: &[u8]) -> Option<Pos> {
@@ -330,7 +364,7 @@ fn words(lexicon: &mut Lexicon, begin: LexId, most: usize) -> Vec<Vec<u8>> {
     let mut queue = VecDeque::from([(begin, String::new())]);
     while let Some((lex, text)) = queue.pop_front() {
         work::spend(1 + text.len() as u64 / 16);
-        if lexicon.outcome(lex) != Lexicon::NONE {
+        if lexicon.outcome(lex) != Lexicon::NONE || ends_before_some(lexicon, lex) {
             out.push(text.clone().into_bytes());
             if out.len() >= most {
                 break;

@@ -29,7 +29,10 @@ const CIRCLE: usize = 6;
 pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
     let plain = grammar.layout.is_none()
         && grammar.orders.is_empty()
-        && grammar.terminals.iter().all(|t| t.term.is_some() && t.part.is_none() && !t.ignored);
+        && grammar
+            .terminals
+            .iter()
+            .all(|t| t.term.is_some() && t.part.is_none() && !t.ignored && t.around.is_none());
     let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
     if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
@@ -235,6 +238,7 @@ impl Maker<'_> {
             rank: number,
             ignored: false,
             part: None,
+            around: None,
             literal: None,
             cost: self.terms.least_length(term).map_or(1, u64::from),
         });

@@ -11,11 +11,13 @@ use std::collections::BinaryHeap;
 
 use super::layout::Layout;
 use super::orders::{Order, Orders};
-use super::spec::{Entry, GrammarSpec, OrderEntry};
+use super::spec::{GrammarSpec, OrderEntry};
+use super::terminals;
 use crate::error::{Error, Kind, Result};
 use crate::hash::{KeyedMap, KeyedSet};
 use crate::lexical::{Lexicon, TermId, Terms};
-use crate::regex::{parse_with, Dialect, RegexErrorKind};
+use crate::regex::around::Pattern;
+use crate::regex::CharSet;
 
 /// A symbol of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +35,9 @@ pub struct Terminal {
     pub ignored: bool,
     /// The constraint that stands for it, where that is one of its own.
     pub part: Option<u32>,
+    /// Its words with what may follow them ([`crate::regex::around`]), where that matters: with nothing before, then by the
+    /// sets of the last character; one where it doesn't look there. `term` is what matches alone.
+    pub around: Option<Box<[TermId]>>,
     /// Its one word, where it is a literal without flags.
     pub literal: Option<String>,
     /// Code points of the shortest word.
@@ -40,6 +45,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Its words with what may follow them, behind characters of a set.
+    pub fn around_after(&self, past: u8) -> Option<TermId> {
+        let by_past = self.around.as_ref()?;
+        by_past.get(usize::from(past)).or(by_past.last()).copied()
+    }
+
     /// Whether it stands for some text.
     pub fn has_text(&self) -> bool {
         self.term.is_some() || self.part.is_some()
@@ -76,6 +87,8 @@ pub struct Grammar {
     pub start: u32,
     pub segmented: bool,
     pub layout: Option<Layout>,
+    /// Sets of characters that lookbehinds ask for before a terminal; they part all characters, or there are none.
+    pub pasts: Box<[CharSet]>,
 }
 
 /// The longest run of symbols that may be empty in one expansion.
@@ -99,7 +112,13 @@ impl Grammar {
             start: 0,
             segmented: true,
             layout: None,
+            pasts: Box::default(),
         }
+    }
+
+    /// Whether it hangs on the text around a lexeme what it is.
+    pub fn looks_around(&self) -> bool {
+        self.terminals.iter().any(|t| t.around.is_some())
     }
 
     pub fn cost(&self, symbol: Symbol) -> u64 {
@@ -110,7 +129,7 @@ impl Grammar {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Error {
+pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::new(Kind::InvalidGrammar, message)
 }
 
@@ -127,8 +146,10 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     let ignored: KeyedSet<&str> = structure.ignore.iter().map(String::as_str).collect();
     let mut terminals = Vec::new();
     let mut order: Vec<(i64, bool, usize)> = Vec::new();
+    let mut looking: Vec<(usize, Pattern)> = Vec::new();
     for entry in structure.terminals {
-        let term = terminal_term(&mut lexicon.terms, &entry, segmented)?;
+        let (term, pattern) = terminals::read(&mut lexicon.terms, &entry, segmented)?;
+        looking.extend(pattern.map(|pattern| (terminals.len(), pattern)));
         order.push((-entry.priority, entry.literal.is_none(), terminals.len()));
         let ignored = ignored.contains(entry.name.as_str());
         let cost = match term {
@@ -142,6 +163,7 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             rank: 0,
             ignored,
             part: None,
+            around: None,
             literal,
             cost,
         });
@@ -153,8 +175,19 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     for name in structure.declare {
         let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
         let rank = u32::MAX;
-        terminals.push(Terminal { name, term: None, rank, ignored: false, part, literal: None, cost });
+        let around = None;
+        terminals.push(Terminal {
+            name,
+            term: None,
+            rank,
+            ignored: false,
+            part,
+            around,
+            literal: None,
+            cost,
+        });
     }
+    let pasts = terminals::look_around(&mut lexicon.terms, &mut terminals, &looking)?;
     let layout = Layout::read(&structure.indenter, &terminals, &mut lexicon.terms)?;
     for terminal in &terminals {
         let shown = layout.as_ref().is_some_and(|l| l.has(&terminal.name));
@@ -165,48 +198,15 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             )));
         }
     }
-    let mut grammar = Grammar { terminals, segmented, layout, ..Grammar::nothing() };
+    if let Some(around) = terminals.iter().find(|t| t.around.is_some()) {
+        let newline = layout.as_ref().is_some_and(|l| terminals[l.newline as usize].around.is_some());
+        if newline || layout.is_some() && !pasts.is_empty() {
+            return Err(terminals::not_followed(&around.name));
+        }
+    }
+    let mut grammar = Grammar { terminals, segmented, layout, pasts, ..Grammar::nothing() };
     grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
-}
-
-/// The words of a terminal.
-fn terminal_term(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<TermId> {
-    let Entry { name, pattern, .. } = entry;
-    let flags: String = entry.flags.chars().filter(|c| "imsx".contains(*c)).collect();
-    let term = match &entry.literal {
-        Some(literal) if flags.is_empty() => terms.words(vec![literal.as_str().into()]),
-        _ => {
-            let source = if flags.is_empty() { pattern.clone() } else { format!("(?{flags}){pattern}") };
-            let lang = parse_with(&source, Dialect::Python, true).map_err(|e| {
-                let kind = match e.kind {
-                    RegexErrorKind::Invalid => Kind::InvalidGrammar,
-                    RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
-                    RegexErrorKind::Limit => Kind::LimitExceeded,
-                };
-                Error::new(kind, format!("The terminal {name}: its pattern {pattern:?} {}", e.message))
-                    .column(e.column)
-            })?;
-            terms.lower(&lang)
-        }
-    };
-    let term = if terms.nullable(term) {
-        let empty = terms.not(Terms::EPS);
-        if segmented {
-            return Err(invalid(format!(
-                "The terminal {name} matches the empty text; make the rule that uses it optional"
-            )));
-        }
-        terms.and(&[term, empty])
-    } else {
-        term
-    };
-    let live = terms.live(term);
-    if let Some(limit) = terms.limit_error() {
-        return Err(Error { message: format!("The terminal {name}: {}", limit.message), ..limit });
-    }
-    // what needs it is left out
-    Ok(if live { term } else { Terms::EMPTY })
 }
 
 impl Grammar {
@@ -247,7 +247,7 @@ impl Grammar {
         self.set_orders(orders);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
-            let empty = self.terminals.iter().find(|t| t.term == Some(Terms::EMPTY));
+            let empty = self.terminals.iter().find(|t| t.term == Some(Terms::EMPTY) && t.around.is_none());
             let why = empty.map(|t| format!(": the terminal {} matches no text at all", t.name));
             return Err(Error::new(
                 Kind::UnsatisfiableGrammar,

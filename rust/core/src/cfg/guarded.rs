@@ -17,11 +17,11 @@ use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
 use crate::held;
 use crate::lexical::ways::{Segment, WIDE};
-use crate::lexical::{LexId, TermId, Terms};
+use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::work;
 
 /// Where the code points of a guarded context lead, by their places behind all others; the first leads nowhere.
-type Onward = Box<[Option<CtxId>]>;
+pub(super) type Onward = Box<[Option<CtxId>]>;
 
 /// What is guarded so far.
 #[derive(Default)]
@@ -48,13 +48,17 @@ impl Scanned {
         if let Some(inside) = self.context(ctx).inside {
             return Some(inside);
         }
-        if !self.guarding.on || self.separable() {
+        let looks_around = self.chart.grammar.looks_around();
+        if !self.guarding.on || !looks_around && self.separable() {
             return None;
         }
         if let Some(&known) = self.guarding.known.get(&ctx) {
             return known;
         }
-        let guard = self.has_dead_beginning(ctx).then(|| self.begin_unguarded(ctx));
+        let looks = looks_around && self.hangs_on_text(ctx);
+        let guard = looks || !self.separable() && self.has_dead_beginning(ctx);
+        let guard = guard.then(|| self.begin_unguarded(ctx));
+        let guard = guard.filter(|&lex| lex != Lexicon::DEAD);
         self.guarding.known.insert(ctx, guard);
         guard
     }
@@ -156,6 +160,9 @@ impl Scanned {
 
     /// The next code points of a guarded context by where they lead, and the empty text where the lexeme may end.
     pub(super) fn list_guarded(&mut self, ctx: CtxId, lex: LexId) -> Alive {
+        if self.chart.grammar.looks_around() {
+            return self.list_around(ctx, lex);
+        }
         let outer = self.outside(ctx);
         let inside = self.context(ctx).inside.is_some();
         let outcome = self.lexicon.outcome(lex);
@@ -186,7 +193,18 @@ impl Scanned {
         }
         // beyond one byte what leads nowhere is left out: no lexeme ends before it either
         ranges[0] = ranges[0].iter().filter(|r| r.0 < WIDE).map(|r| (r.0, r.1.min(WIDE - 1))).collect();
-        let mut out: Vec<(u32, TermId)> = winner.map(|place| (place, Terms::EPS)).into_iter().collect();
+        self.keep_list(ctx, winner, onward, ranges)
+    }
+
+    /// Takes down where the code points of a guarded context lead.
+    pub(super) fn keep_list(
+        &mut self,
+        ctx: CtxId,
+        end: Option<u32>,
+        onward: Vec<Option<CtxId>>,
+        ranges: Vec<Vec<(u32, u32)>>,
+    ) -> Alive {
+        let mut out: Vec<(u32, TermId)> = end.map(|place| (place, Terms::EPS)).into_iter().collect();
         for (i, mut ranges) in ranges.into_iter().enumerate() {
             ranges.sort_unstable();
             if !ranges.is_empty() {

@@ -38,7 +38,7 @@ impl Scanned {
         }
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
-        let context = Context { set, blocks, inside: None };
+        let context = Context { set, blocks, inside: None, past: 0 };
         let skeleton = self.chart.skeleton(set).clone();
         let terminals = &self.chart.grammar.terminals;
         let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
@@ -49,7 +49,7 @@ impl Scanned {
     pub(crate) fn ends(&mut self, context: Context) -> bool {
         if let Some(lex) = context.inside {
             let ctx = self.intern(Context { inside: None, ..context });
-            let next = self.after_lexeme(Pos { ctx, lex }).map(|next| self.context(next));
+            let next = self.after_last(Pos { ctx, lex }).map(|next| self.context(next));
             return next.is_some_and(|next| self.ends(next));
         }
         let mut set = context.set;

@@ -1,13 +1,14 @@
 //! Context-free grammars: Earley items over lexemes, contexts as numbers.
 //!
-//! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules, read from it
+//! Reading order: [`spec`] the neutral form of the frontends; [`grammar`] symbols and rules ([`terminals`] their languages), read from it
 //! ([`productive`] which derive a text, [`neighbours`] which a lexer can't read); [`fold`] regular parts as terminals, where a lexer finds all cuts ([`cuts`],
 //! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
 //! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
 //! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end,
-//! [`guarded`] where some beginnings can't, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
+//! [`guarded`] where some beginnings can't, [`around`] what hangs on the text around it, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
 //! short ways to an accepted end.
 
+mod around;
 #[cfg(test)]
 mod charges_tests;
 pub mod chart;
@@ -31,6 +32,7 @@ pub mod scannerless;
 mod separate;
 pub mod skeleton;
 pub mod spec;
+pub mod terminals;
 
 use crate::error::{Error, Kind, Result};
 use spec::GrammarSpec;

@@ -10,14 +10,14 @@
 //! stands for those in a row.
 //!
 //! Semantics, where Lark's differ: the longest match wins whatever the priorities, and a lexeme that has gone past
-//! one end must reach another (no backtracking). What a pattern's lookahead says of the text behind the lexeme is
-//! taken as if the text ended there.
+//! one end must reach another (no backtracking).
 //!
 //! Complexity: a step that was made before is a lookup; a new one costs the items of the new set.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::around::Around;
 use super::chart::{Chart, SetId};
 use super::ends::{stays, Ahead};
 use super::finish;
@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub blocks: u32,
     /// What was read of a lexeme whose code points are told apart ([`super::guarded`]).
     pub inside: Option<LexId>,
+    /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::around`]).
+    pub past: u8,
 }
 
 pub struct Scanned {
@@ -56,8 +58,9 @@ pub struct Scanned {
     pub(super) ahead: Ahead,
     pub(super) guarding: Guarding,
     pub(super) told: Told,
-    /// What may begin, by the skeleton of the context's set and whether a bracket is open.
-    by_shape: FxHashMap<(u32, bool), Alive>,
+    pub(super) around: Around,
+    /// What may begin, by the skeleton of the context's set, whether a bracket is open, and what stands before.
+    by_shape: FxHashMap<(u32, bool, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
     start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
@@ -98,6 +101,7 @@ impl Scanned {
             ahead: Ahead::default(),
             guarding: Guarding::default(),
             told: Told::default(),
+            around: Around::default(),
             by_shape: FxHashMap::default(),
             by_context: FxHashMap::default(),
             start: None,
@@ -145,7 +149,7 @@ impl Scanned {
         if let Some(&known) = self.by_places.get(places) {
             return known;
         }
-        let last = places.last().map_or(0, |p| p.0 as usize + 1);
+        let last = places.iter().map(|p| p.0 as usize + 1).max().unwrap_or(0);
         let mut terms = vec![Terms::EMPTY; self.places.max(last)];
         for &(place, term) in places.iter() {
             terms[place as usize] = term;
@@ -183,7 +187,7 @@ impl Scanned {
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
         let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside);
-        let key = (self.chart.shape(context.set), inside);
+        let key = (self.chart.shape(context.set), inside, context.past);
         let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
         if let Some(known) = known {
             return known.clone();
@@ -210,9 +214,8 @@ impl Scanned {
         }
         all.sort_unstable();
         all.dedup();
-        let terminals = &self.chart.grammar.terminals;
-        let mut out: Vec<(u32, TermId)> =
-            all.iter().filter_map(|&t| terminals[t as usize].term.map(|term| (t, term))).collect();
+        let read = |&t: &u32| self.term_among(t, &all, context.past).map(|term| (t, term));
+        let mut out: Vec<(u32, TermId)> = all.iter().filter_map(read).collect();
         for i in 0..self.rows.len() {
             let row = &self.rows[i];
             let begins = row.literals[0];
@@ -278,7 +281,7 @@ impl Scanned {
             return Some(ctx);
         }
         let set = self.chart.step(context.set, place)?;
-        let next = self.intern(Context { set, blocks, inside: None });
+        let next = self.intern(Context { set, blocks, inside: None, past: context.past });
         let goes_on = !self.readable_unguarded(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
     }
@@ -336,6 +339,11 @@ impl Scanned {
             Some(lex) => {
                 let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
                 let mut bytes = self.bytes_left(outer, outcome);
+                if self.chart.grammar.looks_around() {
+                    for next in self.contexts_behind(outer, lex) {
+                        bytes.add(&self.next_bytes(next));
+                    }
+                }
                 bytes.add(&self.lexicon.first_bytes(lex));
                 bytes
             }
@@ -360,7 +368,7 @@ impl Scanned {
     /// The context before the first lexeme.
     pub(crate) fn start_context(&mut self) -> CtxId {
         let set = self.chart.start();
-        self.intern(Context { set, blocks: 0, inside: None })
+        self.intern(Context { set, blocks: 0, inside: None, past: 0 })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {
@@ -396,6 +404,7 @@ impl ByteAutomaton for Scanned {
             + self.ahead.bytes()
             + self.guarding.bytes()
             + self.told.bytes()
+            + self.around.bytes()
             + held::map(&self.by_shape)
             + held::map(&self.by_context);
         // lists of what may begin: a few dozen terminals each

@@ -145,8 +145,9 @@ impl Scanned {
     fn find_apart(&mut self) -> Apart {
         let grammar = &self.chart.grammar;
         let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
-        let ignored: Vec<TermId> = self.ignored_terms();
-        if ignored.is_empty() {
+        let around = self.ignored.iter().filter_map(|&t| grammar.terminals[t as usize].around_after(0));
+        let ignored: Vec<TermId> = self.ignored_terms().into_iter().chain(around).collect();
+        if ignored.is_empty() || !grammar.pasts.is_empty() {
             return Apart::None;
         }
         let first: Vec<_> = ignored.iter().map(|&t| self.lexicon.first_of(t)).collect();
@@ -157,7 +158,9 @@ impl Scanned {
             (0..terms.len()).filter(|&t| !grammar.terminals[t].ignored && terms[t].is_some()).collect();
         let mut these = vec![false; terms.len()];
         for &t in &read {
-            these[t] = terms[t].is_some_and(|term| self.lexicon.ends_before(term).meets(&begins));
+            let around = self.chart.grammar.terminals[t].around_after(0);
+            let languages: Vec<TermId> = terms[t].into_iter().chain(around).collect();
+            these[t] = languages.iter().all(|&term| self.lexicon.ends_before(term).meets(&begins));
         }
         if let Some(layout) = &self.chart.grammar.layout {
             // a line break hangs on columns
@@ -202,7 +205,9 @@ impl Scanned {
     /// Code points of several bytes that may begin a lexeme where another one, which can't read them, reads one that
     /// begins with the same byte.
     pub(super) fn find_shared_beginnings(&mut self) -> Ranges {
-        let mut terms: Vec<TermId> = self.chart.grammar.terminals.iter().filter_map(|t| t.term).collect();
+        let terminals = &self.chart.grammar.terminals;
+        let mut terms: Vec<TermId> = terminals.iter().filter_map(|t| t.term).collect();
+        terms.extend(terminals.iter().filter_map(|t| t.around.as_ref()).flatten());
         terms.sort_unstable();
         terms.dedup();
         let mut begins = Ranges::new();

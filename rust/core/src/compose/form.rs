@@ -16,6 +16,7 @@ use crate::cfg::chart::Chart;
 use crate::cfg::grammar::{self, Parts};
 use crate::cfg::scanned::Scanned;
 use crate::cfg::spec::GrammarSpec;
+use crate::cfg::terminals;
 use crate::error::{Error, Kind, Result};
 use crate::gbnf;
 use crate::json::JsonMachine;
@@ -231,6 +232,9 @@ impl CompositeAutomaton {
         let host = if grammar.segmented {
             OuterGrammar::Plain(Box::new(Chart::new(grammar)))
         } else {
+            if let Some(around) = grammar.terminals.iter().find(|t| t.around.is_some()) {
+                return Err(terminals::not_followed(&around.name));
+            }
             let lexicon = std::mem::take(&mut self.lexicon);
             let mut scanned = Scanned::new(grammar, lexicon)?;
             self.lexicon = std::mem::take(&mut scanned.lexicon);

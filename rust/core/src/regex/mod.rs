@@ -1,13 +1,15 @@
 //! Patterns -> languages over Unicode code points.
 //!
 //! Reading order: [`lang`] (what comes out), [`syntax`] (text to a tree without dialect), [`lower`] (assertions
-//! away: tree to language), [`format`] (the formats of JSON Schema, from their grammars), `matcher` (the slow,
+//! away: tree to language), [`lazy`] (lazy quantifiers), [`around`] (what assertions say of the text around a match), [`format`] (the formats of JSON Schema, from their grammars), `matcher` (the slow,
 //! simple oracle). Nothing here knows bytes, JSON spelling or tokens; the lexical layer takes a [`Lang`] over.
 
+pub mod around;
 pub mod charset;
 pub mod error;
 pub mod format;
 pub mod lang;
+mod lazy;
 mod lower;
 #[cfg(test)]
 mod matcher;
@@ -40,11 +42,16 @@ pub fn parse(pattern: &str, dialect: Dialect) -> Result<Lang, RegexError> {
 
 /// The language of a pattern: the strings that match as a whole if `anchored`, else those that hold a match.
 pub fn parse_with(pattern: &str, dialect: Dialect, anchored: bool) -> Result<Lang, RegexError> {
-    work::spend(pattern.len() as u64);
-    let node = match dialect {
-        Dialect::Ecma => syntax::ecma::parse(pattern)?,
-        Dialect::Python => syntax::python::parse(pattern)?,
-    };
+    let node = read(pattern, dialect, false)?;
     let whole = if anchored { node } else { Node::concat(vec![Node::any(), node, Node::any()]) };
     lower::lower(&whole)
+}
+
+/// The tree of a pattern; `ordered`: with lazy quantifiers, which say where a match in a text ends.
+fn read(pattern: &str, dialect: Dialect, ordered: bool) -> Result<Node, RegexError> {
+    work::spend(pattern.len() as u64);
+    match dialect {
+        Dialect::Ecma => syntax::ecma::parse(pattern),
+        Dialect::Python => syntax::python::parse(pattern, ordered),
+    }
 }

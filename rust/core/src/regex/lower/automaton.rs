@@ -139,6 +139,7 @@ impl Builder {
                 Item::Choice(parts.iter().map(|part| self.item(part)).collect::<Result<_, _>>()?)
             }
             Node::Repeat(inner, low, high) => Item::Repeat(self.item(inner)?, *low, *high),
+            Node::Lazy(inner) => return self.item(inner),
             Node::Look(look) if look.behind => {
                 let body = self.item(&look.body)?;
                 let any = self.item(&Node::any())?;

@@ -15,6 +15,7 @@ mod automaton;
 mod edges;
 mod rounds;
 
+use super::around::parted;
 use super::charset::CharSet;
 use super::error::RegexError;
 use super::lang::Lang;
@@ -34,15 +35,26 @@ pub fn lower(node: &Node) -> Result<Lang, RegexError> {
     if let Some(parts) = between_ends(node) {
         return Ok(Lang::concat(parts.iter().map(plain)));
     }
-    let lowered = Lowering::new(node).and_then(|mut lowering| {
-        let ends = vec![Lang::Epsilon; lowering.pasts.len()];
-        lowering.then(node, &ends)
-    });
-    match lowered {
+    match Lowering::new(node, &[]).and_then(|lowering| lowering.whole(node)) {
         // The first past is "nothing before".
         Ok(mut of_past) => Ok(of_past.swap_remove(0)),
         Err(Fail::Refused(error)) => Err(error),
         Err(Fail::Crossing(column)) => automaton::language(node, column),
+    }
+}
+
+/// The languages of a tree by what stands before: nothing, or a character of the sets that `sets`
+/// part all characters in; of those, where there are none, one language.
+pub fn lower_around(node: &Node, sets: &[CharSet]) -> Result<Vec<Lang>, RegexError> {
+    match Lowering::new(node, sets).and_then(|lowering| lowering.whole(node)) {
+        Ok(of_past) if !sets.is_empty() => Ok(of_past),
+        Ok(mut of_past) => Ok(vec![of_past.swap_remove(0)]),
+        Err(Fail::Refused(error)) => Err(error),
+        Err(Fail::Crossing(column)) if sets.is_empty() => Ok(vec![automaton::language(node, column)?]),
+        Err(Fail::Crossing(column)) => {
+            let message = "this assertion crosses others and may look before the match; simplify it";
+            Err(RegexError::unsupported(column, message))
+        }
     }
 }
 
@@ -79,6 +91,7 @@ fn plain(node: &Node) -> Lang {
         Node::Concat(parts) => Lang::concat(parts.iter().map(plain)),
         Node::Alt(parts) => Lang::or(parts.iter().map(plain)),
         Node::Repeat(inner, low, high) => plain(inner).repeat(*low, *high),
+        Node::Lazy(inner) => plain(inner),
         Node::Look(_) => unreachable!("an assertion in a tree that was said to have none"),
     }
 }
@@ -99,9 +112,9 @@ struct Lowering {
 }
 
 impl Lowering {
-    /// The pasts that the lookbehinds of the tree tell apart.
-    fn new(node: &Node) -> Result<Self, Fail> {
-        let mut sets = vec![CharSet::full()];
+    /// The pasts that the lookbehinds of the tree tell apart, and `told` before them.
+    fn new(node: &Node, told: &[CharSet]) -> Result<Self, Fail> {
+        let mut sets = parted(told);
         let mut long = None;
         node.each_look(&mut |look| match &look.body {
             Node::Set(set) if look.behind => {
@@ -120,6 +133,12 @@ impl Lowering {
                 Ok(Self { pasts, budget: MAX_SIZE })
             }
         }
+    }
+
+    /// The languages of a whole tree, by what stands before it.
+    fn whole(mut self, node: &Node) -> Result<Vec<Lang>, Fail> {
+        let ends = vec![Lang::Epsilon; self.pasts.len()];
+        self.then(node, &ends)
     }
 
     /// Counts a copy of the continuations.
@@ -156,6 +175,7 @@ impl Lowering {
             }
             Node::Alt(parts) => self.choice(parts, k),
             Node::Repeat(inner, low, high) => self.repetition(inner, *low, *high, k),
+            Node::Lazy(inner) => self.then(inner, k),
             Node::Look(look) if look.behind => {
                 let Node::Set(set) = &look.body else {
                     return Err(Fail::Crossing(look.column));

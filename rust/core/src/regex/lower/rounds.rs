@@ -44,6 +44,7 @@ impl Lowering {
                 Ok(parts.map(Lang::or))
             }
             Node::Repeat(inner, low, high) => Ok(self.local(inner)?.map(|lang| lang.repeat(*low, *high))),
+            Node::Lazy(inner) => self.local(inner),
             _ => Ok(None),
         }
     }

@@ -36,12 +36,14 @@ pub(super) struct Assembler {
     frames: Vec<Frame>,
     atoms: Vec<Node>,
     run: String,
+    /// Whether lazy quantifiers are told from greedy ones.
+    ordered: bool,
 }
 
 impl Assembler {
-    pub fn new() -> Self {
+    pub fn new(ordered: bool) -> Self {
         let root = Frame { text: String::new(), height: 0, kind: Kind::Group, column: 1 };
-        Self { frames: vec![root], atoms: vec![Node::empty()], run: String::new() }
+        Self { frames: vec![root], atoms: vec![Node::empty()], run: String::new(), ordered }
     }
 
     /// A character; runs of them become one atom.
@@ -127,7 +129,7 @@ impl Assembler {
     }
 
     /// Repeats the last character, atom or group.
-    pub fn repeat(&mut self, low: u32, high: Option<u32>) -> Result<(), RegexError> {
+    pub fn repeat(&mut self, low: u32, high: Option<u32>, lazy: bool) -> Result<(), RegexError> {
         if let Some(last) = self.run.pop() {
             self.flush()?;
             self.run.push(last);
@@ -139,6 +141,9 @@ impl Assembler {
             (low, Some(high)) => format!("{{{low},{high}}}"),
         };
         self.top().text.push_str(&quantifier);
+        if lazy && self.ordered {
+            self.top().text.push('?');
+        }
         Ok(())
     }
 
@@ -166,9 +171,14 @@ impl Assembler {
             }
             Expr::Concat(parts) => Node::concat(all(parts)?),
             Expr::Alt(parts) => Node::alt(all(parts)?),
-            Expr::Repeat { child, lo, hi, .. } => {
+            Expr::Repeat { child, lo, hi, greedy } => {
                 let high = (*hi != usize::MAX).then_some(*hi as u32);
-                Node::Repeat(Box::new(self.node(child)?), *lo as u32, high)
+                let rounds = Node::Repeat(Box::new(self.node(child)?), *lo as u32, high);
+                if *greedy {
+                    rounds
+                } else {
+                    Node::Lazy(Box::new(rounds))
+                }
             }
             Expr::LookAround(body, look) => {
                 let behind = matches!(look, LookAround::LookBehind | LookAround::LookBehindNeg);

@@ -58,7 +58,7 @@ impl Reader {
     fn new(pattern: &str, unicode: bool) -> Result<Self, RegexError> {
         let (groups, named) = count_groups(pattern);
         let text = Cursor::new(pattern)?;
-        Ok(Self { text, tree: Assembler::new(), unicode, groups, named, names: HashSet::new() })
+        Ok(Self { text, tree: Assembler::new(false), unicode, groups, named, names: HashSet::new() })
     }
 
     fn read(mut self) -> Result<Node, RegexError> {
@@ -74,7 +74,7 @@ impl Reader {
                     ));
                 }
                 self.text.eat("?");
-                self.tree.repeat(low, high)?;
+                self.tree.repeat(low, high, false)?;
                 repeatable = false;
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The syntax tree of a pattern once its dialect is gone: sets, sequence, choice, repetition, lookaround.
 //!
 //! Every zero-width assertion is a [`Look`]: `^` is "no character before", `$` "no character after",
-//! `\b` compares the word-ness of both neighbours. Laziness and captures do not change the language.
+//! `\b` compares the word-ness of both neighbours. Captures do not change the language.
 
 use crate::regex::charset::CharSet;
 
@@ -13,6 +13,8 @@ pub enum Node {
     Concat(Vec<Node>),
     Alt(Vec<Node>),
     Repeat(Box<Node>, u32, Option<u32>),
+    /// A repetition that reads as few rounds as it can; where only whole strings matter, it is greedy.
+    Lazy(Box<Node>),
     Look(Box<Look>),
 }
 
@@ -108,6 +110,11 @@ impl Node {
         }
     }
 
+    /// The characters of a tree that reads one.
+    pub fn set(&self) -> Option<CharSet> {
+        self.as_set().map(|ranges| CharSet::from_ranges(&ranges))
+    }
+
     fn as_set(&self) -> Option<Vec<(u32, u32)>> {
         match self {
             Node::Set(set) => Some(set.0.clone()),
@@ -125,7 +132,7 @@ impl Node {
         match self {
             Node::Set(_) | Node::Text(_) => true,
             Node::Concat(parts) | Node::Alt(parts) => parts.iter().all(Node::is_plain),
-            Node::Repeat(inner, ..) => inner.is_plain(),
+            Node::Repeat(inner, ..) | Node::Lazy(inner) => inner.is_plain(),
             Node::Look(_) => false,
         }
     }
@@ -135,7 +142,7 @@ impl Node {
         match self {
             Node::Set(_) | Node::Text(_) => {}
             Node::Concat(parts) | Node::Alt(parts) => parts.iter().for_each(|part| part.each_look(visit)),
-            Node::Repeat(inner, ..) => inner.each_look(visit),
+            Node::Repeat(inner, ..) | Node::Lazy(inner) => inner.each_look(visit),
             Node::Look(look) => {
                 look.body.each_look(visit);
                 visit(look);

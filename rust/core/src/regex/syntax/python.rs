@@ -13,10 +13,10 @@ use crate::regex::charset::CharSet;
 use crate::regex::error::RegexError;
 
 /// Reads a pattern of Python's `re`.
-pub fn parse(pattern: &str) -> Result<Node, RegexError> {
+pub fn parse(pattern: &str, ordered: bool) -> Result<Node, RegexError> {
     let reader = Reader {
         text: Cursor::new(pattern)?,
-        tree: Assembler::new(),
+        tree: Assembler::new(ordered),
         flags: Flags::default(),
         outer: Vec::new(),
         names: HashSet::new(),
@@ -142,13 +142,14 @@ impl Reader {
             Before::Repeat => return Err(RegexError::invalid(column, "two quantifiers follow one another")),
             Before::Item => {}
         }
-        if !self.text.eat("?") && self.text.eat("+") {
+        let lazy = self.text.eat("?");
+        if !lazy && self.text.eat("+") {
             return Err(RegexError::unsupported(
                 column,
                 "a possessive quantifier depends on the order of matching; write the plain one",
             ));
         }
-        self.tree.repeat(low, high)
+        self.tree.repeat(low, high, lazy)
     }
 
     fn skip_verbose(&mut self, c: char) -> bool {

@@ -1,0 +1,466 @@
+//! Terminals whose patterns look past the ends of what they match: `/if\b/`, `/(?<!c)b/`, `/a(?=b)/`.
+//!
+//! The language of such a terminal is read with what may follow ([`crate::regex::around`]): a word, [`END`], the text
+//! behind it; one language for each set of characters before it.  Where the lexer reads on with whatever is asked for
+//! (`(?!if\b)\w+` never ends before a letter), or another terminal there does, nothing hangs on what follows, and the
+//! words alone are the language.  Elsewhere the context is guarded ([`super::guarded`]): a lexeme may be one terminal
+//! before one character and another before the next, and contexts know the set of the last character.
+//! Invariant: what is read is what Lark's lexer reads, but for the longest match; more than one character past the end
+//! of a lexeme is refused.
+//! Complexity: [`MOST`] states of a terminal, and of two beside each other.  Memory: endings by lexical state.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::scanned::{Context, Scanned};
+use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
+use crate::held;
+use crate::lexical::term::{intersect_ranges, union_ranges, Term};
+use crate::lexical::ways::{Segment, WIDE};
+use crate::lexical::{LexId, TermId, Terms};
+use crate::regex::around::END;
+use crate::regex::CharSet;
+use crate::work;
+
+/// The characters of texts; what stands for the end of a word is none.
+const TEXT: [(u32, u32); 2] = [(0, 0xD7FF), (0xE000, END - 1)];
+/// States of a terminal's language that are looked at.
+const MOST: usize = 4096;
+
+pub(super) type Ranges = Vec<(u32, u32)>;
+type States = IndexSet<(TermId, TermId), FxBuildHasher>;
+
+/// What hangs on the text around a terminal.
+pub(super) struct Survey {
+    /// Whether it matches a word only before some characters, though it can't go on with the others.
+    pub depends: bool,
+    /// Characters of its shortest word.
+    pub least: Option<u64>,
+}
+
+/// Why a terminal is refused.
+pub(super) enum Refused {
+    /// It looks further than one character past its end.
+    Far,
+    Large,
+}
+
+/// Looks at all states of a terminal's language.
+///
+/// `begins`: the characters that terminals begin with; before others no text goes on.
+pub(super) fn survey(terms: &mut Terms, around: TermId, begins: &Ranges) -> Result<Survey, Refused> {
+    let mut found = Survey { depends: false, least: None };
+    let mut behind = FxHashMap::default();
+    let mut seen = States::default();
+    seen.insert((around, Terms::EMPTY));
+    let mut level: Vec<u64> = vec![0];
+    let mut at = 0;
+    while let Some(&(state, _)) = seen.get_index(at) {
+        let after = terms.derive(state, END);
+        if after != Terms::EMPTY {
+            found.least = found.least.or(Some(level[at]));
+            let told = behind.entry(after).or_insert_with(|| told_by(terms, after));
+            if !told.differs.is_empty() || !told.far.is_empty() {
+                let unread = intersect_ranges(&unread(terms, state), begins);
+                found.depends |= !intersect_ranges(&told.differs, &unread).is_empty();
+                if !intersect_ranges(&told.far, &unread).is_empty() {
+                    return Err(Refused::Far);
+                }
+            }
+        }
+        let runs = terms.delta(state);
+        work::spend(2 + runs.len() as u64 / 32);
+        for run in runs.iter().filter(|run| run.to != Terms::EMPTY && run.end != END) {
+            if seen.insert((run.to, Terms::EMPTY)) {
+                level.push(level[at] + 1);
+            }
+        }
+        if seen.len() > MOST {
+            return Err(Refused::Large);
+        }
+        at += 1;
+    }
+    Ok(found)
+}
+
+/// What the text behind a word says of whether it is one.
+struct Told {
+    /// Characters before which it is one where it is none at the end of the text, or the other way round.
+    differs: Ranges,
+    /// Characters before which more of the text has a say.
+    far: Ranges,
+}
+
+fn told_by(terms: &mut Terms, after: TermId) -> Told {
+    let at_end = terms.nullable(after);
+    let mut told = Told { differs: Vec::new(), far: Vec::new() };
+    let mut all: FxHashMap<TermId, bool> = FxHashMap::default();
+    for (range, behind, _) in beside(terms, after, Terms::EMPTY) {
+        if (behind != Terms::EMPTY) != at_end {
+            told.differs.push(range);
+        }
+        if behind != Terms::EMPTY && !*all.entry(behind).or_insert_with(|| is_all(terms, behind)) {
+            told.far.push(range);
+        }
+    }
+    told
+}
+
+/// The characters that a language can't go on with.
+fn unread(terms: &mut Terms, state: TermId) -> Ranges {
+    let ranges = beside(terms, state, Terms::EMPTY);
+    ranges.into_iter().filter(|r| r.1 == Terms::EMPTY).map(|r| r.0).collect()
+}
+
+/// Whether the other terminal goes on wherever it hangs on the next character whether this one ends.
+fn covers(terms: &mut Terms, around: TermId, other: TermId) -> bool {
+    let mut seen = States::default();
+    seen.insert((around, other));
+    let mut at = 0;
+    while let Some(&(state, other)) = seen.get_index(at) {
+        let after = terms.derive(state, END);
+        if after != Terms::EMPTY {
+            let told = told_by(terms, after);
+            let open = intersect_ranges(&told.differs, &unread(terms, state));
+            if !intersect_ranges(&open, &unread(terms, other)).is_empty() {
+                return false;
+            }
+        }
+        for (_, onward, read) in beside(terms, state, other) {
+            if onward != Terms::EMPTY {
+                seen.insert((onward, read));
+            }
+        }
+        if seen.len() > MOST {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Ranges of characters with where each of two languages goes.
+fn beside(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32), TermId, TermId)> {
+    let runs = [terms.delta(a), terms.delta(b)];
+    let mut at = [0; 2];
+    let mut out = Vec::new();
+    let mut from = 0;
+    while at.iter().zip(&runs).all(|(&at, runs)| at < runs.len()) {
+        let here = [0, 1].map(|i| runs[i][at[i]]);
+        let end = here[0].end.min(here[1].end);
+        for (first, last) in intersect_ranges(&[(from, end)], &TEXT) {
+            out.push(((first, last), here[0].to, here[1].to));
+        }
+        (0..2).filter(|&i| here[i].end == end).for_each(|i| at[i] += 1);
+        let Some(next) = end.checked_add(1) else { break };
+        from = next;
+    }
+    work::spend(1 + out.len() as u64 / 32);
+    out
+}
+
+/// The characters that texts of a language begin with.
+pub(super) fn begins(terms: &mut Terms, language: TermId) -> Ranges {
+    let ranges = beside(terms, language, Terms::EMPTY);
+    ranges.into_iter().filter(|r| r.1 != Terms::EMPTY).map(|r| r.0).collect()
+}
+
+/// Whether a language is that of all texts.
+fn is_all(terms: &mut Terms, language: TermId) -> bool {
+    let any = terms.any();
+    let all = terms.star(any);
+    let others = terms.not(language);
+    let missing = terms.and(&[all, others]);
+    !terms.live(missing)
+}
+
+/// How a lexeme that was read so far may end: at the end of the text, and before which characters, as which terminal.
+struct Endings {
+    at_end: Option<u32>,
+    before: Box<[(u32, Ranges)]>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Around {
+    /// Whether a terminal goes on wherever another one hangs on what follows, by both.
+    covers: FxHashMap<(u32, u32), bool>,
+    endings: FxHashMap<LexId, Arc<Endings>>,
+}
+
+impl Around {
+    pub fn bytes(&self) -> usize {
+        held::map(&self.covers) + held::map(&self.endings) + self.endings.len() * 256
+    }
+}
+
+impl Scanned {
+    /// The language of a terminal where all of these may be read.
+    pub(super) fn term_among(&mut self, terminal: u32, all: &[u32], past: u8) -> Option<TermId> {
+        let entry = &self.chart.grammar.terminals[terminal as usize];
+        let (Some(around), alone) = (entry.around_after(past), entry.term) else { return entry.term };
+        let one = entry.around.as_ref().is_some_and(|by_past| by_past.len() == 1);
+        if one && all.iter().any(|&other| self.is_covered(terminal, around, other)) {
+            return alone;
+        }
+        (around != Terms::EMPTY).then_some(around)
+    }
+
+    fn is_covered(&mut self, terminal: u32, around: TermId, other: u32) -> bool {
+        let entry = &self.chart.grammar.terminals[other as usize];
+        let Some(term) = entry.term.filter(|_| entry.around.is_none()) else { return false };
+        if let Some(&known) = self.around.covers.get(&(terminal, other)) {
+            return known;
+        }
+        let found = covers(&mut self.lexicon.terms, around, term);
+        self.around.covers.insert((terminal, other), found);
+        found
+    }
+
+    /// Whether it hangs on the text around a context's next lexeme what it may be.
+    pub(super) fn hangs_on_text(&mut self, ctx: CtxId) -> bool {
+        if !self.chart.grammar.pasts.is_empty() {
+            return true;
+        }
+        let places = self.readable_unguarded(ctx);
+        let terminals = &self.chart.grammar.terminals;
+        places.iter().any(|&(place, term)| {
+            let around = terminals.get(place as usize).and_then(|t| t.around.as_ref());
+            around.is_some_and(|by_past| by_past.contains(&term))
+        })
+    }
+
+    fn endings(&mut self, lex: LexId) -> Arc<Endings> {
+        if let Some(known) = self.around.endings.get(&lex) {
+            return known.clone();
+        }
+        let found = Arc::new(self.find_endings(lex));
+        self.around.endings.insert(lex, found.clone());
+        found
+    }
+
+    fn find_endings(&mut self, lex: LexId) -> Endings {
+        let outcome = self.lexicon.outcome(lex);
+        let mut ends: Vec<(u32, bool, Ranges)> = Vec::new();
+        if !self.lexicon.is_behind(outcome) {
+            let ended = self.lexicon.outcome_list(outcome);
+            ends.extend(ended.iter().map(|&place| (place, true, TEXT.to_vec())));
+        }
+        let tuple = self.lexicon.term(lex).map(|(_, tuple)| self.lexicon.terms.get(tuple).clone());
+        if let Some(Term::Tuple(all)) = tuple {
+            for (place, &term) in (0u32..).zip(all.iter()).filter(|t| *t.1 != Terms::EMPTY) {
+                let terms = &mut self.lexicon.terms;
+                let after = terms.derive(term, END);
+                if after != Terms::EMPTY {
+                    let follow = beside(terms, after, Terms::EMPTY);
+                    let follow = follow.into_iter().filter(|f| f.1 != Terms::EMPTY).map(|f| f.0);
+                    ends.push((place, terms.nullable(after), union_ranges(&follow.collect::<Ranges>(), &[])));
+                }
+            }
+        }
+        ends.sort_by_key(|end| self.rank(end.0));
+        let at_end = ends.iter().find(|end| end.1).map(|end| end.0);
+        let mut left = CharSet::full();
+        let mut before = Vec::new();
+        for (place, _, follow) in ends {
+            let follow = CharSet(follow);
+            let own = intersect_ranges(&left.0, &follow.0);
+            left = left.minus(&follow);
+            if !own.is_empty() {
+                before.push((place, own));
+            }
+        }
+        Endings { at_end, before: before.into() }
+    }
+
+    /// Whether two contexts differ at most in the character before them.
+    pub(super) fn is_alike(&self, one: CtxId, other: CtxId) -> bool {
+        let (one, other) = (self.context(one), self.context(other));
+        one == Context { past: one.past, ..other }
+    }
+
+    /// The terminal that a lexeme of these characters is at the end of the text, or else before some character.
+    pub(super) fn ended_as(&mut self, lex: LexId) -> Option<u32> {
+        if !self.chart.grammar.looks_around() {
+            let outcome = self.lexicon.outcome(lex);
+            return self.winner(outcome);
+        }
+        let endings = self.endings(lex);
+        endings.at_end.or_else(|| endings.before.first().map(|before| before.0))
+    }
+
+    /// Whether a lexeme may be a terminal, before some character or at the end of the text.
+    pub(super) fn may_be(&mut self, lex: LexId, place: u32) -> bool {
+        if !self.chart.grammar.looks_around() {
+            return self.ended_as(lex) == Some(place);
+        }
+        let endings = self.endings(lex);
+        endings.at_end == Some(place) || endings.before.iter().any(|before| before.0 == place)
+    }
+
+    /// The context behind a lexeme that the text ends with.
+    pub(super) fn after_last(&mut self, pos: Pos) -> Option<CtxId> {
+        match self.chart.grammar.looks_around() {
+            true => self.endings(pos.lex).at_end.and_then(|place| self.after(pos.ctx, place)),
+            false => self.after_lexeme(pos),
+        }
+    }
+
+    /// The contexts behind a lexeme, each with the first characters there that the lexeme can't read.
+    fn ways_behind(&mut self, ctx: CtxId, lex: LexId) -> Vec<(CtxId, Vec<Segment>)> {
+        let endings = self.endings(lex);
+        let mut out = Vec::new();
+        for (place, follow) in endings.before.iter() {
+            let Some(next) = self.after(ctx, *place) else { continue };
+            if self.context(next).inside.is_some() {
+                out.push((next, Vec::new()));
+                continue;
+            }
+            let begin = self.begin_unguarded(next);
+            let ways = self.lexicon.ways_beyond(lex, begin);
+            let clipped = ways.into_iter().flat_map(|way| {
+                let ranges = intersect_ranges(&[(way.first, way.last)], follow);
+                ranges.into_iter().map(move |(first, last)| Segment { first, last, ..way })
+            });
+            out.push((next, clipped.collect()));
+        }
+        out
+    }
+
+    /// Bytes that may follow a lexeme as far as it was read; a superset.
+    pub(super) fn contexts_behind(&mut self, ctx: CtxId, lex: LexId) -> Vec<CtxId> {
+        self.ways_behind(ctx, lex).into_iter().map(|way| way.0).collect()
+    }
+
+    /// The context behind characters, by the sets that the grammar's lookbehinds ask for.
+    fn behind_each(&mut self, ctx: CtxId, first: u32, last: u32) -> Vec<(CtxId, Ranges)> {
+        let read = intersect_ranges(&[(first, last)], &TEXT);
+        let pasts = self.chart.grammar.pasts.clone();
+        if pasts.is_empty() {
+            return if read.is_empty() { Vec::new() } else { vec![(ctx, read)] };
+        }
+        let mut out = Vec::new();
+        for (past, set) in (1u8..).zip(pasts.iter()) {
+            let ranges = intersect_ranges(&read, &set.0);
+            if !ranges.is_empty() {
+                out.push((self.intern(Context { past, ..self.context(ctx) }), ranges));
+            }
+        }
+        out
+    }
+
+    /// The next code points of a guarded context by where they lead, and the empty text where the text may end.
+    pub(super) fn list_around(&mut self, ctx: CtxId, lex: LexId) -> Alive {
+        let outer = self.outside(ctx);
+        let mut ways: Vec<(Segment, CtxId)> =
+            self.lexicon.ways(lex).into_iter().map(|way| (way, outer)).collect();
+        let mut end = None;
+        if self.context(ctx).inside.is_some() {
+            end = self.endings(lex).at_end;
+            for (next, behind) in self.ways_behind(outer, lex) {
+                ways.extend(behind.into_iter().map(|way| (way, next)));
+            }
+        }
+        let mut onward: Vec<Option<CtxId>> = vec![None];
+        let mut ranges: Vec<Ranges> = vec![Ranges::new()];
+        for (way, from) in ways {
+            work::spend(4);
+            for (behind, read) in self.behind_each(from, way.first, way.last) {
+                let next = match self.escapes(Pos { ctx: behind, lex: way.to }) {
+                    true => Some(self.intern(Context { inside: Some(way.to), ..self.context(behind) })),
+                    false => None,
+                };
+                let i = onward.iter().position(|o| *o == next).unwrap_or(onward.len());
+                if i == onward.len() {
+                    onward.push(next);
+                    ranges.push(Ranges::new());
+                }
+                ranges[i].extend(read);
+            }
+        }
+        // a byte that isn't read would end the lexeme, whatever it is
+        let mut read: Ranges = ranges[1..].concat();
+        read.sort_unstable();
+        let read = CharSet(union_ranges(&read, &[]));
+        ranges[0] = intersect_ranges(&[(0, WIDE - 1)], &read.negate().0);
+        self.keep_list(ctx, end, onward, ranges)
+    }
+
+    /// As [`Scanned::escapes`] where it hangs on the text around a lexeme what it is.
+    pub(super) fn escapes_around(
+        &mut self,
+        pos: Pos,
+        ahead: u8,
+        left: &mut Option<usize>,
+        most: usize,
+    ) -> bool {
+        let mut seen = vec![(pos.ctx, pos.lex)];
+        let mut at = 0;
+        while at < seen.len() {
+            let (ctx, lex) = seen[at];
+            at += 1;
+            if self.ends_around(Pos { ctx, lex }, ahead, left, &mut seen) || seen.len() > most {
+                return true;
+            }
+            let listed = self.is_listed(lex);
+            for way in self.lexicon.ways(lex) {
+                match listed {
+                    true => add(&mut seen, (ctx, way.to)),
+                    false => {
+                        let behind = self.behind_each(ctx, way.first, way.last);
+                        behind.iter().for_each(|&(ctx, _)| add(&mut seen, (ctx, way.to)));
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a state is one of a guarded context's code points.
+    fn is_listed(&self, lex: LexId) -> bool {
+        let Some((_, tuple)) = self.lexicon.term(lex) else { return true };
+        match self.lexicon.terms.get(tuple) {
+            Term::Tuple(all) => all.iter().skip(self.places).any(|&term| term != Terms::EMPTY),
+            _ => false,
+        }
+    }
+
+    fn ends_around(
+        &mut self,
+        pos: Pos,
+        ahead: u8,
+        left: &mut Option<usize>,
+        beside: &mut Vec<(CtxId, LexId)>,
+    ) -> bool {
+        work::spend(16);
+        if let Some(next) = self.after_last(pos).map(|next| self.context(next)) {
+            if next.inside.is_some() || self.ends(next) {
+                return true;
+            }
+        }
+        for (next, ways) in self.ways_behind(pos.ctx, pos.lex) {
+            if self.context(next).inside.is_some() {
+                return true;
+            }
+            for way in ways {
+                for (ctx, _) in self.behind_each(next, way.first, way.last) {
+                    let began = Pos { ctx, lex: way.to };
+                    if next == pos.ctx {
+                        add(beside, (ctx, way.to));
+                    } else if ahead == 0 || self.escapes_within(began, ahead - 1, left) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+fn add<T: PartialEq>(seen: &mut Vec<T>, one: T) {
+    if !seen.contains(&one) {
+        seen.push(one);
+    }
+}

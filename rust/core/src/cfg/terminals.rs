@@ -1,0 +1,136 @@
+//! The languages of terminals.
+//!
+//! Complexity: those of their patterns; one that may look past its ends has [`super::around::survey`] look at its states.
+
+use super::around::{begins, survey, Ranges, Refused};
+use super::grammar::{invalid, Terminal};
+use super::spec::Entry;
+use crate::error::{Error, Kind, Result};
+use crate::lexical::term::union_ranges;
+use crate::lexical::{TermId, Terms};
+use crate::regex::around::{parted, Pattern, END};
+use crate::regex::{CharSet, Lang, RegexError, RegexErrorKind};
+
+/// The words of a terminal, and its pattern where that may look past the ends of what it matches.
+pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId, Option<Pattern>)> {
+    let Entry { name, pattern, .. } = entry;
+    let flags: String = entry.flags.chars().filter(|c| "imsx".contains(*c)).collect();
+    let mut looking = None;
+    let term = match &entry.literal {
+        Some(literal) if flags.is_empty() => terms.words(vec![literal.as_str().into()]),
+        _ => {
+            let source = if flags.is_empty() { pattern.clone() } else { format!("(?{flags}){pattern}") };
+            let refused = |e: RegexError| refused(name, &format!("{pattern:?} "), e);
+            let pattern = Pattern::parse(&source, !segmented).map_err(refused)?;
+            let term = terms.lower(&pattern.alone().map_err(refused)?);
+            let looks = pattern.looks();
+            looking = (!segmented && (looks.before || looks.behind)).then_some(pattern);
+            term
+        }
+    };
+    let term = if terms.nullable(term) {
+        if segmented {
+            return Err(invalid(format!(
+                "The terminal {name} matches the empty text; make the rule that uses it optional"
+            )));
+        }
+        let empty = terms.not(Terms::EPS);
+        terms.and(&[term, empty])
+    } else {
+        term
+    };
+    let live = terms.live(term);
+    within_limits(terms, name)?;
+    // what needs it is left out
+    Ok((if live { term } else { Terms::EMPTY }, looking))
+}
+
+fn refused(name: &str, pattern: &str, e: RegexError) -> Error {
+    let kind = match e.kind {
+        RegexErrorKind::Invalid => Kind::InvalidGrammar,
+        RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
+        RegexErrorKind::Limit => Kind::LimitExceeded,
+    };
+    Error::new(kind, format!("The terminal {name}: its pattern {pattern}{}", e.message)).column(e.column)
+}
+
+fn within_limits(terms: &Terms, name: &str) -> Result<()> {
+    match terms.limit_error() {
+        Some(limit) => Err(Error { message: format!("The terminal {name}: {}", limit.message), ..limit }),
+        None => Ok(()),
+    }
+}
+
+/// Where constraints stand in each other, or lines in blocks, a lexer knows too little of the text around a lexeme.
+pub fn not_followed(name: &str) -> Error {
+    let message = format!(
+        "The terminal {name} looks past the ends of what it matches, which is not followed where other constraints stand in \
+         the grammar or its lines are indented; leave the assertion out, or say in the rules what may stand there"
+    );
+    Error::new(Kind::UnsupportedRegex, message)
+}
+
+/// Gives those of the terminals whose matches hang on the text around them their language there; the sets of characters
+/// that they ask for before them.
+pub fn look_around(
+    terms: &mut Terms,
+    terminals: &mut [Terminal],
+    looking: &[(usize, Pattern)],
+) -> Result<Box<[CharSet]>> {
+    let mut sets: Vec<CharSet> = Vec::new();
+    for (at, pattern) in looking.iter().filter(|l| l.1.looks().before) {
+        sets.extend(pattern.sets_before().map_err(|e| refused(&terminals[*at].name, "", e))?);
+    }
+    let mut all: Vec<(usize, Vec<TermId>)> = Vec::new();
+    for (at, pattern) in looking {
+        let own: &[CharSet] = if pattern.looks().before { &sets } else { &[] };
+        let langs = pattern.around(own).map_err(|e| refused(&terminals[*at].name, "", e))?;
+        all.push((*at, langs.iter().map(|lang| with_text(terms, lang)).collect()));
+    }
+    let read = terminals.iter().filter_map(|t| t.term).chain(all.iter().flat_map(|a| a.1.clone()));
+    let read: Vec<TermId> = read.filter(|_| !all.is_empty()).collect();
+    let first =
+        read.into_iter().fold(Ranges::new(), |first, term| union_ranges(&first, &begins(terms, term)));
+    let mut before = false;
+    for (at, found) in all {
+        let terminal = &mut terminals[at];
+        let mut least: Option<u64> = None;
+        let mut depends = found.iter().any(|&term| term != found[0]);
+        for &term in &found {
+            let seen = survey(terms, term, &first).map_err(|why| too_far(&terminal.name, &why))?;
+            depends |= seen.depends;
+            least = least.into_iter().chain(seen.least).min();
+        }
+        within_limits(terms, &terminal.name)?;
+        if depends {
+            before |= found.len() > 1;
+            terminal.cost = least.unwrap_or(super::grammar::NEVER);
+            terminal.around = Some(found.into());
+        }
+    }
+    Ok(if before { parted(&sets).into() } else { Box::default() })
+}
+
+/// The language of words, each with what may follow, without the empty one.
+fn with_text(terms: &mut Terms, lang: &Lang) -> TermId {
+    let words = terms.lower(lang);
+    let first = terms.any();
+    let end = terms.class(&[(END, END)]);
+    let each = terms.or(&[first, end]);
+    let rest = terms.star(each);
+    let some = terms.concat(first, rest);
+    let words = terms.and(&[words, some]);
+    terms.prune(words)
+}
+
+fn too_far(name: &str, why: &Refused) -> Error {
+    let (kind, what) = match why {
+        Refused::Far => {
+            (Kind::UnsupportedRegex, "looks further than one character past the end of what it matches")
+        }
+        Refused::Large => {
+            (Kind::LimitExceeded, "looks past the end of what it matches and has too many states")
+        }
+    };
+    Error::new(kind, format!("The terminal {name} {what}; say in the rules what may stand behind it"))
+}
