@@ -304,7 +304,34 @@ CLASSES: list[tuple[dict[str, Any], list[str]]] = [
     ({"pattern": "é+[^a-z]{3}", "maxLength": 7}, ["", "é", "éé1"]),
     ({"format": "uri"}, ["", "http://a"]),
     ({"format": "hostname"}, ["", "a"]),
+    # what may follow is open, and the length is not: near the bound, and too near for an end
+    ({"pattern": "[0-9a-f]+", "minLength": 12, "maxLength": 12}, ["", "xy", "0abcdefgh", "ghijklmnopq"]),
+    # words of a bounded length that count inside, and end soon or late
+    ({"format": "email", "maxLength": 60}, ["", "ab", "a" * 40, "ab@", "ab@[IPv6:1", "a@" + "b" * 50]),
+    ({"pattern": "^([a-z]{1,40}-)*x{30}$", "maxLength": 50}, ["", "ab-", "x" * 12, "a-" * 9 + "x"]),
+    ({"format": "regex", "maxLength": 30}, ["", "(?<a>b)(", "[a", "\\\\0"]),
 ]
+
+# names that say which kind an object is, beside kinds of any name: some end within a token, some in none
+KINDS = {"common": ["car", "care", "é", "boat", " and", ""], "rare": ["qzv1", "qzv2", "qzv3", "zvq4", "zvq5"]}
+OTHERS: dict[str, dict[str, Any]] = {
+    "any other": {"kind": {"type": "string"}, "x": {"type": "boolean"}},
+    "another pattern": {"kind": {"pattern": "^[^k]*$"}, "x": {"type": "boolean"}},
+    "a short one": {"kind": {"type": "string", "maxLength": 5}, "x": {"type": "boolean"}},
+}
+
+
+@pytest.mark.parametrize("strings", ["canonical", "any"])
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("names", KINDS)
+def test_words_beside_a_language_of_many(names: str, other: str, strings: str, tekken: tf.Vocabulary) -> None:
+    kinds = [{"kind": {"const": name}, "x": {"const": i}} for i, name in enumerate(KINDS[names])]
+    closed = {"type": "object", "required": ["kind", "x"], "additionalProperties": False}
+    schema = {"anyOf": [{**closed, "properties": own} for own in [*kinds, OTHERS[other]]]}
+    automaton = tf.json_schema(schema, strings=strings, whitespace="compact").compile(tekken)
+    for text in ["", "c", "car", "b", "z", " an", "\\"]:
+        state = automaton.step_bytes(automaton.start, f'{{"kind":"{text}'.encode())
+        assert automaton.allowed_tokens(state).tolist() == automaton.oracle(state), text
 
 
 @pytest.mark.parametrize("keywords, begun", CLASSES, ids=lambda part: str(part))

@@ -88,8 +88,9 @@ impl Terms {
         let term = self.and(&rest);
         let reach = self.reach(term)?;
         // a least length keeps a term alive only where words of every length can follow
-        let grows =
-            term == Self::ALL || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
+        let grows = term == Self::ALL
+            || self.is_open(term)
+            || matches!(self.get(term), Term::Repeat(c, 0, INF) if self.is_class(*c));
         let plain = bounds.filter(|b| !words && (b.0 == 0 || grows));
         Some(Base { term, reach, bounds: plain, alive: bounds.is_none() && term == Self::ALL, upto: None })
     }
@@ -133,13 +134,30 @@ impl Terms {
         matches!(self.get(c), Term::Class(_))
     }
 
+    /// A term that is cut to its words of at most so many code points, and that number.
+    pub(super) fn cut_to(&self, t: TermId) -> Option<(TermId, u32)> {
+        let Term::And(xs) = self.get(t) else { return None };
+        let most = |x: TermId| match self.get(x) {
+            Term::Repeat(c, 0, hi) if self.is_any(*c) => Some(*hi),
+            _ => None,
+        };
+        match **xs {
+            [x, y] => most(x).map(|most| (y, most)).or_else(|| most(y).map(|most| (x, most))),
+            _ => None,
+        }
+    }
+
     fn is_any(&self, c: TermId) -> bool {
         matches!(self.get(c), Term::Class(s) if self.set(*s) == [(0, 0xD7FF), (0xE000, super::term::MAX_CP)])
     }
 
     /// A bound on the distance to an end from every state of a term, by its form; `None` where the form does
     /// not tell.
-    fn farthest(&mut self, t: TermId) -> Option<u32> {
+    pub(super) fn farthest(&mut self, t: TermId) -> Option<u32> {
+        if let Some((rest, most)) = self.cut_to(t) {
+            // the nearest end of what is cut is nearest of what is left: others are longer still
+            return Some(self.farthest(rest)?.min(most));
+        }
         Some(match self.get(t).clone() {
             Term::Empty | Term::Eps | Term::All => 0,
             Term::Class(_) => 1,
@@ -157,15 +175,17 @@ impl Terms {
                 let begun = self.farthest(x)?;
                 begun.saturating_add(self.least_at_a_glance(x)?.saturating_mul(lo.saturating_sub(1)))
             }
+            Term::And(_) => self.searched_reach(t)?,
             _ => return None,
         })
     }
 
     /// The greatest distance to an end among the states of a term; `None` where they are many.
     pub(super) fn reach(&mut self, t: TermId) -> Option<u32> {
-        if let Some(bound) = self.farthest(t) {
-            return Some(bound);
-        }
+        self.farthest(t).or_else(|| self.searched_reach(t))
+    }
+
+    fn searched_reach(&mut self, t: TermId) -> Option<u32> {
         if let Some(&known) = self.known.reaches.get(&t) {
             return known;
         }
@@ -177,7 +197,7 @@ impl Terms {
     /// States are listed before any of them is measured, first without asking which of them are alive: of a long
     /// list only the beginning is looked at.
     fn search_reach(&mut self, t: TermId) -> Option<u32> {
-        self.states(t, STATES * 4, Self::delta_raw)?;
+        self.states(t, STATES * 2, Self::delta_raw)?;
         let list = self.states(t, STATES, Self::delta)?;
         list.into_iter().try_fold(0, |most, t| Some(most.max(self.least_at_a_glance(t)?)))
     }
@@ -257,7 +277,12 @@ impl Terms {
             Term::Or(xs) | Term::Tuple(xs) => xs.iter().any(|&x| self.total(x, alphabet)),
             Term::Not(x) => self.lists_words(*x),
             Term::Repeat(c, _, INF) => alphabet.is_none_or(|a| *c == a),
-            Term::And(xs) => xs.iter().all(|&x| matches!(self.get(x), Term::Not(y) if self.lists_words(*y))),
+            Term::And(xs) => {
+                // of words that go on for ever, some are left whatever finite set is taken away
+                let listed = |x: &&TermId| matches!(self.get(**x), Term::Not(y) if self.lists_words(*y));
+                let mut others = xs.iter().filter(|x| !listed(x));
+                others.next().is_none_or(|&x| self.total(x, alphabet)) && others.next().is_none()
+            }
             _ => false,
         }
     }

@@ -73,6 +73,9 @@ impl Terms {
                 (parts, upto) => (self.tuple(&parts), upto),
             },
             Term::And(xs) => {
+                if let Some(answer) = self.clamp_cut(t) {
+                    return answer;
+                }
                 let (xs, upto) = self.clamp_all(&xs);
                 if upto == u32::MAX {
                     return (t, upto);
@@ -85,6 +88,15 @@ impl Terms {
             }
             _ => (t, u32::MAX),
         }
+    }
+
+    /// A term that is cut to words of a length: the term itself, endless, as long as what is begun can be ended before the
+    /// cut. How far that is the form tells; the counters inside matter no more than they would without the cut.
+    fn clamp_cut(&mut self, t: TermId) -> Option<(TermId, u32)> {
+        let (rest, most) = self.cut_to(t)?;
+        let near = most.checked_sub(self.farthest(rest)?).filter(|&near| near >= WORTH && most >= FAR)?;
+        let (endless, upto) = self.clamp(rest);
+        Some((endless, upto.min(near)))
     }
 
     fn clamp_all(&mut self, xs: &[TermId]) -> (Vec<TermId>, u32) {

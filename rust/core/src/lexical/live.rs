@@ -18,12 +18,14 @@ use crate::work;
 /// Found so far, of terms and of their complements (false).
 type Efforts = FxHashMap<(TermId, bool), u32>;
 
+/// Bytes of a word that is tried without a search.
+const LIKELY: usize = 48;
 /// Terms that a first search may visit.
 const SOME: usize = 256;
 /// Terms that a search without counts may visit.
 const MANY: usize = 20_000;
 
-/// Parts that counting a term's words may visit: shared parts are counted anew wherever they stand.
+/// Parts that counting a term's words, or writing one, may visit: shared parts are counted anew wherever they stand.
 const PARTS: u32 = 256;
 
 impl Terms {
@@ -54,9 +56,60 @@ impl Terms {
             Term::And(xs) if self.outnumbers(&xs) => true,
             Term::And(xs) => match self.split_length(&xs) {
                 Some((rest, lo, hi)) => self.has_length(rest, lo, hi),
-                None => self.find_word(t),
+                None => self.likely_word(t, &xs) || self.find_word(t),
             },
             _ => self.find_word(t),
+        }
+    }
+
+    /// Whether a shortest word of one operand is plainly one of all: no derivative of the whole, which a search would
+    /// make for each of many states, but those of the others, which the states share.
+    fn likely_word(&mut self, t: TermId, xs: &[TermId]) -> bool {
+        for &x in xs {
+            let mut word = String::new();
+            if !self.spell_word(x, &mut word, &mut { PARTS }) {
+                continue;
+            }
+            if xs.iter().all(|&y| y == x || self.accepts(y, &word)) {
+                self.known.witness.insert(t, word.chars().count() as u32);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Writes a short word of a term as its form tells it; false where that is long, or takes more than a look.
+    fn spell_word(&self, t: TermId, word: &mut String, left: &mut u32) -> bool {
+        if *left == 0 || word.len() >= LIKELY {
+            return false;
+        }
+        *left -= 1;
+        work::spend(1);
+        match self.get(t) {
+            _ if self.nullable(t) => true,
+            Term::Class(s) => match self.set(*s).iter().find_map(|r| (r.0..=r.1).find_map(char::from_u32)) {
+                Some(c) => {
+                    word.push(c);
+                    true
+                }
+                None => false,
+            },
+            Term::Concat(x, y) => self.spell_word(*x, word, left) && self.spell_word(*y, word, left),
+            Term::Repeat(x, lo, _) => (0..*lo).all(|_| self.spell_word(*x, word, left)),
+            Term::Or(xs) => {
+                let mut parts: Vec<TermId> = xs.to_vec();
+                parts.sort_by_key(|&x| self.at_least(x));
+                let from = word.len();
+                parts.into_iter().any(|x| {
+                    word.truncate(from);
+                    self.spell_word(x, word, left)
+                })
+            }
+            Term::Words(w) => {
+                word.push_str(&self.word_slice(*w)[0][w.depth as usize..]);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -347,7 +400,8 @@ mod tests {
     #[test]
     fn a_search_that_fills_the_arena_is_cut_by_its_work() {
         let ahead: String = ('a'..='z').zip(0..).map(|(c, n)| format!("(?!.*{c}.{{{n}}}{c})")).collect();
-        let lang = crate::regex::parse(&format!("{ahead}.{{40}}"), crate::regex::Dialect::Python)
+        // letters alone: a word of one other character would be seen at once
+        let lang = crate::regex::parse(&format!("{ahead}[a-z]{{40}}"), crate::regex::Dialect::Python)
             .expect("a pattern");
         let mut terms = Terms::default();
         let term = terms.lower(&lang);
@@ -355,6 +409,24 @@ mod tests {
         assert_eq!(found, Err(work::Cut::Work(20_000_000)));
         // of a machine's memory a step takes some bytes, in a small arena and in a large one
         assert!(terms.len() < 250_000, "{} terms for 20 million steps", terms.len());
+    }
+
+    #[test]
+    fn a_word_that_the_form_tells_is_one_of_the_term() {
+        let mut terms = Terms::default();
+        for pattern in ["(?!ab|.*c)[a-d]{3}x?(yz|[0-9]{2})", "(?!.*b)(b|(?=c)c|de)+f", "(?!a)(?!b)[a-c]"] {
+            let lang = crate::regex::parse(pattern, crate::regex::Dialect::Python).expect("a pattern");
+            let term = terms.lower(&lang);
+            let Term::And(xs) = terms.get(term).clone() else { panic!("{pattern} is a conjunction") };
+            let found = terms.likely_word(term, &xs);
+            assert!(!found || terms.search(term, usize::MAX) == Some(true), "{pattern}");
+            for x in xs {
+                let mut word = String::new();
+                if terms.spell_word(x, &mut word, &mut { PARTS }) {
+                    assert!(terms.accepts(x, &word), "{word:?} of {pattern}");
+                }
+            }
+        }
     }
 
     #[test]

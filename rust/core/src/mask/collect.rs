@@ -29,7 +29,7 @@ const FEW: usize = 16;
 /// Children a byte that is allowed from which on each byte is searched for, and the others are not looked at.
 const SEARCH: usize = 8;
 /// Languages side by side, and nodes below, from which on a walk is split after a byte.
-const WIDE: usize = 4;
+pub(super) const WIDE: usize = 4;
 const WIDE_NODES: usize = 2000;
 
 thread_local! {
@@ -149,8 +149,7 @@ impl<S: ByteAutomaton> Core<S> {
             && !self.structure.records(pos.ctx)
             && self.structure.lexicon().width(pos.lex) > WIDE
         {
-            self.collect_split(node, pos, out);
-            return None;
+            return self.collect_split(node, pos, out);
         }
         let mask = self.lexmask(node, pos.lex);
         if !self.structure.records(pos.ctx) {
@@ -174,8 +173,11 @@ impl<S: ByteAutomaton> Core<S> {
 
     /// One byte by hand, then by the shared masks of what is left: states in which many lexemes may begin are
     /// many, those one byte on are few.
-    fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+    fn collect_split(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) -> Option<Arc<LexMask>> {
         let vocab = self.vocab.clone();
+        if let Some(usual) = self.usual_after(node, pos) {
+            return self.collect_unlike(pos, usual, out);
+        }
         let (bytes, nodes) = vocab.trie().children(node);
         for (&byte, &child) in bytes.iter().zip(nodes) {
             if let Some(next) = step(&mut self.structure, pos, &mut Vec::new(), byte) {
@@ -183,6 +185,7 @@ impl<S: ByteAutomaton> Core<S> {
                 self.collect_below(child, next, out);
             }
         }
+        None
     }
 
     /// The exits of a lexeme whose text does not matter: remembered.
@@ -235,7 +238,7 @@ impl<S: ByteAutomaton> Core<S> {
     }
 
     /// The ids that do not pass one of these exits.
-    fn without(&self, ids: &[u32], exits: &[NodeId], out: &mut Vec<u32>) {
+    pub(super) fn without(&self, ids: &[u32], exits: &[NodeId], out: &mut Vec<u32>) {
         if exits.is_empty() {
             return out.extend_from_slice(ids);
         }
@@ -361,7 +364,7 @@ impl<S: ByteAutomaton> Core<S> {
         }
     }
 
-    fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
+    pub(super) fn collect_below(&mut self, node: NodeId, pos: Pos, out: &mut Vec<u32>) {
         if let Some(mask) = self.collect(node, pos, &mut Vec::new(), out) {
             if let Within::Many(words, _) = &mask.within {
                 out.extend(words.ids());

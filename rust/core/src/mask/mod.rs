@@ -3,7 +3,7 @@
 //! [`crate::automaton`] is what the layers below offer; [`lexmask`] the part of a mask that the lexical state alone decides,
 //! shared by all grammars of the process ([`within`] the tokens that stay inside the lexeme, [`exits`] where the
 //! others leave it, [`walk`], [`charwalk`] with `loops` and [`wordmask`] how both are found); [`store`] where it is kept; [`collect`] how a
-//! mask is put together; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
+//! mask is put together, `unlike` from that of another position; [`lexemes`] how it is for grammars with a lexer ([`rest`] what is left of tokens, [`single`]
 //! and [`textwalk`] what one language does with that); [`core`] numbers of states, and what is asked of them; `builder` a core with the
 //! records of its states ([`state`] what everybody reads, `edges`, `ways` how far the end is, `landings`, `inside` and
 //! `anytext` where tokens lead); `generation` how threads take turns with it and when it ends, `lanes` how several are used side by side;
@@ -49,6 +49,7 @@ pub mod state;
 pub mod store;
 mod tails;
 mod textwalk;
+mod unlike;
 mod walk;
 mod ways;
 pub mod within;
