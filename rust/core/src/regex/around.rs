@@ -93,7 +93,7 @@ fn marked(node: &Node, ahead: bool) -> Node {
     let all = |parts: &[Node]| parts.iter().map(|part| marked(part, ahead)).collect();
     let end = || Node::Repeat(Box::new(Node::Set(CharSet::single(END))), 0, Some(1));
     match node {
-        Node::Set(_) if ahead => Node::Concat(vec![end(), node.clone()]),
+        Node::Set(set) if ahead => Node::Concat(vec![end(), Node::Set(set.minus(&CharSet::single(END)))]),
         Node::Text(text) if ahead => {
             let each = text.chars().flat_map(|c| [end(), Node::Set(CharSet::single(c as u32))]);
             Node::Concat(each.collect())
