@@ -133,7 +133,7 @@ fn look_out(node: &Node, before: u64, behind: u64, looks: &mut Looks) {
         Node::Look(look) => {
             looks.behind |= longest(&look.body) > behind;
             // a lookahead's own lookbehinds stand behind what it reads
-            look_out(&look.body, before, u64::MAX / 2, looks);
+            look_out(&look.body, before, LONG << 8, looks);
         }
     }
 }
@@ -175,32 +175,35 @@ fn column(node: &Node) -> usize {
     first.unwrap_or_default()
 }
 
+/// Characters from which on a match is just long: the sum for a pattern's parts stays a number.
+const LONG: u64 = 1 << 40;
+
 /// Characters of a shortest match.
 fn least(node: &Node) -> u64 {
-    match node {
+    let read = match node {
         Node::Set(_) => 1,
         Node::Text(text) => text.chars().count() as u64,
         Node::Concat(parts) => parts.iter().map(least).sum(),
         Node::Alt(parts) => parts.iter().map(least).min().unwrap_or(0),
-        Node::Repeat(inner, low, _) => least(inner).saturating_mul(u64::from(*low)).min(u64::MAX / 4),
+        Node::Repeat(inner, low, _) => least(inner).saturating_mul(u64::from(*low)),
         Node::Lazy(inner) => least(inner),
         Node::Look(_) => 0,
-    }
+    };
+    read.min(LONG)
 }
 
 /// Characters that a match reads or its assertions ask for, at most.
 fn longest(node: &Node) -> u64 {
-    const MOST: u64 = u64::MAX / 4;
     let reached = match node {
         Node::Set(_) => 1,
         Node::Text(text) => text.chars().count() as u64,
         Node::Concat(parts) => parts.iter().fold(0u64, |sum, part| sum.saturating_add(longest(part))),
         Node::Alt(parts) => parts.iter().map(longest).max().unwrap_or(0),
         Node::Repeat(inner, _, high) => {
-            longest(inner).saturating_mul(high.map_or(MOST, |high| u64::from(high.max(1))))
+            longest(inner).saturating_mul(high.map_or(LONG, |high| u64::from(high.max(1))))
         }
         Node::Lazy(inner) => longest(inner),
         Node::Look(look) => longest(&look.body),
     };
-    reached.min(MOST)
+    reached.min(LONG)
 }
