@@ -178,3 +178,15 @@ def test_a_longer_lookbehind_past_the_beginning_is_refused() -> None:
 def test_a_host_of_other_constraints_refuses_it() -> None:
     with pytest.raises(UnsupportedRegex, match="looks past the ends of what it matches"):
         tf.lark('start: IF %json {"type": "integer"}\nIF: /if\\b/\n').compile(VOCABULARY)
+
+
+@pytest.mark.parametrize("grammar", ["start: T+\nT: /\\w\\B/\n", 'start: T+\nT: /\\w(?=.)/\n%ignore " "\n'])
+def test_texts_that_could_never_end_are_refused(grammar: str) -> None:
+    with pytest.raises(UnsatisfiableGrammar):
+        tf.lark(grammar).compile(VOCABULARY)
+
+
+def test_a_word_that_asks_for_what_no_text_brings_is_not_begun() -> None:
+    automaton = tf.lark("start: (T|S)+\nT: /[^a]ab(?=\\d)/\nS: / /\n").compile(VOCABULARY)
+    spaces = [token for token, text in enumerate(TOKENS) if text.strip(b" ") == b""]
+    assert automaton.allowed_tokens(automaton.start).tolist() == spaces

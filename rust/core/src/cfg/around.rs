@@ -444,14 +444,19 @@ impl Scanned {
             if self.context(next).inside.is_some() {
                 return true;
             }
+            // each once: a class has hundreds of ranges, and looks are few
+            let mut begun: Vec<(CtxId, LexId)> = Vec::new();
             for way in ways {
-                for (ctx, _) in self.behind_each(next, way.first, way.last) {
-                    let began = Pos { ctx, lex: way.to };
-                    if next == pos.ctx {
-                        add(beside, (ctx, way.to));
-                    } else if ahead == 0 || self.escapes_within(began, ahead - 1, left) {
-                        return true;
-                    }
+                let behind = self.behind_each(next, way.first, way.last);
+                behind.iter().for_each(|&(ctx, _)| add(&mut begun, (ctx, way.to)));
+            }
+            if next == pos.ctx {
+                begun.into_iter().for_each(|began| add(beside, began));
+                continue;
+            }
+            for (ctx, lex) in begun {
+                if ahead == 0 || self.escapes_within(Pos { ctx, lex }, ahead - 1, left) {
+                    return true;
                 }
             }
         }
