@@ -14,6 +14,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::guarded::Leads;
 use super::scanned::{Context, Scanned};
 use crate::automaton::byte_automaton::{Alive, CtxId, Pos};
 use crate::held;
@@ -188,11 +189,13 @@ pub(super) struct Around {
     /// Whether a terminal goes on wherever another one hangs on what follows, by both.
     covers: FxHashMap<(u32, u32), bool>,
     endings: FxHashMap<LexId, Arc<Endings>>,
+    /// Ranges in them: a class of Unicode has hundreds.
+    ranges: usize,
 }
 
 impl Around {
     pub fn bytes(&self) -> usize {
-        held::map(&self.covers) + held::map(&self.endings) + self.endings.len() * 256
+        held::map(&self.covers) + held::map(&self.endings) + self.endings.len() * 64 + self.ranges * 8
     }
 }
 
@@ -237,6 +240,7 @@ impl Scanned {
             return known.clone();
         }
         let found = Arc::new(self.find_endings(lex));
+        self.around.ranges += found.before.iter().map(|before| before.1.len()).sum::<usize>();
         self.around.endings.insert(lex, found.clone());
         found
     }
@@ -283,7 +287,7 @@ impl Scanned {
 
     /// The terminal that a lexeme of these characters is at the end of the text, or else before some character.
     pub(super) fn ended_as(&mut self, lex: LexId) -> Option<u32> {
-        if !self.chart.grammar.looks_around() {
+        if !self.chart.grammar.looks_around {
             let outcome = self.lexicon.outcome(lex);
             return self.winner(outcome);
         }
@@ -293,7 +297,7 @@ impl Scanned {
 
     /// Whether a lexeme may be a terminal, before some character or at the end of the text.
     pub(super) fn may_be(&mut self, lex: LexId, place: u32) -> bool {
-        if !self.chart.grammar.looks_around() {
+        if !self.chart.grammar.looks_around {
             return self.ended_as(lex) == Some(place);
         }
         let endings = self.endings(lex);
@@ -302,7 +306,7 @@ impl Scanned {
 
     /// The context behind a lexeme that the text ends with.
     pub(super) fn after_last(&mut self, pos: Pos) -> Option<CtxId> {
-        match self.chart.grammar.looks_around() {
+        match self.chart.grammar.looks_around {
             true => self.endings(pos.lex).at_end.and_then(|place| self.after(pos.ctx, place)),
             false => self.after_lexeme(pos),
         }
@@ -363,8 +367,7 @@ impl Scanned {
                 ways.extend(behind.into_iter().map(|way| (way, next)));
             }
         }
-        let mut onward: Vec<Option<CtxId>> = vec![None];
-        let mut ranges: Vec<Ranges> = vec![Ranges::new()];
+        let mut leads = Leads::new();
         for (way, from) in ways {
             work::spend(4);
             for (behind, read) in self.behind_each(from, way.first, way.last) {
@@ -372,20 +375,15 @@ impl Scanned {
                     true => Some(self.intern(Context { inside: Some(way.to), ..self.context(behind) })),
                     false => None,
                 };
-                let i = onward.iter().position(|o| *o == next).unwrap_or(onward.len());
-                if i == onward.len() {
-                    onward.push(next);
-                    ranges.push(Ranges::new());
-                }
-                ranges[i].extend(read);
+                leads.add(next, read);
             }
         }
         // a byte that isn't read would end the lexeme, whatever it is
-        let mut read: Ranges = ranges[1..].concat();
+        let mut read: Ranges = leads.ranges[1..].concat();
         read.sort_unstable();
         let read = CharSet(union_ranges(&read, &[]));
-        ranges[0] = intersect_ranges(&[(0, WIDE - 1)], &read.negate().0);
-        self.keep_list(ctx, end, onward, ranges)
+        leads.ranges[0] = intersect_ranges(&[(0, WIDE - 1)], &read.negate().0);
+        self.keep_list(ctx, end, leads)
     }
 
     /// As [`Scanned::escapes`] where it hangs on the text around a lexeme what it is.

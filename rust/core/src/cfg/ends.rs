@@ -96,7 +96,7 @@ impl Scanned {
             return left.is_none() || found;
         }
         *left = looks.checked_sub(1);
-        let around = self.chart.grammar.looks_around();
+        let around = self.chart.grammar.looks_around;
         let mut seen = if around { Vec::new() } else { vec![pos.lex] };
         let mut at = 0;
         let mut found = around && self.escapes_around(pos, ahead, left, ESCAPE_STATES);

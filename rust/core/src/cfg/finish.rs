@@ -139,7 +139,7 @@ pub(crate) fn complete(machine: &mut Scanned, mut pos: Pos, most: usize) -> Opti
     }
     if !fresh(machine, pos) {
         let begun = machine.unguarded(pos);
-        let (bytes, lex) = match machine.chart.grammar.looks_around() {
+        let (bytes, lex) = match machine.chart.grammar.looks_around {
             false => shortest_lexeme(&mut machine.lexicon, begun.lex, most)?,
             true => shortest_end(machine, begun.lex)?,
         };

@@ -89,6 +89,8 @@ pub struct Grammar {
     pub layout: Option<Layout>,
     /// Sets of characters that lookbehinds ask for before a terminal; they part all characters, or there are none.
     pub pasts: Box<[CharSet]>,
+    /// Whether it hangs on the text around some lexeme what it is.
+    pub looks_around: bool,
 }
 
 /// The longest run of symbols that may be empty in one expansion.
@@ -113,12 +115,8 @@ impl Grammar {
             segmented: true,
             layout: None,
             pasts: Box::default(),
+            looks_around: false,
         }
-    }
-
-    /// Whether it hangs on the text around a lexeme what it is.
-    pub fn looks_around(&self) -> bool {
-        self.terminals.iter().any(|t| t.around.is_some())
     }
 
     pub fn cost(&self, symbol: Symbol) -> u64 {
@@ -198,13 +196,15 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             )));
         }
     }
-    if let Some(around) = terminals.iter().find(|t| t.around.is_some()) {
+    let around = terminals.iter().find(|t| t.around.is_some());
+    let looks_around = around.is_some();
+    if let Some(around) = around {
         let newline = layout.as_ref().is_some_and(|l| terminals[l.newline as usize].around.is_some());
         if newline || layout.is_some() && !pasts.is_empty() {
             return Err(terminals::not_followed(&around.name));
         }
     }
-    let mut grammar = Grammar { terminals, segmented, layout, pasts, ..Grammar::nothing() };
+    let mut grammar = Grammar { terminals, segmented, layout, pasts, looks_around, ..Grammar::nothing() };
     grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
 }

@@ -21,7 +21,28 @@ use crate::lexical::{LexId, Lexicon, TermId, Terms};
 use crate::work;
 
 /// Where the code points of a guarded context lead, by their places behind all others; the first leads nowhere.
-pub(super) type Onward = Box<[Option<CtxId>]>;
+type Onward = Box<[Option<CtxId>]>;
+
+/// Where code points lead, and which they are: the ranges of each context, first those that lead nowhere.
+pub(super) struct Leads {
+    pub onward: Vec<Option<CtxId>>,
+    pub ranges: Vec<Vec<(u32, u32)>>,
+}
+
+impl Leads {
+    pub fn new() -> Self {
+        Leads { onward: vec![None], ranges: vec![Vec::new()] }
+    }
+
+    pub fn add(&mut self, next: Option<CtxId>, ranges: impl IntoIterator<Item = (u32, u32)>) {
+        let i = self.onward.iter().position(|o| *o == next).unwrap_or(self.onward.len());
+        if i == self.onward.len() {
+            self.onward.push(next);
+            self.ranges.push(Vec::new());
+        }
+        self.ranges[i].extend(ranges);
+    }
+}
 
 /// What is guarded so far.
 #[derive(Default)]
@@ -48,7 +69,7 @@ impl Scanned {
         if let Some(inside) = self.context(ctx).inside {
             return Some(inside);
         }
-        let looks_around = self.chart.grammar.looks_around();
+        let looks_around = self.chart.grammar.looks_around;
         if !self.guarding.on || !looks_around && self.separable() {
             return None;
         }
@@ -160,7 +181,7 @@ impl Scanned {
 
     /// The next code points of a guarded context by where they lead, and the empty text where the lexeme may end.
     pub(super) fn list_guarded(&mut self, ctx: CtxId, lex: LexId) -> Alive {
-        if self.chart.grammar.looks_around() {
+        if self.chart.grammar.looks_around {
             return self.list_around(ctx, lex);
         }
         let outer = self.outside(ctx);
@@ -175,8 +196,7 @@ impl Scanned {
             let left = self.lexicon.ways_beyond(lex, begin).into_iter().filter(|s| s.last >= WIDE);
             ways.extend(left.map(|s| (Segment { first: s.first.max(WIDE), ..s }, next)));
         }
-        let mut onward: Vec<Option<CtxId>> = vec![None];
-        let mut ranges: Vec<Vec<(u32, u32)>> = vec![Vec::new()];
+        let mut leads = Leads::new();
         for (segment, ctx) in ways {
             work::spend(4);
             let pos = Pos { ctx, lex: segment.to };
@@ -184,34 +204,24 @@ impl Scanned {
                 true => Some(self.intern(Context { inside: Some(pos.lex), ..self.context(ctx) })),
                 false => None,
             };
-            let i = onward.iter().position(|o| *o == next).unwrap_or(onward.len());
-            if i == onward.len() {
-                onward.push(next);
-                ranges.push(Vec::new());
-            }
-            ranges[i].push((segment.first, segment.last));
+            leads.add(next, [(segment.first, segment.last)]);
         }
         // beyond one byte what leads nowhere is left out: no lexeme ends before it either
-        ranges[0] = ranges[0].iter().filter(|r| r.0 < WIDE).map(|r| (r.0, r.1.min(WIDE - 1))).collect();
-        self.keep_list(ctx, winner, onward, ranges)
+        let nowhere = leads.ranges[0].iter().filter(|r| r.0 < WIDE);
+        leads.ranges[0] = nowhere.map(|r| (r.0, r.1.min(WIDE - 1))).collect();
+        self.keep_list(ctx, winner, leads)
     }
 
     /// Takes down where the code points of a guarded context lead.
-    pub(super) fn keep_list(
-        &mut self,
-        ctx: CtxId,
-        end: Option<u32>,
-        onward: Vec<Option<CtxId>>,
-        ranges: Vec<Vec<(u32, u32)>>,
-    ) -> Alive {
+    pub(super) fn keep_list(&mut self, ctx: CtxId, end: Option<u32>, leads: Leads) -> Alive {
         let mut out: Vec<(u32, TermId)> = end.map(|place| (place, Terms::EPS)).into_iter().collect();
-        for (i, mut ranges) in ranges.into_iter().enumerate() {
+        for (i, mut ranges) in leads.ranges.into_iter().enumerate() {
             ranges.sort_unstable();
             if !ranges.is_empty() {
                 out.push(((self.places + i) as u32, self.lexicon.terms.class(&ranges)));
             }
         }
-        self.guarding.onward.insert(ctx, onward.into());
+        self.guarding.onward.insert(ctx, leads.onward.into());
         out.into()
     }
 

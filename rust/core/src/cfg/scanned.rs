@@ -339,7 +339,7 @@ impl Scanned {
             Some(lex) => {
                 let (outer, outcome) = (self.outside(ctx), self.lexicon.outcome(lex));
                 let mut bytes = self.bytes_left(outer, outcome);
-                if self.chart.grammar.looks_around() {
+                if self.chart.grammar.looks_around {
                     for next in self.contexts_behind(outer, lex) {
                         bytes.add(&self.next_bytes(next));
                     }
