@@ -20,7 +20,7 @@ pub fn read(terms: &mut Terms, entry: &Entry, segmented: bool) -> Result<(TermId
         Some(literal) if flags.is_empty() => terms.words(vec![literal.as_str().into()]),
         _ => {
             let source = if flags.is_empty() { pattern.clone() } else { format!("(?{flags}){pattern}") };
-            let refused = |e: RegexError| refused(name, &format!("{pattern:?} "), e);
+            let refused = |e: RegexError| refused(name, &format!(" {pattern:?}"), e);
             let pattern = Pattern::parse(&source, !segmented).map_err(refused)?;
             let term = terms.lower(&pattern.alone().map_err(refused)?);
             let looks = pattern.looks();
@@ -51,7 +51,7 @@ fn refused(name: &str, pattern: &str, e: RegexError) -> Error {
         RegexErrorKind::Unsupported => Kind::UnsupportedRegex,
         RegexErrorKind::Limit => Kind::LimitExceeded,
     };
-    Error::new(kind, format!("The terminal {name}: its pattern {pattern}{}", e.message)).column(e.column)
+    Error::new(kind, format!("The terminal {name}: its pattern{pattern}: {}", e.message)).column(e.column)
 }
 
 fn within_limits(terms: &Terms, name: &str) -> Result<()> {
