@@ -21,6 +21,10 @@ use crate::schema::Simple;
 use crate::schema::{ExprId, JsonNodeId, NameId, ObjId, ValId};
 use crate::work;
 
+/// Conjunctions from which on those that no object satisfies are sought before more are multiplied in: ten conditions
+/// on one tag are a thousand, of which ten can hold.
+const PRUNE_FROM: usize = 12;
+
 /// The conjunctions that formulas multiply out to; `None`: too many.
 type Products = FxHashMap<ObjId, Option<Vec<ObjId>>>;
 
@@ -60,7 +64,7 @@ impl JsonMachine {
         if self.schema.options.order == Order::Any {
             return vec![(formula, FREE)];
         }
-        match self.multiply_out(formula, &mut FxHashMap::default()) {
+        match self.multiply_out(formula, true, &mut FxHashMap::default()) {
             Some(list) => list
                 .into_iter()
                 .map(|f| {
@@ -79,24 +83,25 @@ impl JsonMachine {
     }
 
     /// Disjunctions that name keys, multiplied out; `None` when that gives too many.
-    fn multiply_out(&mut self, formula: ObjId, known: &mut Products) -> Option<Vec<ObjId>> {
+    fn multiply_out(&mut self, formula: ObjId, whole: bool, known: &mut Products) -> Option<Vec<ObjId>> {
         if !self.schema.branches_name_keys(formula) {
             return Some(vec![formula]);
         }
         if let Some(found) = known.get(&formula) {
             return found.clone();
         }
-        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_product(formula, known));
+        let found = stacker::maybe_grow(64 << 10, 1 << 20, || self.find_product(formula, whole, known));
         known.insert(formula, found.clone());
         found
     }
 
-    fn find_product(&mut self, formula: ObjId, known: &mut Products) -> Option<Vec<ObjId>> {
+    /// `whole`: nothing else is asked of the object, so that it tells much whether some object satisfies a conjunction.
+    fn find_product(&mut self, formula: ObjId, whole: bool, known: &mut Products) -> Option<Vec<ObjId>> {
         match self.schema.object(formula).clone() {
             Obj::Or(list) => {
                 let mut out = Vec::new();
                 for &part in list.iter() {
-                    out.extend(self.multiply_out(part, known)?);
+                    out.extend(self.multiply_out(part, false, known)?);
                     if out.len() > MAX_ORDERS {
                         return None;
                     }
@@ -110,7 +115,7 @@ impl JsonMachine {
                         out.iter_mut().for_each(|left| left.push(part));
                         continue;
                     }
-                    let ways = self.multiply_out(part, known)?;
+                    let ways = self.multiply_out(part, false, known)?;
                     if out.len() * ways.len() > MAX_ORDERS {
                         return None;
                     }
@@ -124,6 +129,12 @@ impl JsonMachine {
                             })
                         })
                         .collect();
+                    if whole && out.len() > PRUNE_FROM {
+                        out.retain(|parts| {
+                            let so_far = self.schema.and(parts);
+                            self.schema.rest_is_live(so_far)
+                        });
+                    }
                 }
                 let joined = out.iter().map(|parts| self.schema.and(parts));
                 Some(joined.filter(|&f| f != ObjId::FALSE).collect())

@@ -1,4 +1,4 @@
-//! Where lexical masks are kept: one table for the process, bounded in bytes; the host sizes and empties it.
+//! Where lexical masks are kept: one table for the process, in parts, bounded in bytes; the host sizes and empties it.
 //!
 //! The key is the vocabulary, the node of its trie and the *content* of the lexical state, so that "inside a
 //! JSON string" is computed once for ten thousand schemas although each automaton numbers its own states.
@@ -8,10 +8,11 @@
 //! (new keys, new numbers) neither fill the table to its bound nor drive out what many schemas share.
 //! Memory: the bound that `set_limits(shared=)` names.
 
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lexmask::LexMask;
 use crate::lexical::content::Content;
@@ -39,10 +40,16 @@ struct Entry {
 
 type Table = FxHashMap<Key, Entry>;
 
+/// Parts of the table, each behind a lock of its own: what is dropped at once, and what a part moves as it grows, is
+/// then small enough that no mask waits for it.
+const PARTS: usize = 64;
+
 /// The table; see [`figures`], [`set_limit`], [`clear`].
 pub struct Store {
-    table: RwLock<Table>,
-    /// Of all entries, and of those that were not asked for again: changed with the table's lock held.
+    parts: [RwLock<Table>; PARTS],
+    /// The part that drops next.
+    turn: AtomicUsize,
+    /// Of all entries, and of those that were not asked for again: changed with their part's lock held.
     bytes: AtomicUsize,
     unserved: AtomicUsize,
     clock: AtomicU64,
@@ -79,26 +86,32 @@ pub fn limit() -> usize {
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
     let store = STORE.current();
-    let mut table = store.table.write().unwrap_or_else(PoisonError::into_inner);
     while store.bytes.load(Ordering::Relaxed) > bytes {
-        store.evict(&mut table, |_| true);
+        (0..PARTS).for_each(|_| store.evict(|_| true));
     }
 }
 
 /// Empties the process's table.
 pub fn clear() {
     let store = STORE.current();
-    let mut table = store.table.write().unwrap_or_else(PoisonError::into_inner);
-    let old = std::mem::take(&mut *table);
-    store.count(&table);
-    drop(table);
+    let old: Vec<Table> = store
+        .parts
+        .iter()
+        .map(|part| {
+            let mut table = part.write().unwrap_or_else(PoisonError::into_inner);
+            let old = std::mem::take(&mut *table);
+            old.values().for_each(|entry| store.discount(entry));
+            old
+        })
+        .collect();
     drop(old);
 }
 
 impl Default for Store {
     fn default() -> Self {
         Store {
-            table: RwLock::default(),
+            parts: std::array::from_fn(|_| RwLock::default()),
+            turn: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             unserved: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
@@ -109,13 +122,20 @@ impl Default for Store {
 }
 
 impl Store {
+    /// The part that holds a key. The table inside takes its places from the lowest bits of the same hash, and tells
+    /// entries apart by the highest ones.
+    fn part(&self, key: &Key) -> &RwLock<Table> {
+        let hash = FxBuildHasher.hash_one(key);
+        &self.parts[(hash >> 40) as usize % PARTS]
+    }
+
     pub fn get(&self, key: &Key) -> Option<Arc<LexMask>> {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.part(key).read().unwrap_or_else(PoisonError::into_inner);
         match table.get(key) {
             Some(entry) => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
                 entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-                if !entry.served.load(Ordering::Relaxed) && !entry.served.swap(true, Ordering::Relaxed) {
+                if !entry.is_served() && !entry.served.swap(true, Ordering::Relaxed) {
                     self.unserved.fetch_sub(entry.size, Ordering::Relaxed);
                 }
                 Some(entry.mask.clone())
@@ -130,55 +150,67 @@ impl Store {
     pub fn put(&self, key: Key, mask: Arc<LexMask>) {
         let size = mask.bytes() + ENTRY;
         let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.part(&key).write().unwrap_or_else(PoisonError::into_inner);
         table.entry(key).or_insert_with(|| {
             self.bytes.fetch_add(size, Ordering::Relaxed);
             self.unserved.fetch_add(size, Ordering::Relaxed);
             Entry { mask, size, used, served: AtomicBool::new(false) }
         });
-        if self.bytes.load(Ordering::Relaxed) > limit() {
-            self.evict(&mut table, |_| true);
-        } else if self.unserved.load(Ordering::Relaxed) > limit() / 2 {
-            self.evict(&mut table, |entry| !entry.served.load(Ordering::Relaxed));
+        drop(table); // no thread holds two parts
+        let mut turns = 0..PARTS;
+        while self.bytes.load(Ordering::Relaxed) > limit() && turns.next().is_some() {
+            self.evict(|_| true);
+        }
+        while self.unserved.load(Ordering::Relaxed) > limit() / 2 && turns.next().is_some() {
+            self.evict(|entry| !entry.is_served());
         }
     }
 
-    /// Drops, of those that `may_go`, the half that was not used for longest: linear, and rare.
-    fn evict(&self, table: &mut Table, may_go: impl Fn(&Entry) -> bool) {
+    /// Drops, of the next part's entries that `may_go`, the half that was not used for longest.
+    fn evict(&self, may_go: impl Fn(&Entry) -> bool) {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % PARTS;
+        let mut table = self.parts[turn].write().unwrap_or_else(PoisonError::into_inner);
         let mut ages: Vec<u64> =
             table.values().filter(|e| may_go(e)).map(|e| e.used.load(Ordering::Relaxed)).collect();
-        if !ages.is_empty() {
-            let middle = ages.len() / 2;
-            let (_, &mut median, _) = ages.select_nth_unstable(middle);
-            // the masks alone: what else an entry is would be moved for nothing
-            let mut gone: Vec<Arc<LexMask>> = Vec::with_capacity(middle + 1);
-            let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
-            gone.extend(old.map(|(_, entry)| entry.mask));
-            // giving megabytes back takes milliseconds, which no mask should wait for
-            Process::current().drop_later(Box::new(gone));
+        if ages.is_empty() {
+            return;
         }
+        let middle = ages.len() / 2;
+        let (_, &mut median, _) = ages.select_nth_unstable(middle);
+        table.values().for_each(|entry| self.discount(entry));
+        // the masks alone: what else an entry is would be moved for nothing
+        let mut gone: Vec<Arc<LexMask>> = Vec::with_capacity(middle + 1);
+        let old = table.extract_if(|_, e| may_go(e) && e.used.load(Ordering::Relaxed) <= median);
+        gone.extend(old.map(|(_, entry)| entry.mask));
         for entry in table.values_mut() {
-            entry.size = entry.mask.bytes() + ENTRY; // what it shared with those that went is its own now
+            entry.size = entry.mask.bytes() + ENTRY; // what it shared with those that went is more its own now
+            self.bytes.fetch_add(entry.size, Ordering::Relaxed);
+            self.unserved.fetch_add(if entry.is_served() { 0 } else { entry.size }, Ordering::Relaxed);
         }
-        self.count(table);
+        drop(table);
+        // giving it back takes longer than finding it, and no mask should wait for that
+        Process::current().drop_later(Box::new(gone));
     }
 
-    fn count(&self, table: &Table) {
-        let (mut bytes, mut unserved) = (0, 0);
-        for entry in table.values() {
-            bytes += entry.size;
-            unserved += if entry.served.load(Ordering::Relaxed) { 0 } else { entry.size };
-        }
-        self.bytes.store(bytes, Ordering::Relaxed);
-        self.unserved.store(unserved, Ordering::Relaxed);
+    /// Takes an entry out of what is counted; its part is locked for writing.
+    fn discount(&self, entry: &Entry) {
+        self.bytes.fetch_sub(entry.size, Ordering::Relaxed);
+        self.unserved.fetch_sub(if entry.is_served() { 0 } else { entry.size }, Ordering::Relaxed);
     }
 
     pub fn figures(&self) -> Figures {
+        let entries = |part: &RwLock<Table>| part.read().unwrap_or_else(PoisonError::into_inner).len();
         Figures {
-            entries: self.table.read().unwrap_or_else(PoisonError::into_inner).len(),
+            entries: self.parts.iter().map(entries).sum(),
             bytes: self.bytes.load(Ordering::Relaxed),
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
         }
+    }
+}
+
+impl Entry {
+    fn is_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
     }
 }

@@ -113,13 +113,13 @@ impl Schema {
     }
 
     /// Whether an object of its own could satisfy the formula; memoised.
-    pub(super) fn rest_is_live(&mut self, o: ObjId) -> bool {
+    pub(crate) fn rest_is_live(&mut self, o: ObjId) -> bool {
         if let Some(&known) = self.answers.rests.get(&o) {
             return known;
         }
         let answer = self.object_is_live(o, &super::live::Keys::all());
         // a "no" inside another question may rest on what that question assumes
-        if self.error.is_none() && (answer || self.answers.asking.is_empty()) {
+        if self.error.is_none() && (answer || !self.is_asking()) {
             self.answers.rests.insert(o, answer);
         }
         answer

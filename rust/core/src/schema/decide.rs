@@ -243,7 +243,7 @@ impl<F: Formula> Decisions<F> {
         };
         let sub = self.asked[i];
         let asked = schema.compile_or_none(sub);
-        if schema.plainly_apart(value, asked) {
+        if schema.plainly_apart(value, asked) || self.is_excluded(schema, asked) {
             // "no", which narrows nothing
             self.answers[i] = Some(false);
             let found = self.branches(schema, value, path);
@@ -279,5 +279,20 @@ impl<F: Formula> Decisions<F> {
         }
         yes.append(&mut no);
         Some(yes)
+    }
+
+    /// Whether some expression that holds excludes this one by itself: a pair is asked about once, where each of the
+    /// conjunctions that contain it would be a search of its own.  Inside another question a "no" may rest on what that
+    /// question assumes, and would let values through here.
+    fn is_excluded(&self, schema: &mut Schema, asked: ValId) -> bool {
+        if schema.is_asking() {
+            return false;
+        }
+        let held = self.asked.iter().zip(&self.answers).filter(|(_, &answer)| answer == Some(true));
+        held.into_iter().any(|(&sub, _)| {
+            let held = schema.compile_or_none(sub);
+            let both = schema.and_values(held, asked);
+            !schema.is_live(both)
+        })
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Patterns {
     pub matches: FxHashMap<(TermId, NameId), bool>,
     /// Combinations of key patterns, by the patterns.
     pub cells: FxHashMap<Box<[TermId]>, Arc<[Cell]>>,
+    /// The shortest key of a language.
+    pub shortest: FxHashMap<TermId, Option<NameId>>,
     /// The strings that hold none of the texts that may not occur.
     pub guard: TermId,
 }
@@ -33,6 +35,7 @@ impl Default for Patterns {
             formats: KeyedMap::default(),
             matches: FxHashMap::default(),
             cells: FxHashMap::default(),
+            shortest: FxHashMap::default(),
             guard: Terms::ALL,
         }
     }
@@ -45,6 +48,7 @@ impl Patterns {
             + held::map(&self.formats)
             + held::map(&self.matches)
             + held::map(&self.cells)
+            + held::map(&self.shortest)
     }
 }
 

@@ -68,7 +68,8 @@ impl Schema {
                 }
                 "format" => (&mut cuts, free),
                 "pattern" => (&mut cuts, free && self.pattern_has_words(value)),
-                "enum" => (&mut cuts, free && self.texts_are_of_type(node, value, looks)),
+                "enum" => (&mut cuts, free && self.texts_are_of_type(node, self.doc.items(value), looks)),
+                "const" => (&mut cuts, free && self.texts_are_of_type(node, &[value], looks)),
                 "required" => (&mut cuts, self.required_are_live(node, value, looks)),
                 "minItems" => (&mut cuts, self.items_are_live(node, value, looks)),
                 _ => return false,
@@ -95,12 +96,11 @@ impl Schema {
     }
 
     /// Some text, and texts alone: what another value is takes arithmetic.
-    fn texts_are_of_type(&self, node: JsonNodeId, value: JsonNodeId, looks: &mut usize) -> bool {
+    fn texts_are_of_type(&self, node: JsonNodeId, texts: &[JsonNodeId], looks: &mut usize) -> bool {
         let strings = self.doc.key(node, "type").is_none_or(|of| {
             let named = |&n: &JsonNodeId| self.doc.str(n) == Some("string");
             named(&of) || self.doc.items(of).iter().any(named)
         });
-        let texts = self.doc.items(value);
         strings && !texts.is_empty() && texts.iter().all(|&n| look(looks) && self.doc.str(n).is_some())
     }
 
@@ -141,13 +141,15 @@ mod tests {
     use super::*;
     use crate::schema::Options;
 
-    const PARTS: [&str; 30] = [
+    const PARTS: [&str; 32] = [
         r##""type": "string""##,
         r##""type": ["integer", "string"]"##,
         r##""type": "object""##,
         r##""type": "array""##,
         r##""type": []"##,
         r##""enum": ["a", "bb"]"##,
+        r##""const": "bb""##,
+        r##""const": 1"##,
         r##""enum": []"##,
         r##""enum": [1, "a"]"##,
         r##""pattern": "^b+$""##,

@@ -105,6 +105,11 @@ impl Schema {
         answer
     }
 
+    /// Whether this is asked inside another question, so that a "no" may rest on what that one assumes.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.answers.asking.is_empty()
+    }
+
     pub(crate) fn sub_is_live(&mut self, s: ExprId) -> bool {
         if s == ExprId::TRUE {
             return true;

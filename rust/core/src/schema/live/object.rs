@@ -15,7 +15,7 @@ use crate::schema::by_key::Key;
 use crate::schema::object::{Obj, ObjId, ShapeId};
 use crate::schema::used::{KeySet, KeySets};
 use crate::schema::value::ExprId;
-use crate::schema::{NameId, Schema};
+use crate::schema::{NameId, Schema, Simple};
 
 /// Which keys may still be used.
 pub struct Keys<'a> {
@@ -97,8 +97,24 @@ impl Schema {
         match self.object(o) {
             Obj::True => true,
             Obj::False => false,
-            _ => self.may_end_object(o) || self.solve(o, keys).is_some(),
+            _ if self.may_end_object(o) => true,
+            _ => match self.simple_parts(o) {
+                Some(simple) if simple.least == 0 => self.simple_is_live(&simple, keys),
+                _ => self.solve(o, keys).is_some(),
+            },
         }
+    }
+
+    /// Where keys don't depend on each other and none is counted, the required ones are all that it takes.
+    fn simple_is_live(&mut self, simple: &Simple, keys: &Keys) -> bool {
+        simple.required.len() <= simple.most as usize
+            && simple.required.iter().all(|&name| {
+                crate::work::spend(1);
+                let sub = self.value_at(&simple.shapes, &Key::Name(name));
+                keys.allow(&self.key_sets, name)
+                    && simple.absent.binary_search(&name).is_err()
+                    && self.sub_is_live(sub)
+            })
     }
 
     /// An object of the properties that are still needed.
@@ -410,6 +426,11 @@ impl Schema {
         if let Some((ranks, _)) = keys.order {
             known.extend(ranks.keys());
         }
+        // most often it is the first that comes to mind
+        let first = self.shortest_key(term)?;
+        if !known.contains(&first) && !self.key_sets.contains(keys.used, first) {
+            return Some(first);
+        }
         let words = known.iter().map(|&n| self.name_text(n).into()).collect();
         let used = self.used_term(keys.used);
         let terms = &mut self.lexicon.terms;
@@ -418,6 +439,17 @@ impl Schema {
         let left = terms.and(&[term, not, unused]);
         let text = self.shortest(Spelling::Raw, left)?;
         Some(self.name(&text))
+    }
+
+    fn shortest_key(&mut self, term: TermId) -> Option<NameId> {
+        if let Some(&known) = self.patterns.shortest.get(&term) {
+            return known;
+        }
+        let found = self.shortest(Spelling::Raw, term).map(|text| self.name(&text));
+        if !self.lexicon.terms.overflow {
+            self.patterns.shortest.insert(term, found);
+        }
+        found
     }
 }
 

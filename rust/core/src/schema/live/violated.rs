@@ -5,7 +5,12 @@
 //! the others are tried (Lecoutre, Sais, Tabary & Vidal, "Reasoning from last conflict(s) in constraint programming",
 //! Artificial Intelligence 173, 2009).
 //! Complexity: such a pass is the shapes times the keys that they name, for each dead end; each shape begins one anew at
-//! most, and only then are all combinations tried, within the call's work.  Memory: nothing is kept.
+//! most, and only then are all combinations tried, within the call's work.  Memory: for one search, the keys that its
+//! shapes name and what their values must satisfy.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::object::{Conjunction, Keys};
 use crate::schema::by_key::Key;
@@ -24,6 +29,9 @@ struct Search<'a> {
     /// Dead ends that are left to this pass, and the shape whose was the last.
     patience: usize,
     stuck: Option<usize>,
+    /// The keys that the shapes name, and what the conjunction asks of the values of keys: found once.
+    named: Option<Arc<[NameId]>>,
+    asked: FxHashMap<NameId, ExprId>,
 }
 
 impl Schema {
@@ -32,7 +40,8 @@ impl Schema {
         let mut order = conj.violated.clone();
         order.retain(|&shape| !self.is_violated(shape, &chosen));
         let shapes = order.len();
-        let mut search = Search { conj, keys, order, patience: 0, stuck: None };
+        let (named, asked) = (None, FxHashMap::default());
+        let mut search = Search { conj, keys, order, patience: 0, stuck: None, named, asked };
         for _ in 1..shapes {
             search.patience = shapes;
             let found = self.violate_from(&mut search, 0, chosen.clone());
@@ -145,18 +154,19 @@ impl Schema {
         chosen: &Chosen,
         ways: &mut u32,
     ) -> Option<Chosen> {
-        let named = if self.only_named(shape) {
-            self.shape(shape).props.iter().map(|p| p.0).collect()
-        } else {
-            self.named(search.conj)
+        let named = match &search.named {
+            _ if self.only_named(shape) => self.shape(shape).props.iter().map(|p| p.0).collect(),
+            Some(known) => known.clone(),
+            None => search.named.insert(self.named(search.conj).into()).clone(),
         };
-        for name in named {
+        for &name in named.iter() {
             crate::work::spend(2 + chosen.len() as u64 / 32);
             if chosen.iter().any(|c| c.0 == name) || !self.may_add(search.conj, name, search.keys) {
                 continue;
             }
             let key = Key::Name(name);
-            let own = |this: &mut Self| this.value_at(&search.conj.shapes, &key);
+            let (shapes, asked) = (&search.conj.shapes, &mut search.asked);
+            let own = |this: &mut Self| *asked.entry(name).or_insert_with(|| this.value_at(shapes, &key));
             let Some(both) = self.violation(shape, &key, own) else { continue };
             let mut next = chosen.clone();
             next.push((name, both));
