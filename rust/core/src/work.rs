@@ -27,7 +27,7 @@ const SLICE: u64 = 1 << 13;
 /// Bytes that a call may hold beside what was there before it, or as many as [`BYTES`] a unit of its work, where that
 /// is more. A table that is just being doubled counts twice, so that this is the peak and not what is left of it.
 const MEMORY: u64 = 256 << 20;
-const BYTES: u64 = 7;
+const BYTES: u64 = 5;
 /// Bytes that cost as much as a step: 256 are taken and cleared in about 30 ns.
 const BLOCK: usize = 256;
 

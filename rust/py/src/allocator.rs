@@ -11,7 +11,8 @@ use libmimalloc_sys as mi;
 const PURGE_DELAY: mi::mi_option_t = 15;
 /// Milliseconds after which pages that nothing is in go back to the system.  mimalloc waits a second, in which a busy
 /// automaton fills and drops its budget several times, each time on other pages: in the soak of `prices` the process
-/// held up to 28 MiB more for minutes (`MIMALLOC_PURGE_DELAY=1000 python benchmarks/soak.py --kind prices`).  A tenth of that wait costs 1 to 3 % of the processor's time, a hundredth 10 %.
+/// held up to 28 MiB more for minutes (`MIMALLOC_PURGE_DELAY=1000 python
+/// benchmarks/soak.py --kind prices`).  A tenth of that wait costs 1 to 3 % of the processor's time, a hundredth 10 %.
 const WAIT: std::ffi::c_long = 100;
 
 /// What is dropped goes back to the system soon.  `MIMALLOC_PURGE_DELAY` in the environment is obeyed before this.
@@ -20,6 +21,15 @@ pub fn give_back_soon() {
     #[allow(unsafe_code)]
     unsafe {
         mi::mi_option_set_default(PURGE_DELAY, WAIT)
+    }
+}
+
+/// What the calling thread has dropped goes back to the system now: in the time that it takes to unmap it.
+pub fn give_back_now() {
+    // mimalloc looks at its own pages
+    #[allow(unsafe_code)]
+    unsafe {
+        mi::mi_collect(true)
     }
 }
 

@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use tokenform_core::{Error, Kind};
 
-use crate::host::{in_python, take_raised};
+use crate::allocator;
+use crate::host::{in_python, take_raised, unlocked};
 
 pub fn names() -> Vec<&'static str> {
     Kind::ALL.iter().map(|k| k.name()).collect()
@@ -17,7 +18,13 @@ pub fn raise(error: Error) -> PyErr {
             return raised;
         }
     }
-    Python::with_gil(|py| in_python(py, || build(py, &error).unwrap_or_else(|e| e)))
+    Python::with_gil(|py| {
+        if error.kind == Kind::LimitExceeded {
+            // the call may have held hundreds of megabytes, which must not stand beside what the next one holds
+            unlocked(py, allocator::give_back_now);
+        }
+        in_python(py, || build(py, &error).unwrap_or_else(|e| e))
+    })
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
