@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import string
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -337,3 +340,29 @@ def test_a_text_that_took_long_is_read_again_by_whoever_asks() -> None:
     assert tf.accept_tokens(matchers, [[ord("0")], [ord("z")]]) == {}
     assert [matcher.is_accepting() for matcher in matchers] == [False, True]
     assert automaton.stats()["ended_by_errors"] == before["ended_by_errors"] + 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc: memory can't be looked at")
+def test_a_refused_call_leaves_no_memory_behind() -> None:
+    """In a process of its own: what others have given back would hide what is kept."""
+    code = """
+from pathlib import Path
+import tokenform as tf
+from tokenform.bench.maskcheck import byte_vocabulary
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+vocabulary = byte_vocabulary()
+tf.json_schema({"type": "integer"}).compile(vocabulary).matches(b"17")
+before = held()
+for _ in range(3):
+    automaton = tf.regex("a?" * 2000 + "a" * 2000).compile(vocabulary)
+    try:
+        automaton.forced(automaton.start)
+    except tf.errors.LimitExceeded:
+        print(held() - before)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    left = [int(line) for line in run.stdout.split()]
+    assert len(left) == 3 and max(left) < 64 << 20, left

@@ -109,3 +109,24 @@ def test_a_search_without_end_is_refused_by_the_limit() -> None:
             tf.json_schema(pigeons(12), order="any")
     # the engine is as before
     assert walked(tagged(12, required=True), b'{"kind": "k3", "p3": 1}', 650 * 12)
+
+
+@pytest.mark.parametrize("n", [4, 10, 14, 40])
+def test_conditions_on_one_tag_keep_the_declared_order(n: int) -> None:
+    """Multiplied out, n conditions are 2^n alternatives; n can hold, and those are found in a few steps each."""
+    kinds = [f"k{i}" for i in range(n)]
+    conditions = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"kind": {"const": kind}, "size": {"type": "integer", "minimum": i}}},
+        }
+        for i, kind in enumerate(kinds)
+    ]
+    base = {"type": "object", "properties": {"kind": {"enum": kinds}}, "required": ["kind"]}
+    schema = {"allOf": [base, *conditions]}
+    last = n - 1
+    with limited(25_000 * n):
+        automaton = tf.json_schema(schema).compile(VOCABULARY, limits=tf.Limits(work=25_000 * n))
+        assert automaton.matches(f'{{"kind": "k{last}", "size": {last}}}'.encode())
+        assert not automaton.matches(f'{{"kind": "k{last}", "size": {last - 1}}}'.encode())
+        assert not automaton.matches(f'{{"size": {last}, "kind": "k{last}"}}'.encode())
