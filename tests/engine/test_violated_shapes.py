@@ -113,7 +113,7 @@ def test_a_search_without_end_is_refused_by_the_limit() -> None:
 
 @pytest.mark.parametrize("n", [4, 10, 14, 40])
 def test_conditions_on_one_tag_keep_the_declared_order(n: int) -> None:
-    """Multiplied out, n conditions are 2^n alternatives; n can hold, and those are found in a few steps each."""
+    """Multiplied out, n conditions are 2^n alternatives; n can hold, and each is found in a few steps."""
     kinds = [f"k{i}" for i in range(n)]
     conditions = [
         {
