@@ -110,7 +110,7 @@ fn told_by(terms: &mut Terms, after: TermId) -> Told {
 }
 
 /// The characters that a language can't go on with.
-fn unread(terms: &mut Terms, state: TermId) -> Ranges {
+pub(super) fn unread(terms: &mut Terms, state: TermId) -> Ranges {
     let ranges = beside(terms, state, Terms::EMPTY);
     ranges.into_iter().filter(|r| r.1 == Terms::EMPTY).map(|r| r.0).collect()
 }
@@ -143,7 +143,7 @@ fn covers(terms: &mut Terms, around: TermId, other: TermId) -> bool {
 }
 
 /// Ranges of characters with where each of two languages goes.
-fn beside(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32), TermId, TermId)> {
+pub(super) fn beside(terms: &mut Terms, a: TermId, b: TermId) -> Vec<((u32, u32), TermId, TermId)> {
     let runs = [terms.delta(a), terms.delta(b)];
     let mut at = [0; 2];
     let mut out = Vec::new();
@@ -211,9 +211,11 @@ impl Scanned {
         (around != Terms::EMPTY).then_some(around)
     }
 
-    fn is_covered(&mut self, terminal: u32, around: TermId, other: u32) -> bool {
+    pub(super) fn is_covered(&mut self, terminal: u32, around: TermId, other: u32) -> bool {
         let entry = &self.chart.grammar.terminals[other as usize];
-        let Some(term) = entry.term.filter(|_| entry.around.is_none()) else { return false };
+        let Some(term) = entry.term.filter(|_| entry.around.is_none() && entry.forms.is_none()) else {
+            return false;
+        };
         if let Some(&known) = self.around.covers.get(&(terminal, other)) {
             return known;
         }
@@ -279,10 +281,10 @@ impl Scanned {
         Endings { at_end, before: before.into() }
     }
 
-    /// Whether two contexts differ at most in the character before them.
+    /// Whether two contexts differ at most in what the text before them says of the next lexeme.
     pub(super) fn is_alike(&self, one: CtxId, other: CtxId) -> bool {
         let (one, other) = (self.context(one), self.context(other));
-        one == Context { past: one.past, ..other }
+        one == Context { past: one.past, following: one.following, ..other }
     }
 
     /// The terminal that a lexeme of these characters is at the end of the text, or else before some character.
@@ -298,7 +300,7 @@ impl Scanned {
     /// Whether a lexeme may be a terminal, before some character or at the end of the text.
     pub(super) fn may_be(&mut self, lex: LexId, place: u32) -> bool {
         if !self.chart.grammar.looks_around {
-            return self.ended_as(lex) == Some(place);
+            return self.ended_as(lex).is_some_and(|ended| self.base(ended) == place);
         }
         let endings = self.endings(lex);
         endings.at_end == Some(place) || endings.before.iter().any(|before| before.0 == place)

@@ -255,6 +255,10 @@ fn follow_plan(machine: &mut Scanned, mut pos: Pos, most: usize) -> Option<Vec<P
             pos = next;
             at += read;
             let begun = machine.unguarded(pos);
+            let place = match machine.chart.grammar.following.is_empty() {
+                true => place,
+                false => machine.ended_as(begun.lex)?,
+            };
             expected = machine.after(begun.ctx, place)?;
         }
         let context = machine.context(expected);
@@ -303,14 +307,15 @@ fn spell_place(
     place: u32,
     term: TermId,
 ) -> Option<(Vec<u8>, Pos)> {
-    let past = machine.context(expected).past;
-    let around = machine.chart.grammar.terminals.get(place as usize).and_then(|t| t.around_after(past));
-    let begin = machine.lexicon.at(Spelling::Raw, around.unwrap_or(term));
     let gaps = gaps(machine);
-    let words = words(&mut machine.lexicon, begin, WORDS);
+    let mut spelled = Vec::new();
+    for term in machine.spelled_as(expected, place, term) {
+        let begin = machine.lexicon.at(Spelling::Raw, term);
+        spelled.extend(words(&mut machine.lexicon, begin, WORDS));
+    }
     for gap in &gaps {
         let Some(from) = walk(machine, pos, gap) else { continue };
-        for word in &words {
+        for word in &spelled {
             let Some(next) = walk(machine, from, word) else { continue };
             let begun = machine.unguarded(next);
             if machine.is_alike(begun.ctx, expected) && machine.may_be(begun.lex, place) {

@@ -32,7 +32,8 @@ pub fn fold(grammar: Grammar, lexicon: &mut Lexicon) -> Grammar {
         && grammar
             .terminals
             .iter()
-            .all(|t| t.term.is_some() && t.part.is_none() && !t.ignored && t.around.is_none());
+            .all(|t| t.term.is_some() && t.part.is_none() && !t.ignored && t.around.is_none())
+        && grammar.following.is_empty();
     let letters = grammar.terminals.iter().filter_map(|t| t.literal.as_ref()).map(|word| word.len()).sum();
     if !plain || !(grammar.segmented || cuts_are_one(&grammar, &mut lexicon.terms, letters)) {
         return grammar;
@@ -236,11 +237,8 @@ impl Maker<'_> {
             name: name.to_string(),
             term: Some(term),
             rank: number,
-            ignored: false,
-            part: None,
-            around: None,
-            literal: None,
             cost: self.terms.least_length(term).map_or(1, u64::from),
+            ..Terminal::default()
         });
         self.known.insert(term, number);
         Symbol::Terminal(number)

@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::forms::{self, Following, Forms};
 use super::layout::Layout;
 use super::orders::{Order, Orders};
 use super::spec::{GrammarSpec, OrderEntry};
@@ -26,6 +27,7 @@ pub enum Symbol {
     Rule(u32),
 }
 
+#[derive(Default)]
 pub struct Terminal {
     pub name: String,
     /// Its words; `None` for INDENT and DEDENT, which have no text, and for parts.
@@ -38,6 +40,11 @@ pub struct Terminal {
     /// Its words with what may follow them ([`crate::regex::around`]), where that matters: with nothing before, then by the
     /// sets of the last character; one where it doesn't look there. `term` is what matches alone.
     pub around: Option<Box<[TermId]>>,
+    /// Its words by what may follow them ([`super::forms`]), where that is all that they hang on; of each of those, the
+    /// terminal that it is a form of, and the number of what may follow it.
+    pub forms: Option<Forms>,
+    pub form_of: Option<u32>,
+    pub following: u8,
     /// Its one word, where it is a literal without flags.
     pub literal: Option<String>,
     /// Code points of the shortest word.
@@ -49,6 +56,12 @@ impl Terminal {
     pub fn around_after(&self, past: u8) -> Option<TermId> {
         let by_past = self.around.as_ref()?;
         by_past.get(usize::from(past)).or(by_past.last()).copied()
+    }
+
+    /// Its words, and those with what may follow them.
+    pub fn languages(&self) -> impl Iterator<Item = TermId> + '_ {
+        let around = self.around.iter().flat_map(|by_past| by_past.iter().copied());
+        self.term.into_iter().chain(around)
     }
 
     /// Whether it stands for some text.
@@ -89,6 +102,8 @@ pub struct Grammar {
     pub layout: Option<Layout>,
     /// Sets of characters that lookbehinds ask for before a terminal; they part all characters, or there are none.
     pub pasts: Box<[CharSet]>,
+    /// What may follow lexemes of forms, by their numbers less one.
+    pub following: Box<[Following]>,
     /// Whether it hangs on the text around some lexeme what it is.
     pub looks_around: bool,
 }
@@ -115,6 +130,7 @@ impl Grammar {
             segmented: true,
             layout: None,
             pasts: Box::default(),
+            following: Box::default(),
             looks_around: false,
         }
     }
@@ -158,12 +174,10 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
         terminals.push(Terminal {
             name: entry.name,
             term: Some(term),
-            rank: 0,
             ignored,
-            part: None,
-            around: None,
             literal,
             cost,
+            ..Terminal::default()
         });
     }
     order.sort_unstable();
@@ -172,18 +186,7 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
     }
     for name in structure.declare {
         let (part, cost) = parts.known.get(&name).map_or((None, 0), |&(part, cost)| (Some(part), cost));
-        let rank = u32::MAX;
-        let around = None;
-        terminals.push(Terminal {
-            name,
-            term: None,
-            rank,
-            ignored: false,
-            part,
-            around,
-            literal: None,
-            cost,
-        });
+        terminals.push(Terminal { name, rank: u32::MAX, part, cost, ..Terminal::default() });
     }
     let pasts = terminals::look_around(&mut lexicon.terms, &mut terminals, &looking)?;
     let layout = Layout::read(&structure.indenter, &terminals, &mut lexicon.terms)?;
@@ -204,7 +207,14 @@ pub fn read_with(structure: GrammarSpec, lexicon: &mut Lexicon, parts: &Parts) -
             return Err(terminals::not_followed(&around.name));
         }
     }
-    let mut grammar = Grammar { terminals, segmented, layout, pasts, looks_around, ..Grammar::nothing() };
+    let mut following = Box::default();
+    if looks_around {
+        let begins = terminals::begins_of(&mut lexicon.terms, &terminals);
+        following = forms::give(&mut lexicon.terms, &mut terminals, &begins).unwrap_or_default();
+    }
+    let looks_around = terminals.iter().any(|t| t.around.is_some());
+    let mut grammar =
+        Grammar { terminals, segmented, layout, pasts, following, looks_around, ..Grammar::nothing() };
     grammar.read_rules(&structure.rules, &structure.orders, &structure.start)?;
     Ok(grammar)
 }
@@ -217,7 +227,7 @@ impl Grammar {
         start: &str,
     ) -> Result<()> {
         let mut symbols: KeyedMap<String, Symbol> = KeyedMap::default();
-        for (i, terminal) in self.terminals.iter().enumerate() {
+        for (i, terminal) in self.terminals.iter().enumerate().filter(|t| t.1.form_of.is_none()) {
             symbols.insert(terminal.name.clone(), Symbol::Terminal(i as u32));
         }
         for origin in entries.iter().map(|e| &e.0).chain(orders.iter().map(|o| &o.origin)) {
@@ -247,7 +257,10 @@ impl Grammar {
         self.set_orders(orders);
         if self.costs[start as usize] >= NEVER {
             let name = &self.names[start as usize];
-            let empty = self.terminals.iter().find(|t| t.term == Some(Terms::EMPTY) && t.around.is_none());
+            let empty = self
+                .terminals
+                .iter()
+                .find(|t| t.term == Some(Terms::EMPTY) && t.around.is_none() && t.forms.is_none());
             let why = empty.map(|t| format!(": the terminal {} matches no text at all", t.name));
             return Err(Error::new(
                 Kind::UnsatisfiableGrammar,

@@ -95,7 +95,8 @@ impl Scanned {
         };
         let mut seen: Vec<LexId> = Vec::new();
         for (lex, wide) in first {
-            if !wide && self.comes_back(lex) {
+            // a class of Unicode has hundreds of ranges that lead to one state
+            if seen.contains(&lex) || !wide && self.comes_back(lex) {
                 continue;
             }
             match self.escapes(Pos { ctx, lex }) {

@@ -38,7 +38,7 @@ impl Scanned {
         }
         let blocks = Blocks { widths: widths.into(), brackets: 0 };
         let blocks = self.blocks.insert_full(blocks).0 as u32;
-        let context = Context { set, blocks, inside: None, past: 0 };
+        let context = Context { set, blocks, inside: None, past: 0, following: 0 };
         let skeleton = self.chart.skeleton(set).clone();
         let terminals = &self.chart.grammar.terminals;
         let goes_on = skeleton.terminals.iter().any(|&t| t != newline && terminals[t as usize].has_text());
@@ -51,6 +51,9 @@ impl Scanned {
             let ctx = self.intern(Context { inside: None, ..context });
             let next = self.after_last(Pos { ctx, lex }).map(|next| self.context(next));
             return next.is_some_and(|next| self.ends(next));
+        }
+        if self.following(context.following).is_some_and(|following| !following.at_end) {
+            return false;
         }
         let mut set = context.set;
         if let Some(dedent) = self.chart.grammar.layout.as_ref().map(|l| l.dedent) {

@@ -35,7 +35,8 @@ struct Borders<'a> {
 pub(super) fn hopeless(lexicon: &mut Lexicon, grammar: &Grammar) -> Box<[bool]> {
     let mut found = vec![false; grammar.expansions.len()].into_boxed_slice();
     // what is ignored may stand between any two, and members in any order are not written out
-    if grammar.terminals.iter().any(|t| t.ignored) || !grammar.orders.is_empty() || grammar.looks_around {
+    let looks = grammar.looks_around || !grammar.following.is_empty();
+    if grammar.terminals.iter().any(|t| t.ignored) || !grammar.orders.is_empty() || looks {
         return found;
     }
     let mut apart: FxHashMap<(u32, u32), bool> = FxHashMap::default();

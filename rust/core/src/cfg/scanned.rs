@@ -42,6 +42,8 @@ pub(crate) struct Context {
     pub inside: Option<LexId>,
     /// The set of the last character, by its number in the grammar's, where its lookbehinds ask for it ([`super::around`]).
     pub past: u8,
+    /// What may follow the last lexeme, by its number, where not everything may ([`super::forms`]).
+    pub following: u8,
 }
 
 pub struct Scanned {
@@ -60,7 +62,7 @@ pub struct Scanned {
     pub(super) told: Told,
     pub(super) around: Around,
     /// What may begin, by the skeleton of the context's set, whether a bracket is open, and what stands before.
-    by_shape: FxHashMap<(u32, bool, u8), Alive>,
+    by_shape: FxHashMap<(u32, bool, u8, u8), Alive>,
     by_context: FxHashMap<CtxId, Alive>,
     start: Option<Pos>,
     pub(super) ignored: Vec<u32>,
@@ -87,7 +89,8 @@ impl Scanned {
         let rows = rows(&grammar, &mut lexicon.terms);
         let widths = if grammar.layout.is_some() { WIDEST as usize + 1 } else { 0 };
         let places = terminals + 1 + widths + rows.len();
-        let ignored = (0..terminals as u32).filter(|&t| grammar.terminals[t as usize].ignored).collect();
+        let ignored = grammar.terminals.iter().enumerate().filter(|(_, t)| t.ignored && t.form_of.is_none());
+        let ignored = ignored.map(|(t, _)| t as u32).collect();
         let mut this = Scanned {
             chart: Chart::new(grammar),
             lexicon,
@@ -187,7 +190,7 @@ impl Scanned {
         let inside = self.blocks[context.blocks as usize].brackets > 0;
         // widths of line breaks and literals in a row depend on more than what the set predicts
         let own = !self.rows.is_empty() || (self.chart.grammar.layout.is_some() && !inside);
-        let key = (self.chart.shape(context.set), inside, context.past);
+        let key = (self.chart.shape(context.set), inside, context.past, context.following);
         let known = if own { self.by_context.get(&ctx) } else { self.by_shape.get(&key) };
         if let Some(known) = known {
             return known.clone();
@@ -214,8 +217,10 @@ impl Scanned {
         }
         all.sort_unstable();
         all.dedup();
-        let read = |&t: &u32| self.term_among(t, &all, context.past).map(|term| (t, term));
-        let mut out: Vec<(u32, TermId)> = all.iter().filter_map(read).collect();
+        let mut out: Vec<(u32, TermId)> = Vec::with_capacity(all.len());
+        for &terminal in &all {
+            out.extend(self.forms_among(terminal, &all, context.past));
+        }
         for i in 0..self.rows.len() {
             let row = &self.rows[i];
             let begins = row.literals[0];
@@ -232,7 +237,7 @@ impl Scanned {
             let term = layout.line_break(&mut self.lexicon.terms, width);
             out.push((self.nothing_read() + 1 + width as u32, term));
         }
-        out
+        self.not_refused(out, context.following)
     }
 
     /// The context after a lexeme, by its place in the tuple.
@@ -264,10 +269,13 @@ impl Scanned {
             let next = self.after_line_break(context, (place - self.nothing_read() - 1) as u16)?;
             return Some(self.intern(next));
         }
+        let entry = &self.chart.grammar.terminals[place as usize];
+        let (following, ignored, place) = (entry.following, entry.ignored, self.base(place));
+        let stays = Context { following, ..context };
         let mut blocks = context.blocks;
         if let Some(layout) = &self.chart.grammar.layout {
             if place == layout.newline {
-                return Some(ctx);
+                return Some(self.intern(stays));
             }
             let mut counted = self.blocks[blocks as usize].clone();
             if layout.open.contains(&place) {
@@ -277,11 +285,11 @@ impl Scanned {
             }
             blocks = self.blocks.insert_full(counted).0 as u32;
         }
-        if self.chart.grammar.terminals[place as usize].ignored {
-            return Some(ctx);
+        if ignored {
+            return Some(self.intern(stays));
         }
         let set = self.chart.step(context.set, place)?;
-        let next = self.intern(Context { set, blocks, inside: None, past: context.past });
+        let next = self.intern(Context { set, blocks, inside: None, past: context.past, following });
         let goes_on = !self.readable_unguarded(next).is_empty() || self.parts_at(next).next().is_some();
         (goes_on || self.ends(self.context(next))).then_some(next)
     }
@@ -368,7 +376,7 @@ impl Scanned {
     /// The context before the first lexeme.
     pub(crate) fn start_context(&mut self) -> CtxId {
         let set = self.chart.start();
-        self.intern(Context { set, blocks: 0, inside: None, past: 0 })
+        self.intern(Context { set, blocks: 0, inside: None, past: 0, following: 0 })
     }
 
     pub(super) fn is_start(&self, pos: Pos) -> bool {

@@ -147,7 +147,8 @@ impl Scanned {
         let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
         let around = self.ignored.iter().filter_map(|&t| grammar.terminals[t as usize].around_after(0));
         let ignored: Vec<TermId> = self.ignored_terms().into_iter().chain(around).collect();
-        if ignored.is_empty() || !grammar.pasts.is_empty() {
+        let formed = self.ignored.iter().any(|&t| grammar.terminals[t as usize].forms.is_some());
+        if ignored.is_empty() || !grammar.pasts.is_empty() || formed {
             return Apart::None;
         }
         let first: Vec<_> = ignored.iter().map(|&t| self.lexicon.first_of(t)).collect();
@@ -160,7 +161,8 @@ impl Scanned {
         for &t in &read {
             let around = self.chart.grammar.terminals[t].around_after(0);
             let languages: Vec<TermId> = terms[t].into_iter().chain(around).collect();
-            these[t] = languages.iter().all(|&term| self.lexicon.ends_before(term).meets(&begins));
+            let followed = self.not_refused_of(t, &begins);
+            these[t] = languages.iter().all(|&term| self.lexicon.ends_before(term).meets(&followed));
         }
         if let Some(layout) = &self.chart.grammar.layout {
             // a line break hangs on columns

@@ -111,6 +111,12 @@ pub fn look_around(
     Ok(if before { parted(&sets).into() } else { Box::default() })
 }
 
+/// The characters that terminals begin with.
+pub fn begins_of(terms: &mut Terms, terminals: &[Terminal]) -> Ranges {
+    let languages: Vec<TermId> = terminals.iter().flat_map(Terminal::languages).collect();
+    languages.into_iter().fold(Ranges::new(), |first, term| union_ranges(&first, &begins(terms, term)))
+}
+
 /// The language of words, each with what may follow, without the empty one.
 fn with_text(terms: &mut Terms, lang: &Lang) -> TermId {
     let words = terms.lower(lang);

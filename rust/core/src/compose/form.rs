@@ -232,7 +232,7 @@ impl CompositeAutomaton {
         let host = if grammar.segmented {
             OuterGrammar::Plain(Box::new(Chart::new(grammar)))
         } else {
-            if let Some(around) = grammar.terminals.iter().find(|t| t.around.is_some()) {
+            if let Some(around) = grammar.terminals.iter().find(|t| t.around.is_some() || t.forms.is_some()) {
                 return Err(terminals::not_followed(&around.name));
             }
             let lexicon = std::mem::take(&mut self.lexicon);

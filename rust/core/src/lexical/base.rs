@@ -261,7 +261,7 @@ impl Terms {
                     }
                 }
                 Term::Empty | Term::Eps => {}
-                Term::Num(..) | Term::Spans(..) | Term::Find(..) => return None,
+                Term::Num(..) | Term::Spans(..) | Term::Find(..) | Term::State(..) => return None,
             }
         }
         (!ranges.is_empty()).then(|| self.class(&ranges))

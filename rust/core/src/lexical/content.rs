@@ -130,7 +130,7 @@ impl Terms {
                     return None;
                 }
             }
-            Term::Spans(..) | Term::Find(..) => return None,
+            Term::Spans(..) | Term::Find(..) | Term::State(..) => return None,
         }
         Some(key(&out))
     }

@@ -71,6 +71,7 @@ impl Terms {
                 (x.0.saturating_mul(*lo), x.1.saturating_mul(*hi))
             }
             Term::Find(finder, node) => (self.find_missing(*finder, *node), INF),
+            Term::State(table, state) => (self.state_missing(*table, *state), INF),
             Term::Words(w) => self.word_lengths(*w).unwrap_or((!nullable as u32, INF)),
             Term::All | Term::Branch(_) | Term::Not(_) | Term::Num(..) | Term::Spans(..) => {
                 (!nullable as u32, INF)
@@ -223,6 +224,7 @@ impl Terms {
             Term::Empty => None,
             Term::Class(_) => Some(1),
             Term::Find(finder, node) => Some(self.find_missing(finder, node)),
+            Term::State(table, state) => Some(self.state_missing(table, state)),
             Term::Words(w) if self.word_lengths(w).is_some() => self.word_lengths(w).map(|n| n.0),
             Term::Words(_) | Term::Branch(_) => {
                 let words = self.finite_words(t)?;

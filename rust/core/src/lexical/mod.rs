@@ -2,7 +2,7 @@
 //!
 //! [`term`] hash-consed boolean regexes, `boolean` their simplification; [`delta`] derivatives, all classes of code
 //! points at once; [`live`] which terms still accept something; [`words`] finite sets of strings as one term;
-//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word; `merge` what operands come to
+//! `branch` those that grow; `cover` which unions say more than they need; [`spans`] those of a document; `find` texts up to a word, [`table`] languages given by states; `merge` what operands come to
 //! together; `lengths` bounds on length that a term's form tells; [`base`] what a state differs little from;
 //! [`content`] states as keys of shared masks; [`lower`] from the parsed tree of a pattern; [`spell`] states over
 //! bytes, [`ways`] where they lead, with `escapes` of JSON strings, `rows` of code points, `byteset`; `shortest` the least that completes a lexeme, `remains` a bound on it;
@@ -30,6 +30,7 @@ mod rows;
 mod shortest;
 pub mod spans;
 pub mod spell;
+pub mod table;
 pub mod term;
 pub mod ways;
 pub mod words;

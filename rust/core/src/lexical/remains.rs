@@ -93,7 +93,7 @@ impl Terms {
                 let longest = self.longest(t);
                 longest.filter(|&n| n <= AROUND_DIGITS).or_else(|| self.among_states(t, NUMBERS)).or(longest)
             }
-            Term::Not(_) | Term::Spans(..) | Term::Find(..) => self.among_states(t, STATES),
+            Term::Not(_) | Term::Spans(..) | Term::Find(..) | Term::State(..) => self.among_states(t, STATES),
         }
     }
 

@@ -63,6 +63,8 @@ pub enum Term {
     Spans(u32, u32),
     /// Up to the first occurrence of a word: which words, and the node of their automaton.
     Find(u32, u32),
+    /// The rest of a language that is given by its states: which, and the state.
+    State(u32, u32),
 }
 
 /// What is known of each term.
@@ -87,6 +89,7 @@ pub struct Terms {
     pub numbers: NumberTerms,
     pub(super) spans: Vec<super::spans::Spans>,
     pub(super) finders: Vec<super::find::Finder>,
+    pub(super) automata: Vec<super::table::Table>,
     counted: Counted,
     /// Terms that a search for a shortest word may visit.
     pub(super) glance: usize,
@@ -149,6 +152,7 @@ impl Default for Terms {
             numbers: NumberTerms::default(),
             spans: Vec::new(),
             finders: Vec::new(),
+            automata: Vec::new(),
             counted: Counted::default(),
             glance: usize::MAX,
             overflow: false,
@@ -176,7 +180,8 @@ impl Terms {
             held::set(&self.terms) + self.counted.terms.count(&self.terms, boxed) + held::list(&self.facts);
         let sets = held::set(&self.sets) + self.counted.sets.count(&self.sets, |s| held::slice(s));
         let finders: usize = self.finders.iter().map(|finder| finder.bytes()).sum();
-        let own = terms + sets + finders + self.numbers.bytes();
+        let automata: usize = self.automata.iter().map(|table| table.bytes()).sum();
+        let own = terms + sets + finders + automata + self.numbers.bytes();
         own + self.tables.bytes() + self.derived.bytes() + self.known.bytes()
     }
 
@@ -261,6 +266,7 @@ impl Terms {
             Term::Num(set, text) => (self.numbers.accepts(*set, *text), false),
             Term::Spans(table, set) => (self.spans_nullable(*table, *set), false),
             Term::Find(..) => (false, false),
+            Term::State(table, state) => (self.state_ends(*table, *state), false),
         };
         let o = |t: &TermId| self.is_open(*t);
         let open = match term {

@@ -1,0 +1,195 @@
+//! A language that is given by the states of its automaton, as one term.
+//!
+//! For languages that no expression over others says: the words of a terminal before some characters, which are those
+//! that end in certain states ([`crate::cfg`]).  A term is a state.
+//! Invariant: some word leads from each state to an end; of equal states there is one, in tables that are small.
+//! Complexity: a table is made small by refining its states (Moore 1956), up to [`SMALL`] of them.
+//! Memory: the states and their runs, as long as the arena.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::delta::Run;
+use super::term::{Term, TermId, Terms};
+use crate::held;
+use crate::work;
+
+/// States up to which equal ones are sought.
+const SMALL: usize = 512;
+
+/// A state: whether a word ends here, and where the code points up to each lead; `None`: to no end.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub ends: bool,
+    pub runs: Vec<(u32, Option<u32>)>,
+}
+
+/// The states of one language; the first is where words begin.
+pub(super) struct Table {
+    states: Vec<State>,
+    /// Characters that are missing at least.
+    missing: Vec<u32>,
+}
+
+impl Table {
+    pub fn bytes(&self) -> usize {
+        let runs: usize = self.states.iter().map(|state| held::list(&state.runs)).sum();
+        held::list(&self.states) + held::list(&self.missing) + runs
+    }
+}
+
+/// Characters that each state needs at least to come to an end; `u32::MAX`: it comes to none.
+fn missing(states: &[State]) -> Vec<u32> {
+    let mut before: Vec<Vec<u32>> = vec![Vec::new(); states.len()];
+    for (from, state) in (0u32..).zip(states) {
+        for to in state.runs.iter().filter_map(|run| run.1) {
+            if before[to as usize].last() != Some(&from) {
+                before[to as usize].push(from);
+            }
+        }
+    }
+    let mut found = vec![u32::MAX; states.len()];
+    let mut queue: VecDeque<u32> = (0u32..).zip(states).filter(|s| s.1.ends).map(|s| s.0).collect();
+    queue.iter().for_each(|&end| found[end as usize] = 0);
+    while let Some(to) = queue.pop_front() {
+        for &from in &before[to as usize] {
+            if found[from as usize] == u32::MAX {
+                found[from as usize] = found[to as usize] + 1;
+                queue.push_back(from);
+            }
+        }
+    }
+    found
+}
+
+/// The same language without states that lead to no end, and with one of those that are equal.
+fn reduced(mut states: Vec<State>) -> Vec<State> {
+    let missing = missing(&states);
+    let mut blocks: Vec<u32> = states.iter().map(|state| state.ends as u32).collect();
+    let mut count = 0;
+    for state in &mut states {
+        work::spend(1 + state.runs.len() as u64 / 8);
+        for run in &mut state.runs {
+            run.1 = run.1.filter(|&to| missing[to as usize] != u32::MAX);
+        }
+    }
+    while states.len() <= SMALL {
+        let mut known: FxHashMap<(u32, Vec<(u32, Option<u32>)>), u32> = FxHashMap::default();
+        let next: Vec<u32> = states
+            .iter()
+            .zip(&blocks)
+            .map(|(state, &block)| {
+                let key = (block, led_to(state, &blocks));
+                let new = known.len() as u32;
+                *known.entry(key).or_insert(new)
+            })
+            .collect();
+        work::spend(states.iter().map(|state| 2 + state.runs.len() as u64 / 4).sum());
+        blocks = next;
+        if known.len() == count {
+            break;
+        }
+        count = known.len();
+    }
+    if states.len() > SMALL {
+        blocks = (0..states.len() as u32).collect();
+    }
+    let mut out: Vec<State> = Vec::new();
+    for (state, &block) in states.iter().zip(&blocks) {
+        if block as usize == out.len() {
+            out.push(State { ends: state.ends, runs: led_to(state, &blocks) });
+        }
+    }
+    out
+}
+
+/// The runs of a state, by the blocks that they lead to.
+fn led_to(state: &State, blocks: &[u32]) -> Vec<(u32, Option<u32>)> {
+    let mut out: Vec<(u32, Option<u32>)> = Vec::with_capacity(state.runs.len());
+    for &(end, to) in &state.runs {
+        let to = to.map(|to| blocks[to as usize]);
+        match out.last_mut() {
+            Some(last) if last.1 == to => last.0 = end,
+            _ => out.push((end, to)),
+        }
+    }
+    out
+}
+
+impl Terms {
+    /// The language of some states; words begin at the first.
+    pub fn table(&mut self, states: Vec<State>) -> TermId {
+        let states = reduced(states);
+        let missing = missing(&states);
+        if missing.first().is_none_or(|&most| most == u32::MAX) {
+            return Self::EMPTY;
+        }
+        self.automata.push(Table { states, missing });
+        self.state(self.automata.len() as u32 - 1, 0)
+    }
+
+    fn state(&mut self, table: u32, state: u32) -> TermId {
+        let known = &self.automata[table as usize].states[state as usize];
+        if known.ends && known.runs.iter().all(|run| run.1.is_none()) {
+            return Self::EPS;
+        }
+        self.intern(Term::State(table, state))
+    }
+
+    pub(super) fn state_ends(&self, table: u32, state: u32) -> bool {
+        self.automata[table as usize].states[state as usize].ends
+    }
+
+    pub(super) fn state_missing(&self, table: u32, state: u32) -> u32 {
+        self.automata[table as usize].missing[state as usize]
+    }
+
+    pub(super) fn state_runs(&mut self, table: u32, state: u32) -> Vec<Run> {
+        let runs = self.automata[table as usize].states[state as usize].runs.clone();
+        work::spend(1 + runs.len() as u64 / 4);
+        runs.into_iter()
+            .map(|(end, to)| Run { end, to: to.map_or(Self::EMPTY, |to| self.state(table, to)) })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts of `a` and `b` by the remainder of a number that they spell, with a state twice.
+    #[test]
+    fn a_word_is_read_from_state_to_state() {
+        for modulus in 1u32..7 {
+            let mut terms = Terms::default();
+            let states = (0..2 * modulus).map(|at| {
+                let to = |digit: u32| Some((at * 2 + digit) % modulus + modulus * digit);
+                let runs = vec![(96, None), (97, to(0)), (98, to(1)), (super::super::term::MAX_CP, None)];
+                State { ends: at % modulus == 0, runs }
+            });
+            let term = terms.table(states.collect());
+            for length in 0..8u32 {
+                for word in 0..1 << length {
+                    let digits = (0..length).rev().map(|i| word >> i & 1);
+                    let text: String = digits.clone().map(|d| if d == 1 { 'b' } else { 'a' }).collect();
+                    assert_eq!(terms.accepts(term, &text), word % modulus == 0, "{modulus} {text}");
+                }
+            }
+            assert!(terms.automata[0].states.len() <= modulus as usize);
+            assert_eq!(terms.least_length(term), Some(0));
+        }
+    }
+
+    #[test]
+    fn what_leads_to_no_end_is_left_out() {
+        let mut terms = Terms::default();
+        let last = super::super::term::MAX_CP;
+        let on = |ends, to| State { ends, runs: vec![(97, to), (last, None)] };
+        assert_eq!(terms.table(vec![on(false, Some(1)), on(false, Some(0))]), Terms::EMPTY);
+        assert_eq!(terms.table(vec![on(true, Some(1)), on(false, None)]), Terms::EPS);
+        let term = terms.table(vec![on(false, Some(1)), on(true, Some(2)), on(false, None)]);
+        assert!(terms.accepts(term, "a") && !terms.accepts(term, "aa") && !terms.accepts(term, ""));
+        assert_eq!(terms.derive(term, 'a' as u32), Terms::EPS);
+    }
+}
