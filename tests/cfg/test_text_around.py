@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
+from pathlib import Path
 
 import lark
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lark.indenter import PythonIndenter
 
 import tokenform as tf
 from tokenform.errors import TokenformError, UnsatisfiableGrammar, UnsupportedRegex
@@ -152,6 +154,49 @@ start: value
 )
 def test_the_grammar_of_larks_tutorial(text: str) -> None:
     assert reads(tf.lark(JSON).compile(VOCABULARY), text) == accepts(JSON, text)
+
+
+PYTHON = (Path(lark.__file__).parent / "grammars" / "python.lark").read_text()
+INDENTER = (
+    "// tokenform: indenter newline=_NEWLINE indent=_INDENT dedent=_DEDENT"
+    " open=LPAR,LSQB,LBRACE close=RPAR,RSQB,RBRACE tab=8\n"
+)
+PROGRAM = """import os
+def f(x: int = 3, *args) -> str:
+    \"\"\"Doc "string".\"\"\"
+    if x >= 3 and not args:
+        return f"{x!r}" + 'abc' * 0
+    try:
+        y = ["", '', r"\\d", 0x1F, 1.5e3, 00, 0]
+    except (ValueError, TypeError) as e:
+        raise RuntimeError("bad") from e
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("00,", "007,"),
+        ('""', '"""'),
+        ("''", "'"),
+        ("0x1F", "00x1"),
+        ('"bad"', '"b\\"'),
+        ("0]", "09]"),
+    ],
+)
+def test_larks_own_grammar_of_python(old: str, new: str) -> None:
+    """Numbers and strings of it look past their ends."""
+    text = PROGRAM.replace(old, new)
+    judge = lark.Lark(PYTHON, parser="lalr", start="file_input", postlex=PythonIndenter())
+    try:
+        judge.parse(text)
+        right = True
+    except lark.exceptions.LarkError:
+        right = False
+    assert right or old
+    automaton = tf.lark(INDENTER + PYTHON, start="file_input").compile(VOCABULARY)
+    assert reads(automaton, text) == right
 
 
 def test_what_follows_decides_which_terminal_it_is() -> None:

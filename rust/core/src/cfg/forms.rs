@@ -13,9 +13,9 @@ use std::ops::Range;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::around::{beside, unread, Ranges};
 use super::grammar::Terminal;
 use super::scanned::Scanned;
+use super::survey::{begins, beside, unread, Ranges};
 use crate::automaton::byte_automaton::CtxId;
 use crate::lexical::spell::ByteSet;
 use crate::lexical::table::State;
@@ -51,12 +51,12 @@ pub struct Forms {
 type Words = (TermId, Option<Following>);
 
 /// Gives each terminal that looks at what follows it forms, and returns what may follow; `None`, and nothing is changed,
-/// where that would not do. `begins`: the characters that terminals begin with.
-pub fn give(terms: &mut Terms, terminals: &mut Vec<Terminal>, begins: &Ranges) -> Option<Box<[Following]>> {
+/// where that would not do. `first`: the characters that terminals begin with.
+pub fn give(terms: &mut Terms, terminals: &mut Vec<Terminal>, first: &Ranges) -> Option<Box<[Following]>> {
     let mut found: Vec<(usize, TermId, Vec<Words>)> = Vec::new();
     for (at, terminal) in terminals.iter().enumerate() {
         match terminal.around.as_deref() {
-            Some(&[around]) => found.push((at, around, words_of(terms, around, begins)?)),
+            Some(&[around]) => found.push((at, around, words_of(terms, around, first)?)),
             Some(_) => return None,
             None => {}
         }
@@ -103,12 +103,12 @@ pub fn give(terms: &mut Terms, terminals: &mut Vec<Terminal>, begins: &Ranges) -
 }
 
 /// The words of a terminal, by what may follow.
-fn words_of(terms: &mut Terms, around: TermId, begins: &Ranges) -> Option<Vec<Words>> {
+fn words_of(terms: &mut Terms, around: TermId, first: &Ranges) -> Option<Vec<Words>> {
     let mut seen: IndexSet<TermId, FxBuildHasher> = IndexSet::from_iter([around]);
     let mut states: Vec<State> = Vec::new();
     let mut ends: FxHashMap<u32, Option<Following>> = FxHashMap::default();
     while let Some(&state) = seen.get_index(states.len()) {
-        if let Some(following) = ends_with(terms, state, begins) {
+        if let Some(following) = ends_with(terms, state, first) {
             ends.insert(states.len() as u32, following);
         }
         let mut runs = Vec::new();
@@ -146,14 +146,14 @@ fn words_of(terms: &mut Terms, around: TermId, begins: &Ranges) -> Option<Vec<Wo
 /// What may follow a word that leads to a state: `None` where it is none, whatever follows.
 ///
 /// What the terminal reads on with, or no terminal begins with, makes no difference.
-fn ends_with(terms: &mut Terms, state: TermId, begins: &Ranges) -> Option<Option<Following>> {
+fn ends_with(terms: &mut Terms, state: TermId, first: &Ranges) -> Option<Option<Following>> {
     let after = terms.derive(state, END);
     if after == Terms::EMPTY {
         return None;
     }
     let follow = beside(terms, after, Terms::EMPTY).into_iter().filter(|f| f.1 != Terms::EMPTY);
     let follow = CharSet(follow.map(|f| f.0).collect());
-    let open = CharSet(intersect_ranges(&unread(terms, state), begins));
+    let open = CharSet(intersect_ranges(&unread(terms, state), first));
     let refused = open.minus(&follow);
     let at_end = terms.nullable(after);
     match (refused.is_empty(), at_end) {
@@ -188,7 +188,7 @@ impl Scanned {
         let allowed = terms.concat(first, Terms::ALL);
         let mut out = Vec::with_capacity(places.len());
         for (place, term) in places {
-            let own = super::around::begins(terms, term);
+            let own = begins(terms, term);
             let term = match intersect_ranges(&own, &refused).is_empty() {
                 true => term,
                 false => {

@@ -5,7 +5,7 @@
 //! [`circles`]); [`chart`] item sets, interned, with their stacks shared ([`skeleton`] what they predict); [`orders`]
 //! members in any order; [`layout`] line breaks as INDENT and DEDENT; [`scanned`] the structure with a contextual
 //! lexer ([`lines`] its line breaks, [`literals`] those in a row; longest match; [`ends`] whether one can end,
-//! [`guarded`] where some beginnings can't, [`around`] what hangs on the text around it, [`forms`] what only on the next character, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
+//! [`guarded`] where some beginnings can't, [`around`] what hangs on the text around it ([`survey`] tells where), [`forms`] what only on the next character, [`separate`] which never need that question; [`lexemes`] as masks see it); [`scannerless`] the structure without one (every segmentation counts); [`finish`]
 //! short ways to an accepted end.
 
 mod around;
@@ -33,6 +33,7 @@ pub mod scannerless;
 mod separate;
 pub mod skeleton;
 pub mod spec;
+mod survey;
 pub mod terminals;
 
 use crate::error::{Error, Kind, Result};

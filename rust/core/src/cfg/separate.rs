@@ -145,10 +145,10 @@ impl Scanned {
     fn find_apart(&mut self) -> Apart {
         let grammar = &self.chart.grammar;
         let terms: Vec<Option<TermId>> = grammar.terminals.iter().map(|t| t.term).collect();
-        let around = self.ignored.iter().filter_map(|&t| grammar.terminals[t as usize].around_after(0));
-        let ignored: Vec<TermId> = self.ignored_terms().into_iter().chain(around).collect();
+        let ignored = self.ignored_terms();
         let formed = self.ignored.iter().any(|&t| grammar.terminals[t as usize].forms.is_some());
-        if ignored.is_empty() || !grammar.pasts.is_empty() || formed {
+        // the code points of a guarded context are lexemes that may lead nowhere
+        if ignored.is_empty() || grammar.looks_around || formed {
             return Apart::None;
         }
         let first: Vec<_> = ignored.iter().map(|&t| self.lexicon.first_of(t)).collect();
@@ -159,10 +159,8 @@ impl Scanned {
             (0..terms.len()).filter(|&t| !grammar.terminals[t].ignored && terms[t].is_some()).collect();
         let mut these = vec![false; terms.len()];
         for &t in &read {
-            let around = self.chart.grammar.terminals[t].around_after(0);
-            let languages: Vec<TermId> = terms[t].into_iter().chain(around).collect();
             let followed = self.not_refused_of(t, &begins);
-            these[t] = languages.iter().all(|&term| self.lexicon.ends_before(term).meets(&followed));
+            these[t] = terms[t].is_none_or(|term| self.lexicon.ends_before(term).meets(&followed));
         }
         if let Some(layout) = &self.chart.grammar.layout {
             // a line break hangs on columns

@@ -1,10 +1,10 @@
 //! The languages of terminals.
 //!
-//! Complexity: those of their patterns; one that may look past its ends has [`super::around::survey`] look at its states.
+//! Complexity: those of their patterns; one that may look past its ends has [`super::survey::survey`] look at its states.
 
-use super::around::{begins, survey, Ranges, Refused};
 use super::grammar::{invalid, Terminal};
 use super::spec::Entry;
+use super::survey::{begins, survey, Ranges, Refused};
 use crate::error::{Error, Kind, Result};
 use crate::lexical::term::union_ranges;
 use crate::lexical::{TermId, Terms};
@@ -105,7 +105,13 @@ pub fn look_around(
         if depends {
             before |= found.len() > 1;
             terminal.cost = least.unwrap_or(super::grammar::NEVER);
+            let found: Vec<TermId> =
+                found.iter().map(|&term| where_text_goes_on(terms, term, &first)).collect();
             terminal.around = Some(found.into());
+            // of words without what follows none holds the mark either
+            let text = terms.class(&[(0, 0xD7FF), (0xE000, END - 1)]);
+            let texts = terms.star(text);
+            terminal.term = terminal.term.map(|term| terms.and(&[term, texts])).map(|term| terms.prune(term));
         }
     }
     Ok(if before { parted(&sets).into() } else { Box::default() })
@@ -127,6 +133,20 @@ fn with_text(terms: &mut Terms, lang: &Lang) -> TermId {
     let some = terms.concat(first, rest);
     let words = terms.and(&[words, some]);
     terms.prune(words)
+}
+
+/// The words of a language behind which the text ends or goes on with one of these characters.
+fn where_text_goes_on(terms: &mut Terms, around: TermId, first: &Ranges) -> TermId {
+    let text = terms.class(&[(0, 0xD7FF), (0xE000, END - 1)]);
+    let word = terms.star(text);
+    let end = terms.class(&[(END, END)]);
+    let next = terms.class(first);
+    let next = terms.concat(next, Terms::ALL);
+    let behind = terms.or(&[Terms::EPS, next]);
+    let marked = terms.concat(end, behind);
+    let possible = terms.concat(word, marked);
+    let both = terms.and(&[around, possible]);
+    terms.prune(both)
 }
 
 fn too_far(name: &str, why: &Refused) -> Error {

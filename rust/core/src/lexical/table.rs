@@ -18,11 +18,14 @@ use crate::work;
 /// States up to which equal ones are sought.
 const SMALL: usize = 512;
 
-/// A state: whether a word ends here, and where the code points up to each lead; `None`: to no end.
+/// Where the code points up to each lead, in ascending order; `None`: to no end.
+pub type StateRuns = Vec<(u32, Option<u32>)>;
+
+/// A state: whether a word ends here, and where code points lead.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub ends: bool,
-    pub runs: Vec<(u32, Option<u32>)>,
+    pub runs: StateRuns,
 }
 
 /// The states of one language; the first is where words begin.
@@ -75,7 +78,7 @@ fn reduced(mut states: Vec<State>) -> Vec<State> {
         }
     }
     while states.len() <= SMALL {
-        let mut known: FxHashMap<(u32, Vec<(u32, Option<u32>)>), u32> = FxHashMap::default();
+        let mut known: FxHashMap<(u32, StateRuns), u32> = FxHashMap::default();
         let next: Vec<u32> = states
             .iter()
             .zip(&blocks)
@@ -105,8 +108,8 @@ fn reduced(mut states: Vec<State>) -> Vec<State> {
 }
 
 /// The runs of a state, by the blocks that they lead to.
-fn led_to(state: &State, blocks: &[u32]) -> Vec<(u32, Option<u32>)> {
-    let mut out: Vec<(u32, Option<u32>)> = Vec::with_capacity(state.runs.len());
+fn led_to(state: &State, blocks: &[u32]) -> StateRuns {
+    let mut out: StateRuns = Vec::with_capacity(state.runs.len());
     for &(end, to) in &state.runs {
         let to = to.map(|to| blocks[to as usize]);
         match out.last_mut() {

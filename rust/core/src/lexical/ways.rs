@@ -7,8 +7,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::rows::Row;
 use super::spell::{ByteSet, Lex, LexId, Lexicon, Spelling};
-use super::term::{union_ranges, TermId, Terms};
-use crate::regex::around::END;
+use super::term::{union_ranges, TermId};
 use crate::work;
 
 type FxIndexSet<T> = IndexSet<T, FxBuildHasher>;
@@ -77,10 +76,8 @@ impl Lexicon {
         let mut ends: Vec<ByteSet> = Vec::new();
         let mut onward: Vec<Vec<usize>> = Vec::new();
         for &lex in &states {
-            let here = self.outcome(lex) != Self::NONE;
             let unread = ByteSet::ALL.without(&self.first_bytes(lex));
-            let ended = if here { ByteSet::ALL } else { self.ends_with(lex) };
-            ends.push(unread.and(&ended));
+            ends.push(if self.outcome(lex) == Self::NONE { ByteSet::default() } else { unread });
             onward.push(self.ways(lex).iter().filter_map(|way| states.get_index_of(&way.to)).collect());
         }
         // what is found further on, until nothing is added
@@ -98,18 +95,6 @@ impl Lexicon {
             }
         }
         ends.iter().fold(ByteSet::ALL, |all, ends| all.and(ends))
-    }
-
-    /// The ASCII characters that may stand behind a word of a language that tells what may ([`crate::regex::around`]).
-    fn ends_with(&mut self, lex: LexId) -> ByteSet {
-        let mut out = ByteSet::default();
-        let Some((_, term)) = self.term(lex) else { return out };
-        let after = self.terms.derive(term, END);
-        if after != Terms::EMPTY {
-            let ascii = 0..WIDE as u8;
-            ascii.filter(|&b| self.terms.derive(after, b.into()) != Terms::EMPTY).for_each(|b| out.insert(b));
-        }
-        out
     }
 
     /// Whether some text of a language ends before the first code point of some text of another: that it can't read.
