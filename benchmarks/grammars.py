@@ -29,7 +29,7 @@ from tokenform.bench.tables import number, save, text_table
 from tokenform.frontends import grammars
 
 LARKS_PYTHON = "larks-python"
-"""The Python grammar that comes with Lark: its numbers and strings look past their ends. Others can't read it."""
+"""The Python grammar that comes with Lark: its numbers and strings look past their ends, in Lark's words."""
 HEADER = (
     "// tokenform: lexer=contextual start=file_input\n"
     "// tokenform: indenter newline=_NEWLINE indent=_INDENT dedent=_DEDENT"
@@ -83,9 +83,8 @@ def measure(name: str, engine: str, arguments: argparse.Namespace) -> dict[str, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--engines", default="tokenform,llguidance,xgrammar")
-    parser.add_argument(
-        "--grammars", default="json,sql,c,arithmetic", help=f"of {', '.join(TEXTS)}, {LARKS_PYTHON}"
-    )
+    names = ", ".join([*TEXTS, LARKS_PYTHON])
+    parser.add_argument("--grammars", default="json,sql,c,arithmetic", help=f"of {names}")
     parser.add_argument("--repeat", type=int, default=1, help="processes for each grammar; the best is kept")
     parser.add_argument("--clock", default="wall", choices=sorted(CLOCKS))
     parser.add_argument("--timeout", type=float, default=120.0)
