@@ -311,7 +311,8 @@ mod tests {
         };
         let kept = || (0..20).map(block).collect::<Vec<_>>().len();
         assert_eq!(run(30_000_000, kept), Err(Cut::Memory(256 << 20)));
-        assert_eq!(run(50_000_000, kept), Ok(20));
+        assert_eq!(run(50_000_000, kept), Err(Cut::Memory(256 << 20)));
+        assert_eq!(run(80_000_000, kept), Ok(20));
         assert_eq!(run(30_000_000, || (0..200).map(block).map(|b| b.len()).sum::<usize>()), Ok(0));
         // the old block beside the new one
         let doubled = |bytes: usize| {

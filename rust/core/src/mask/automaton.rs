@@ -242,7 +242,13 @@ impl TokenAutomaton {
         mut builder: Box<Builder>,
         call: impl FnOnce(&mut Builder) -> Result<T>,
     ) -> Result<T> {
-        let answer = work::run(self.limits.work, || call(&mut builder)).unwrap_or_else(|cut| Err(cut.into()));
+        let mut spent = 0;
+        let answer = work::run(self.limits.work, || {
+            let answer = call(&mut builder);
+            spent = work::spent();
+            answer
+        });
+        let answer = answer.unwrap_or_else(|cut| Err(cut.into()));
         let spoilt = |error: &Error| error.spoils() && !builder.ended_early(error);
         if answer.as_ref().is_err_and(spoilt) {
             // a limit was passed by a call that may hold all that a call may hold
@@ -252,7 +258,7 @@ impl TokenAutomaton {
             reclaim::later(builder, bytes);
             return answer;
         }
-        let Some(bytes) = builder.count() else {
+        let Some(bytes) = builder.count(spent) else {
             generation.put(builder, None);
             return answer;
         };

@@ -19,6 +19,8 @@ use crate::work;
 
 /// Calls after which what is held is counted again.
 const CALLS: u32 = 16;
+/// Units of work that a call may spend uncounted: 4 MiB, if all of it were memory.
+const LONG: u64 = 1 << 14;
 /// Steps of a portion of a text that is read again, or as many as a call may need itself: about a second. In tests a
 /// text of many portions is soon written.
 const REMADE: u64 = if cfg!(test) { 20_000 } else { 100_000_000 };
@@ -78,10 +80,12 @@ impl Builder {
             + self.published
     }
 
-    /// [`Builder::bytes`], every few calls, and more often at first: later calls add little.
-    pub fn count(&mut self) -> Option<usize> {
+    /// [`Builder::bytes`] after a call that spent so much work: every few calls, more often at first, and after a call
+    /// that may have made megabytes, for what is held is work too.
+    pub fn count(&mut self, spent: u64) -> Option<usize> {
         self.calls = self.calls.wrapping_add(1);
-        (self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS)).then(|| self.bytes())
+        let due = self.calls.is_power_of_two() || self.calls.is_multiple_of(CALLS);
+        (due || spent > LONG).then(|| self.bytes())
     }
 
     /// Bytes of [`Builder::bytes`] that texts begun in older generations brought along.
