@@ -111,15 +111,16 @@ fn words_of(terms: &mut Terms, around: TermId, first: &Ranges) -> Option<Vec<Wor
         if let Some(following) = ends_with(terms, state, first) {
             ends.insert(states.len() as u32, following);
         }
-        let mut runs = Vec::new();
+        let (mut runs, mut from) = (Vec::new(), 0);
         for run in terms.delta(state).iter() {
-            let to = (run.to != Terms::EMPTY).then(|| seen.insert_full(run.to).0 as u32);
-            match run.end {
-                MAX_CP => runs.extend([(END - 1, to), (END, None)]),
-                end => runs.push((end, to)),
+            // behind the mark stands what follows
+            if from < END {
+                let to = (run.to != Terms::EMPTY).then(|| seen.insert_full(run.to).0 as u32);
+                runs.push((run.end.min(END - 1), to));
             }
+            from = run.end.saturating_add(1);
         }
-        runs.dedup_by_key(|run| run.0);
+        runs.push((MAX_CP, None));
         states.push(State { ends: false, runs });
         if seen.len() > STATES {
             return None;
